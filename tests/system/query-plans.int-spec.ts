@@ -217,18 +217,18 @@ describe(`query plans on plain tables with ${size} episode states`, () => {
 
 describe(`query plans on plain tables of writes with ${size} episode states`, () => {
   it('an upload looks up its matches, each entry by every identifier', async () => {
-    await expectPlans(episodes.readNamed, known(stored.map(entry)), {
+    await expectPlans(episodes.selectNamedEpisodes, known(stored.map(entry)), {
       uses: ['episodes_pkey', 'episodes_guid', 'states_pkey', 'sync_ids_pkey'],
       // Three lookups per entry, its subscription, and the row in two tables; a CTE counts again
       // where it is read.
       buffers: 30 * 75,
     });
-    await expectPlans(episodes.readCandidates, sent(stored.map(entry)), {
+    await expectPlans(episodes.selectAllCandidates, sent(stored.map(entry)), {
       uses: ['episodes_pkey', 'episodes_guid', 'states_pkey'],
       buffers: 30 * 60,
     });
     const unnamed = stored.map((row, place) => ({ ...entry(row, place), syncId: null }));
-    await expectPlans(episodes.readCandidates, sent(unnamed), {
+    await expectPlans(episodes.selectAllCandidates, sent(unnamed), {
       uses: [
         'episodes_guid',
         'episodes_enclosure',
@@ -593,7 +593,7 @@ describe(`query plans for episodes with little metadata, ${size} states`, () => 
       podcastGuid,
       episodeGuid,
     }));
-    await expectPlans(episodes.readCandidates, sent(named), {
+    await expectPlans(episodes.selectAllCandidates, sent(named), {
       uses: ['episodes_guid', 'episodes_pkey'],
       buffers: 30 * 40,
     });
@@ -604,7 +604,7 @@ describe(`query plans for episodes with little metadata, ${size} states`, () => 
       enclosureUrl,
     }));
     const uses = ['episodes_pkey', 'episodes_enclosure'];
-    await expectPlans(episodes.readCandidates, sent(bringing), { uses, buffers: 30 * 60 });
+    await expectPlans(episodes.selectAllCandidates, sent(bringing), { uses, buffers: 30 * 60 });
   });
 });
 

@@ -80,7 +80,7 @@ describe("the queue's Redis", () => {
   });
 });
 
-it("the events' Redis works the same way, and is the transport's by default", () => {
+it("the Redis of events has its own variables, and is the transport's by default", () => {
   const config = (environment: Record<string, string>) =>
     redisOf(
       'EVENTS',

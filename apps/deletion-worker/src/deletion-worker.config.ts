@@ -7,15 +7,13 @@ import { queueBoardConfig } from './queue/queue.board.js';
 
 const redis = redisConfig.shape;
 
-/** Variables of a separate Redis. Its URL has no default: without it there is no such Redis. */
+/** The `REDIS_` variables, with a URL that has no default. */
 const ownRedis = { ...redis, REDIS_URL: redis.REDIS_URL.unwrap().optional() };
 
 /** Parts that can have a separate Redis: the deletion queue and the stream of events. */
 type Owner = 'QUEUE' | 'EVENTS';
 
-/**
- * Returns the variables of a separate Redis under their prefixed names, such as `QUEUE_REDIS_URL`.
- */
+/** Returns the variables of a separate Redis by their prefixed names, such as `QUEUE_REDIS_URL`. */
 function variablesOf<Of extends Owner>(owner: Of) {
   const named = Object.entries(ownRedis).map(([name, variable]) => [`${owner}_${name}`, variable]);
   return Object.fromEntries(named) as {
@@ -36,7 +34,7 @@ export const deletionWorkerConfig = z
       .min(1)
       .max(100)
       .default(4)
-      .describe('Deletions that one worker runs concurrently.'),
+      .describe('Maximum number of deletions and erasures that one worker runs concurrently.'),
     QUOTA_TOMBSTONES: quota(
       10_000,
       'Maximum number of tombstones per user; the oldest are removed permanently.',
@@ -84,10 +82,10 @@ export type DeletionQuotas = Pick<
 export const QUOTAS = Symbol('quotas');
 
 /**
- * Returns the configuration of the Redis of the queue or the events: its own variables if they name
- * a server, else those of the transport.
+ * Returns the Redis configuration of the queue or the events: the prefixed variables if they name a
+ * server (URL, sentinels or cluster), else the variables of the transport.
  *
- * @throws ConfigurationError for other variables of its own without a server.
+ * @throws ConfigurationError if prefixed variables are set but none of them names a server.
  */
 export function redisOf(owner: Owner, config: DeletionWorkerConfig): RedisConfig {
   const names = Object.keys(ownRedis) as (keyof typeof ownRedis)[];

@@ -18,7 +18,7 @@ import { queueOptions, workerOptions } from './queue/queue.options.js';
 import { DeletionService } from './records/deletion.service.js';
 import { PendingGauges } from './records/pending.gauges.js';
 
-/** Deletions, erasures, events and the sweep of old markers. */
+/** The module of deletions, erasures, event publishing and the sweep of old markers. */
 @Module({})
 export class DeletionModule {
   static forRoot(config: DeletionWorkerConfig, log: Log): DynamicModule {
@@ -34,8 +34,8 @@ export class DeletionModule {
       new Queue(deletionQueue.name, { ...queueOptions, ...connections.forQueue });
     return {
       module: DeletionModule,
-      // Also providers, because the processor needs them and Nest injects no controllers. They are
-      // stateless.
+      // Listed as controllers and as providers: the processor needs both, and Nest does not inject
+      // controllers. So each class has two instances.
       controllers: [DeletionService, ErasureService],
       providers: [
         { provide: QueueConnections, useValue: connections },
@@ -52,7 +52,7 @@ export class DeletionModule {
         PendingGauges,
         ...(config.EVENTS === 'on' ? eventProviders(config, log) : []),
         {
-          // It removes the markers and stored answers of all services. One app is sufficient.
+          // Deletes the old markers and stored answers of all services.
           provide: RequestSweep,
           inject: [Database],
           useFactory: (database: Database) => new RequestSweep(database, log),

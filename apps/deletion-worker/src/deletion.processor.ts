@@ -21,14 +21,15 @@ import { DeletionService } from './records/deletion.service.js';
 /** Time limit for closing the connection to Redis after the last job, in milliseconds. */
 export const redisCloseLimitMs = 2_000;
 
-/** The worker's options, as a token for injection. */
+/** Injection token of the worker's options. */
 export const WORKER_OPTIONS = Symbol('worker options');
 
 /**
- * Runs jobs of the queue. After a transient fault the record stays PENDING and BullMQ retries the
- * job. A permanent fault, or too many transient ones, end the record in FAILURE in a separate
- * transaction. While Postgres is unavailable the worker pauses, and failed jobs do not count as
- * attempts.
+ * Runs the jobs of deletions and erasures from the queue.
+ * - After a transient fault the record stays PENDING, and BullMQ retries the job.
+ * - A permanent fault ends the record in FAILURE, in a separate transaction. So does the last of
+ *   `maxAttempts` transient faults of a deletion. Erasures have no such limit.
+ * - While Postgres is unavailable, the worker pauses, and failed jobs do not count as attempts.
  */
 @Injectable()
 export class DeletionProcessor implements OnApplicationBootstrap, BeforeApplicationShutdown {
@@ -46,7 +47,7 @@ export class DeletionProcessor implements OnApplicationBootstrap, BeforeApplicat
 
   async onApplicationBootstrap(): Promise<void> {
     this.worker = new Worker(deletionQueue.name, (job) => this.run(job), this.options);
-    // The connection reconnects automatically. The relay logs the outage and its end.
+    // The connection reconnects automatically. DeletionRelay logs the outage and its end.
     this.worker.on('error', (error) =>
       this.log.debug({ err: error }, 'deletion queue: Redis connection error'),
     );
@@ -59,7 +60,7 @@ export class DeletionProcessor implements OnApplicationBootstrap, BeforeApplicat
     this.isStopping = true;
     const closed = this.worker?.close();
     await Promise.allSettled(this.running);
-    // Only commands to Redis are outstanding, and Redis can be unavailable.
+    // All jobs have ended. Closing still sends commands to Redis, which can be unavailable.
     await Promise.race([closed, setTimeout(redisCloseLimitMs, undefined, { ref: false })]);
   }
 
@@ -91,14 +92,18 @@ export class DeletionProcessor implements OnApplicationBootstrap, BeforeApplicat
       if (outcome?.status === 'FAILURE')
         this.log.info(
           { deletionId, correlationId, cause: outcome.cause },
-          'deletion ended in FAILURE: a later write won',
+          'deletion ended in FAILURE: a later change of the subscription won',
         );
     } catch (error) {
       await this.handleFault({ userId, deletionId }, error, correlationId);
     }
   }
 
-  /** Handles a failed attempt. @throws the error, so that BullMQ retries, or UnrecoverableError. */
+  /**
+   * Handles the fault of an attempt.
+   *
+   * @throws the fault, so that BullMQ retries the job, or UnrecoverableError after FAILURE.
+   */
   private async handleFault(
     { userId, deletionId }: DeletionJob,
     error: unknown,
@@ -106,7 +111,7 @@ export class DeletionProcessor implements OnApplicationBootstrap, BeforeApplicat
   ): Promise<never> {
     const kind = faultKind(error);
     attempts.inc({ result: kind });
-    // A final record has no attempts to count. With 0 it stays unchanged.
+    // addAttempt returns undefined for a final record. 0 attempts leave that record unchanged.
     const counted =
       kind === 'transient' ? ((await addAttempt(this.database, userId, deletionId)) ?? 0) : 0;
     const step = stepAfterFault(kind, counted, rootCauseOf(error));
@@ -125,7 +130,7 @@ export class DeletionProcessor implements OnApplicationBootstrap, BeforeApplicat
     await inSpan('erasure.job', { kind: SpanKind.CONSUMER, parent: traceOf(origin) }, run);
   }
 
-  /** Erases a user. The queue and then the relay retry transient faults without limit. */
+  /** Erases a user. Transient faults are retried without limit, by the queue and then the relay. */
   private async erase(userId: string, correlationId?: string): Promise<void> {
     try {
       if (await this.erasures.process({ userId }, () => this.isStopping))

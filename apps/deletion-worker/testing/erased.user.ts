@@ -1,14 +1,17 @@
 import { randomUUID } from 'node:crypto';
 import type pg from 'pg';
 
-/** Row counts of a user: each subscription has `names` of three kinds. */
+/** Numbers of rows: each subscription has `names` guids, `names` URLs and `names` former guids. */
 export interface Sizes {
   readonly subscriptions: number;
   readonly names: number;
   readonly episodes: number;
 }
 
-/** Inserts rows. $1 user, $2 word for texts, $3 subscriptions, $4 names of each, $5 episodes. */
+/**
+ * Statements that insert rows of a user into every table. $1 user, $2 word in all texts, and the
+ * {@link Sizes}: $3 subscriptions, $4 names, $5 episodes.
+ */
 const everything = [
   `INSERT INTO sync.user_clock (user_id, stamp, answer_bytes, answered_second)
    VALUES ($1, '2026-01-01', 20, 1)
@@ -31,7 +34,7 @@ const everything = [
    INSERT INTO subscription.former_guids (user_id, subscription_id, replaced, guid)
    SELECT $1, id, '2025-01-01'::timestamptz + n * interval '1 second', gen_random_uuid()
    FROM made, generate_series(1, $4::int) n`,
-  // Pointers.
+  // Pointers to every other subscription.
   `INSERT INTO subscription.subscriptions
      (user_id, feed_url, guid, is_subscribed, is_subscribed_at, subscription_changed, changed,
       merged_into, merged_at)
@@ -102,10 +105,10 @@ const everything = [
    FROM generate_series(1, $3::int) n`,
 ];
 
-/** A user with rows in every table with rows of users. */
+/** A user with rows in every table that has rows of users. */
 export class ErasedUser {
   readonly id = randomUUID();
-  /** A word in every text of this user and of no other. */
+  /** A word in all texts of this user and in none of other users. */
   readonly word = `w${randomUUID().replaceAll('-', '')}`;
 
   private constructor(private readonly owner: pg.Client) {}
@@ -141,7 +144,7 @@ const tables = `
   SELECT c.oid::regclass::text AS name FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace
   WHERE c.relkind = 'r' AND n.nspname !~ '^(pg_|information_schema)' ORDER BY 1`;
 
-/** Reads all rows of a database that contain one of some words, by table, without empty tables. */
+/** Reads, by table, all rows of a database that contain at least one of the words. */
 export async function tracesOf(
   owner: pg.Client | pg.Pool,
   words: readonly string[],

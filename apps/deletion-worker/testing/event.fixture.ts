@@ -13,12 +13,12 @@ export interface EventContext extends FixtureDatabase {
   server: TestServer;
   redis: Redis;
   /**
-   * A relay, as a replica has one, that runs when it is started.
+   * Creates a relay, like that of a replica, without starting it.
    *
-   * @param url its Redis, if it is reached by another way.
+   * @param url URL of its Redis, by default that of `server`.
    */
   relay(batchSize?: number, url?: string): EventRelay;
-  /** Writes as a user and retries until the acknowledgement. @returns the stamp. */
+  /** Runs a write of a user and retries until it succeeds. @returns its stamp. */
   write(userId: string, ...changes: EventKind[]): Promise<string>;
   /** All events of the stream, oldest first. */
   events(): Promise<ChangeEvent[]>;
@@ -27,6 +27,7 @@ export interface EventContext extends FixtureDatabase {
   close(): Promise<void>;
 }
 
+/** Creates a database, a durable Redis and the functions of {@link EventContext}. */
 export async function openEvents(): Promise<EventContext> {
   const fixture = new Fixture();
   const [base, server] = await Promise.all([

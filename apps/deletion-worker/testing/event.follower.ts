@@ -19,10 +19,11 @@ export async function eventsIn(redis: Redis | Cluster): Promise<ChangeEvent[]> {
 }
 
 /**
- * Follows the stream in its own group, as another service does, and compares events with the clock.
+ * Reads the stream in its own consumer group, as another service does, and compares each event with
+ * the clock of its user.
  */
 export class EventFollower {
-  /** Ids of the delivered entries. */
+  /** Ids of the entries that were delivered. */
   readonly read = new Set<string>();
   /** Events that arrived before the commit of their changes. */
   readonly early: ChangeEvent[] = [];
@@ -62,7 +63,7 @@ export class EventFollower {
     return [...found, ...unread];
   }
 
-  /** Resolves when it has read the whole stream. */
+  /** Resolves when the last entry of the stream was delivered. */
   async caughtUp(): Promise<void> {
     await eventually(async () => {
       const [last] = (await this.redis.xrevrange(eventStream.key, '+', '-', 'COUNT', 1)) as Entry[];
@@ -80,7 +81,7 @@ export class EventFollower {
   private async run(): Promise<void> {
     const { signal } = this.stopping;
     while (!signal.aborted) {
-      // Unacknowledged entries come first: a connection loss can have interrupted it.
+      // First the unacknowledged entries, which a connection loss can have left.
       const more = await this.readFrom('0')
         .then(() => this.readFrom('>'))
         .catch((error: Error) => this.create(error));
@@ -111,7 +112,7 @@ export class EventFollower {
     const entries = answer?.[0]?.[1] ?? [];
     if (entries.length === 0) return false;
     await this.compare(entries.map(eventOf));
-    // Before the acknowledgement: if its response is lost, the entry does not come again.
+    // Added before the acknowledgement, because an acknowledged entry is not delivered again.
     for (const [entry] of entries) this.read.add(entry);
     await this.redis.xack(eventStream.key, this.group, ...entries.map(([entry]) => entry));
     return true;
@@ -128,7 +129,7 @@ export class EventFollower {
   }
 }
 
-/** Notes the stamp of a write for {@link EventFollower.violations}. */
+/** Adds the stamp of a write to the parameter of {@link EventFollower.violations}. */
 export function note(
   last: Map<string, string>,
   user: string,

@@ -14,7 +14,7 @@ const insertEpisodes = storedEpisodes(
    SELECT $1, gen_random_uuid(), id FROM made`,
 );
 
-/** All rows of a user except deletion records. */
+/** The user's clock, subscriptions, guids, episodes, states and aliases; null without rows. */
 interface StoredRows {
   subscriptions: Record<string, unknown>[];
   guids: unknown;
@@ -36,13 +36,13 @@ const selectEverything = `
       WHERE i.user_id = $1) AS "syncIds",
     (SELECT c.stamp FROM sync.user_clock c WHERE c.user_id = $1) AS clock`;
 
-/** A user whose rows are written directly into Postgres, as the other services write them. */
+/** A user whose rows a test writes directly into Postgres, like those of the other services. */
 export class StoredUser {
   readonly id = randomUUID();
 
   constructor(private readonly owner: pg.Client) {}
 
-  /** Creates a user with a subscription, as {@link subscribe} inserts it. */
+  /** Creates a user with one subscription ({@link subscribe}). */
   static async subscriber(
     owner: pg.Client,
   ): Promise<{ user: StoredUser; guid: string; subscriptionId: number }> {
@@ -60,19 +60,23 @@ export class StoredUser {
     return (rows[0] as { stamp: Date }).stamp;
   }
 
-  /** A live subscription with three episodes, each with an alias; its current guid first. */
+  /**
+   * Inserts a live subscription with three episodes, each with an alias. @returns its row id.
+   *
+   * @param guids its guids, the current one first.
+   */
   async subscribe(...guids: [string, ...string[]]): Promise<number> {
     const id = await storeSubscription(this.owner, this.id, guids, await this.stamp());
     await this.addEpisodes(id);
     return id;
   }
 
-  /** Inserts more episodes. */
+  /** Inserts episodes, each with an alias. */
   async addEpisodes(subscriptionId: number, episodes = 3): Promise<void> {
     await this.owner.query(insertEpisodes, [this.id, subscriptionId, await this.stamp(), episodes]);
   }
 
-  /** Adds a subscription again, as POST does. */
+  /** Subscribes again, as POST does: revives a tombstone and cancels a deletion. */
   async addAgain(id: number): Promise<void> {
     await this.owner.query(
       `UPDATE subscription.subscriptions

@@ -16,7 +16,7 @@ import { QueueConnections } from '../src/queue/queue.connections.js';
 
 export const log = createLog('test', 'silent');
 
-/** The parts of the worker, on a separate database with its role, and a separate queue. */
+/** The classes of the worker, on a separate database with the worker's login, and a queue. */
 export interface WorkerContext extends FixtureDatabase {
   queue: Queue;
   relay: DeletionRelay;
@@ -24,7 +24,7 @@ export interface WorkerContext extends FixtureDatabase {
   erasures: ErasureService;
   /** Creates a second relay, as in another replica. */
   anotherRelay(): DeletionRelay;
-  /** Creates a processor. It runs jobs after its start. */
+  /** Creates a processor without starting it. */
   processor(): DeletionProcessor;
   /** Requests a deletion, as DELETE does. @returns the id of its record. */
   request(userId: string, guid: string, requestId?: string): Promise<number>;
@@ -34,7 +34,11 @@ export interface WorkerContext extends FixtureDatabase {
 /** The default quotas. */
 const defaults = deletionWorkerConfig.parse({ DATABASE_URL: 'postgres://database' });
 
-/** Creates the parts. @param redisUrl the Redis of the queue; that of the run by default. */
+/**
+ * Creates the classes of the worker.
+ *
+ * @param redisUrl URL of the Redis of the queue, by default that of the test run.
+ */
 export async function openWorker(
   redisUrl = inject('servers').redisUrl,
   quotas: Partial<DeletionQuotas> = {},

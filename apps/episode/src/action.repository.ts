@@ -16,20 +16,26 @@ type ActionsRequest = RequestOf<typeof listActions>;
 
 /** Maximum bytes of JSON in one page. */
 const maxBytes = 2 * 1_024 * 1_024;
-/** Maximum number of rows to sort for a page. More matches are read in their order. */
+/**
+ * Maximum number of matches to sort by id for a page. With more matches, the statement scans the
+ * primary key, which is in that order.
+ */
 const maxSortedRows = 10_000;
 
-/** SQL of a status's time in full (`2026-01-01 10:00:00.5`), which the time parser would cut. */
+/**
+ * SQL of the time of a status as text in microseconds (`2026-01-01 10:00:00.5`). The pool's parser
+ * would cut it to milliseconds.
+ */
 const inFull = (column: string) =>
   column.endsWith('_at') ? `(${column} AT TIME ZONE 'UTC')::text` : column;
 
 /**
- * Returns the statement of a page. $1 user, $2 second after which rows changed, $3 row id that it
- * starts after, $4 maximum number of rows. It also reads the clock, the refusal of the user, and
- * the number of `candidates` for the page.
+ * Returns the statement of a page. $1 user, $2 Unix time in seconds: only later changes, $3 last
+ * row id of the previous page, $4 maximum number of rows. It also reads whether the user is
+ * refused, and the number of row ids found (`candidates`), which is $4 + 1 if more pages follow.
  *
- * @param rows query of row ids in their order, one more than $4.
- * @param before CTEs for it, each with a trailing comma.
+ * @param rows query of up to $4 + 1 row ids in ascending order.
+ * @param before CTEs that `rows` uses, each with a trailing comma.
  */
 const selectPageSql = (name: string, rows: string, before = '') =>
   statement(
@@ -59,15 +65,15 @@ const sinceSecond = 'to_timestamp($2::double precision)';
 const walkCondition = `s.user_id = $1 AND s.id > $3 AND greatest(s.changed) > ${sinceSecond}`;
 const inOrder = 'ORDER BY s.id LIMIT $4 + 1';
 
-/** Lists all rows of the user. */
+/** Lists the episodes of all podcasts by the primary key, for a client without data. */
 export const listAll = selectPageSql(
   'episode.list_acted',
   `SELECT s.id FROM episode.states s WHERE ${walkCondition} ${inOrder}`,
 );
 
 /**
- * Lists changed rows by the index on `changed`: the cost of a few changes is independent of other
- * rows. It searches nothing if the clock has not advanced beyond $2.
+ * Lists changed episodes by the index on `changed`: with few changes the cost does not depend on
+ * the number of the user's rows. It searches nothing unless the clock is later than $2.
  */
 export const listChanged = selectPageSql(
   'episode.list_acted_changed',
@@ -83,18 +89,22 @@ export const listChanged = selectPageSql(
    ), counted AS MATERIALIZED (SELECT count(*) <= ${maxSortedRows} AS few FROM matches),`,
 );
 
-/** Lists favourites, by their own index. */
+/** Lists favourites, by the index of favourites. */
 export const listFavorites = selectPageSql(
   'episode.list_acted_favorites',
   `SELECT s.id FROM episode.states s WHERE ${walkCondition} AND s.favorite_status ${inOrder}`,
 );
 
-/** The rows of one podcast. $5 key of its feed URL, $6 the derived guid, $7 favourites only. */
+/**
+ * SQL condition for the rows of {@link listByFeed}. $5 key of the feed URL, $6 its derived guid, $7
+ * true for favourites only.
+ */
 const ofFeed = `${walkCondition} AND (NOT $7::boolean OR s.favorite_status)`;
 const feed = `feed AS MATERIALIZED (
      SELECT n.subscription_id FROM ${subscriptionOf('$5::bytea', '$6::uuid')} n
    )`;
 
+/** Lists the episodes of one podcast. */
 export const listByFeed = selectPageSql(
   'episode.list_acted_of_feed',
   `(SELECT s.id FROM matches CROSS JOIN LATERAL (
@@ -128,7 +138,8 @@ function selectPage(request: ActionsRequest, since: number): Bound<ActedRow & He
 }
 
 /**
- * Reads one page of the episodes that changed after a second, in the order of their row ids.
+ * Reads one page of the episodes that changed later than `since` (Unix time in seconds), in the
+ * order of row ids. `last` is the last row id if more pages follow.
  *
  * @throws Failure `unauthorized` for a refused user.
  */

@@ -30,8 +30,8 @@ const known = (...episodes: Parameters<typeof stored>[]) =>
     Date.parse(now),
   );
 
-describe('judgeAction', () => {
-  it('converts an action to an upload; a status without a time counts as the latest', () => {
+describe('validateAction', () => {
+  it('converts an action to an upload; a status without a time gets the latest time', () => {
     const statuses = {
       playbackPosition: { value: 7.5, at: '2026-01-01T12:00:07+02:00' },
       newStatus: { value: false },

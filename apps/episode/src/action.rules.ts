@@ -20,12 +20,12 @@ import {
   type Upload,
 } from './upload.rules.js';
 
-/** An action on one episode that a client of the gpodder API sent. */
+/** An action of a gpodder client on one episode. */
 export type Action = RequestOf<typeof uploadActions>['entries'][number];
 
 /**
- * Later than all accepted times. A status with it gets the time at which the request arrived
- * (docs/reference/interface.md, "Times").
+ * The time of a status that was sent without one. It is in the future, so the rules replace it by
+ * the arrival time of the request (docs/reference/interface.md, "Times").
  */
 const latestTime = '9999-12-31T23:59:59Z';
 
@@ -52,7 +52,7 @@ export function validateAction({
   return { podcast: feedUrl, metadata: read.metadata, statuses: read.statuses, rawEntry: {} };
 }
 
-/** Applies a batch of actions in order, and returns the outcome of each. */
+/** Applies actions in order. @returns the outcome of each. */
 export async function applyActions(
   known: KnownEpisodes,
   actions: readonly Upload[],
@@ -67,7 +67,10 @@ export async function applyActions(
   return outcomes;
 }
 
-/** Returns feeds with outdated URLs and the current ones, unless only scheme or slashes differ. */
+/**
+ * Returns [sent URL, current URL] of feeds that moved. URLs that differ only in scheme or slashes
+ * are omitted.
+ */
 export function movedFeeds(
   feeds: readonly { feedUrl: string; currentUrl: string }[],
 ): [string, string][] {

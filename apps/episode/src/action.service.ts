@@ -36,7 +36,7 @@ type ActionResult = AppliedEntry | FailedEntry;
  * - States change only by the rules of POST /episodes.
  * - An upload that changes nothing writes nothing, and sends no notification.
  * - The cost of a page depends on its size, not on the number of the user's episodes. Each row is
- *   on exactly one page.
+ *   on exactly one page of a list.
  */
 @Controller()
 export class ActionService {
@@ -74,10 +74,11 @@ export class ActionService {
   }
 
   /**
-   * Reads the favourite status of an episode, and sets it on request. Reading also runs as a write,
-   * because it matches the episode as an upload does.
+   * Sets the favourite status of an episode if `favorite` is sent, and returns the status. Reading
+   * also locks the clock as a write, because it matches the episode as an upload does.
    *
-   * @throws Failure `invalid` for an episode that cannot be created.
+   * @returns null as `episode` if it is missing; `ensure` creates it.
+   * @throws Failure `invalid` for an invalid URL or an episode that cannot be created.
    */
   @Handle(setFavorite)
   async favorite(
@@ -106,8 +107,9 @@ export class ActionService {
   }
 
   /**
-   * Applies actions in one write, and those that match too many episodes again in halves. Without
-   * actions there is no write, as most uploads of some clients contain no valid one.
+   * Applies actions in one write. Actions with too many candidates are applied again in two smaller
+   * writes. Without actions it only checks that the user is not refused: most uploads of some
+   * clients contain no valid action.
    */
   private async apply(
     userId: string,
@@ -167,7 +169,7 @@ export class ActionService {
     };
   }
 
-  /** Reads the candidates of actions. @param ensure creates subscriptions of unknown feeds. */
+  /** Reads the candidates of actions. @param ensure true creates subscriptions of unknown feeds. */
   private async read(
     transaction: Transaction<ActedResult>,
     userId: string,
@@ -201,7 +203,10 @@ export class ActionService {
     return { known, moved: movedFeeds(found[0]?.renamed ?? []) };
   }
 
-  /** Returns one page of the episodes whose state changed (gpodder API, GET episodes). */
+  /**
+   * Returns one page of the episodes whose states changed (gpodder API, GET episodes). `timestamp`
+   * is the `since` of the client's next request.
+   */
   @Handle(listActions)
   async list(
     request: RequestOf<typeof listActions>,
@@ -220,6 +225,7 @@ export class ActionService {
     return this.page(request, { ...answer, since: answer.initial ? 0 : answer.since });
   }
 
+  /** Reads a page of the list of actions. `next` is absent on the last page. */
   private async page(
     request: RequestOf<typeof listActions>,
     { timestamp, since }: { timestamp: number; since: number },

@@ -15,9 +15,9 @@ import {
 import type { CandidatesResult } from './episode.repository.js';
 
 /**
- * Returns the SQL of the live subscription that a URL matches (docs/reference/subscriptions.md,
- * "Identifiers"). The owner of the URL, current or former, precedes the owner of the derived guid.
- * $1 is the user.
+ * Returns the SQL of the live subscription that a feed URL matches: the one that has or had the
+ * URL, else the one with the derived guid (docs/reference/subscriptions.md, "Identifiers"). $1 is
+ * the user.
  *
  * @param key SQL of the URL's lookup key.
  */
@@ -34,11 +34,14 @@ export const subscriptionOf = (key: string, derivedGuid: string) => `(
      )`;
 
 /**
- * $1 user, $2 feeds by URL with their lookup keys, $3 actions, $4 and $5 the quotas of episodes and
- * of aliases. Reads all episodes that the actions can match: by episode_guid, and (`searched`) by
- * enclosure_url. If an episode has the guid, `searched` only covers those without a
- * guid, and only if that episode has no enclosure_url. No other field of an action identifies an
- * episode.
+ * Reads the episodes that actions can match, by episode_guid and by enclosure_url (`searched`), and
+ * at most as many as an upload. No other field of an action identifies an episode.
+ * - An action without a guid searches all episodes by enclosure_url, an action with a guid only
+ *   those without one.
+ * - If an episode has the guid, the enclosure_url is searched only if that episode has none.
+ *
+ * $1 user, $2 feed URLs with their lookup keys and derived guids, $3 actions, $4 quota of episodes,
+ * $5 quota of aliases.
  */
 export const selectActedEpisodes = statement(
   'episode.select_acted_episodes',
@@ -82,16 +85,17 @@ export const selectActedEpisodes = statement(
 );
 
 /**
- * The result of {@link selectActedEpisodes}; `renamed` are feeds by URLs other than the current
- * ones.
+ * The result of {@link selectActedEpisodes}. `renamed` lists feeds that the actions sent by another
+ * URL than the current one.
  */
 export type ActedResult = CandidatesResult & {
   renamed: { feedUrl: string; currentUrl: string }[] | null;
 };
 
 /**
- * $1 user, $2 URLs, $3 their derived guids, $4 their keys, $5 stamp, $6 quota of live ones,
- * $7 other quotas. Returns the number of new subscriptions.
+ * Creates unsubscribed subscriptions for feeds that have none, and returns their number. $1 user,
+ * $2 URLs, $3 their derived guids, $4 their lookup keys, $5 stamp, $6 quota of live subscriptions,
+ * $7 quota of guids and of URLs, each.
  */
 export const ensureSubscriptions = statement(
   'episode.ensure_subscriptions',
@@ -100,8 +104,8 @@ export const ensureSubscriptions = statement(
 );
 
 /**
- * Returns the statement for episodes that actions can match, and for the current URLs of their
- * feeds.
+ * Returns the statement that reads the episodes that actions can match and the current URLs of
+ * their feeds.
  */
 export function selectActed(
   userId: string,

@@ -6,7 +6,7 @@ import { type Entry, sentEntry } from '../testing/sent.entry.js';
 import { AnswerBudget } from './answer.budget.js';
 import { applyUploads, validateEntry } from './upload.rules.js';
 
-/** Texts whose JSON has very different numbers of bytes. */
+/** Texts whose numbers of characters and of bytes as JSON differ widely. */
 const text = fc
   .tuple(
     fc.constantFrom('x', '"', 'ä', '\u0001', '\u2028', '\ud800'),
@@ -52,7 +52,7 @@ async function answer(entries: (Entry | null)[], maxBytes: number) {
 }
 
 describe('an answer', () => {
-  it('never exceeds its bytes and has a verdict for every entry', async () => {
+  it('never exceeds its maximum bytes and has a result for every entry', async () => {
     const some = fc.array(
       fc.oneof({ weight: 9, arbitrary: entry }, { weight: 1, arbitrary: fc.constant(null) }),
       {
@@ -103,7 +103,7 @@ describe('an answer', () => {
     ]);
   });
 
-  it('fails as a whole if the shortest verdicts exceed the budget', async () => {
+  it('fails as a whole if the shortest failures of all entries exceed the budget', async () => {
     await expect(answer([null, null], 300)).rejects.toThrow(new Failure('invalid'));
   });
 });
@@ -129,7 +129,7 @@ describe('an entry whose outcome depends on unread rows', () => {
     ]);
   });
 
-  it('succeeds if a read row takes precedence over them', async () => {
+  it('succeeds if a row that was read takes precedence over the unread rows', async () => {
     expect(await unread(2, 5, [metadata(5)])).toEqual([]);
     expect(await unread(2, 4, [metadata(5)])).toEqual(['limit_reached']);
     expect(await unread(3, 0, [metadata(5)])).toEqual([]);
@@ -139,7 +139,7 @@ describe('an entry whose outcome depends on unread rows', () => {
     expect(await unread(2, 0, [metadata(9), metadata(8)])).toEqual(['limit_reached']);
   });
 
-  it('fails if its row lacks the sent enclosure_url and an unread one can have it', async () => {
+  it('fails if its row has no enclosure_url and an unread row can have the sent one', async () => {
     const lacking = stored(5, { enclosureUrl: '' });
     const completing = { syncId: syncId(5), enclosureUrl: metadata(9).enclosureUrl };
     expect(await unread(2, 8, [completing], lacking)).toEqual(['limit_reached']);

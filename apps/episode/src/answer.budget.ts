@@ -1,12 +1,12 @@
 import { type EpisodeEntry, Failure, type Uploaded } from '#contracts';
 import { type EpisodeRow, shown } from './episode.rules.js';
 
-/** An entry that cannot be applied: the reason, and the identifiers that it was sent with. */
+/** The failure of an entry in the answer: code, message and the entry's identifiers. */
 export type FailedEntry = Uploaded['failure'][number];
-/** An entry of an upload, valid or not. */
+/** A valid entry of an upload, or the failure of an invalid one. */
 type AnsweredEntry = Pick<EpisodeEntry, 'temporaryId'> | FailedEntry;
 
-/** Upper bound for the bytes of a failure, without the fields of its entry. */
+/** Upper bound for the bytes of a failure's code and message, without identifiers. */
 const failureBytes = 200;
 const envelope = (success = '', failure = '') => `{"success":[${success}],"failure":[${failure}]}`;
 const envelopeBytes = envelope().length;
@@ -16,23 +16,29 @@ const bytesOf = (value: unknown) => Buffer.byteLength(JSON.stringify(value));
 /**
  * Budget of bytes for the JSON answer to an upload (docs/reference/episodes.md, "Size").
  * Invariants:
- * - Each remaining entry has a reservation for a failure with its temporary_id.
- * - An episode counts as often as the answer shows it, with its current size.
+ * - Each entry that is not yet applied has a reservation for a failure with its temporary_id.
+ * - An episode with several entries counts once for each of them, with its current size.
  * - The sum of all reservations never exceeds the budget.
  */
 export class AnswerBudget {
   private freeBytes: number;
-  /** Each episode as JSON, its bytes including a comma, and the number of items that show it. */
+  /**
+   * By row id: the episode as JSON, its bytes including a comma, and the number of items in the
+   * answer that show it.
+   */
   private readonly items = new Map<number, { text: string; bytes: number; shown: number }>();
 
-  /** @throws Failure `invalid` if the failures of all entries exceed the budget. */
+  /** @throws Failure `invalid` if failures for all entries would exceed the budget. */
   constructor(maxBytes: number, entries: readonly AnsweredEntry[]) {
     this.freeBytes =
       maxBytes - envelopeBytes - entries.reduce((sum, entry) => sum + reservedFor(entry), 0);
     if (this.freeBytes < 0) throw new Failure('invalid');
   }
 
-  /** Reserves bytes to show an entry's changed row. @returns false if the budget is too small. */
+  /**
+   * Reserves the bytes of an applied entry's episode. Items of `absorbed` episodes then show it,
+   * too. @returns false if the budget is too small.
+   */
   reserve(row: EpisodeRow, guid: string, absorbed: readonly EpisodeRow[] = []): boolean {
     const text = JSON.stringify(shown(row, row.statuses, guid));
     const bytes = Buffer.byteLength(text) + 1;
@@ -48,7 +54,7 @@ export class AnswerBudget {
     return true;
   }
 
-  /** Returns the answer; items in `success` show their episode after its last change. */
+  /** Returns the answer as JSON; `success` shows each episode as it is after the whole batch. */
   answer(
     success: readonly { id: number; temporaryId: string | number | undefined }[],
     failure: readonly FailedEntry[],
@@ -62,7 +68,7 @@ export class AnswerBudget {
     return envelope(items.join(','), failure.map((failed) => JSON.stringify(failed)).join(','));
   }
 
-  /** Returns a failure that fits the budget, if necessary only with the temporary_id. */
+  /** Returns the failure, with only the temporary_id if all identifiers exceed the budget. */
   fit(failed: FailedEntry): FailedEntry {
     const more = bytesOf(failed) + 1 - reservedFor(failed);
     if (more <= this.freeBytes) {

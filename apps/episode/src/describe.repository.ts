@@ -7,14 +7,15 @@ import { rowColumns, rowTables } from './episode.sql.js';
 import type { EpisodeChanges } from './known-episodes.js';
 import type { StateRow } from './episode.repository.js';
 
-/** Maximum number of rows that one call describes. */
+/** Maximum number of episodes without a title that one message reads. */
 const maxRows = 1_000;
-/** Maximum bytes of the episodes of several feeds that one upload reads. */
+/** Maximum bytes of feed episodes that one upload reads, unless the first feed alone has more. */
 const maxBytes = 2 * 1_024 * 1_024;
 
 /**
- * Reads the followed ones of subscriptions $2. `isNew` is true for some seconds after a change:
- * otherwise a title would reveal whether other users of the server follow the feed. $1 user.
+ * Reads the feed URLs of those subscriptions $2 that are subscribed. `isNew` is true for 8 s after
+ * a change of the subscription. Until then no title is filled in, because it would reveal that
+ * another user follows the feed. $1 user.
  */
 const selectFollowed = statement(
   'episode.select_followed',
@@ -24,7 +25,10 @@ const selectFollowed = statement(
    WHERE f.user_id = $1 AND f.subscription_id = ANY ($2::bigint[])`,
 );
 
-/** $1 keys of feeds. Reads the episodes of the first ones, within a limit of bytes. */
+/**
+ * Reads the stored episodes of feeds in the order of their keys $1, up to {@link maxBytes}. The
+ * first feed has no limit.
+ */
 const selectFeedEpisodes = statement(
   'episode.select_feed_episodes',
   `SELECT encode(r.key, 'hex') AS key, r.episodes FROM (
@@ -34,13 +38,16 @@ const selectFeedEpisodes = statement(
    ) r WHERE r.bytes <= ${maxBytes} OR r.n = 1`,
 );
 
-/** Notes the feeds with URLs $1 for the feed service. */
+/** Reports to the feed service the URLs $1 of feeds that have new episodes without a title. */
 const insertTouched = statement(
   'episode.insert_touched',
   'INSERT INTO feed.touched (url) SELECT unnest($1::text[])',
 );
 
-/** $1 user, $2 feed URL, $3 its lookup key. Reads the newest episodes without a title. */
+/**
+ * Reads the newest episodes without a title of one feed, up to {@link maxRows}. $1 user, $2 feed
+ * URL, $3 its lookup key.
+ */
 const selectUntitledRows = statement(
   'episode.select_untitled_rows',
   `WITH untitled AS MATERIALIZED (
@@ -60,7 +67,7 @@ const selectUntitledRows = statement(
 /** Returns the key of a feed: the SHA-256 of its exact URL. */
 const keyOf = (feedUrl: string) => createHash('sha256').update(feedUrl).digest();
 
-/** Returns the statement for the rows of a feed that have no title. */
+/** Returns the statement that reads a user's episodes of a feed that have no title. */
 export function selectUntitled(
   userId: string,
   feedUrl: string,
@@ -68,17 +75,17 @@ export function selectUntitled(
   return [selectUntitledRows, [userId, feedUrl, Buffer.from(urlKey(feedUrl), 'hex')]];
 }
 
-/** Returns the stored episodes of a feed, none for an unknown one. */
+/** Returns the stored episodes of a feed; none if the server has not fetched the feed. */
 export async function episodesOfFeed(database: Database, feedUrl: string): Promise<FeedItem[]> {
   const [known] = await database.read<{ episodes: string }>(selectFeedEpisodes, [[keyOf(feedUrl)]]);
   return known ? (JSON.parse(known.episodes) as FeedItem[]) : [];
 }
 
 /**
- * Describes new episodes without a title by the stored feeds of their podcasts, and notes the feeds
- * of the others for the feed service. Without such episodes it does nothing.
+ * Fills in the metadata of new episodes without a title from the stored feeds of their podcasts.
+ * Reports the feeds of episodes that remain without a title to the feed service.
  *
- * @param fills false to note only, if the answer with the rows is complete already.
+ * @param fills false only reports feeds and fills in nothing.
  */
 export async function describeNew(
   transaction: Transaction,
@@ -103,7 +110,7 @@ export async function describeNew(
   if (urls.length > 0) transaction.sendWithCommit(insertTouched, [urls]);
 }
 
-/** Returns the described rows by id. */
+/** Returns the rows with filled-in metadata, by row id. */
 async function describedBy(
   transaction: Transaction,
   feeds: readonly { subscriptionId: number; feedUrl: string }[],

@@ -55,7 +55,7 @@ describe('the episodes of a feed', () => {
     expect(describeRows([row(fields)], [item])).toEqual([]);
   });
 
-  it('do not describe rows without a title of their own', () => {
+  it('fill in nothing if they have no title themselves', () => {
     expect(describeRows([row({ episodeGuid: 'one' })], [{ ...item, title: undefined }])).toEqual(
       [],
     );

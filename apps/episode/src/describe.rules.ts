@@ -2,13 +2,13 @@ import { type FeedEpisode, unknownMetadata } from '#contracts';
 import { type EpisodeRow, merged } from './episode.rules.js';
 import { MatchIndex } from './match.rules.js';
 
-/** An episode of a feed, without the guid of the podcast. */
+/** An episode in a feed document, as the feed service stores it. */
 export type FeedItem = Omit<FeedEpisode, 'podcast_guid'>;
 
 /**
- * Returns the rows of one subscription that episodes of its feed describe, with the unknown ones of
- * title, publish_date, episode_url and duration filled in (docs/reference/interface.md, "Matching
- * episodes"). Known values and the identity by guid and enclosure stay as they are.
+ * Returns the rows that match an episode with a title in their feed, with their unknown title,
+ * publish_date, episode_url and duration filled in (docs/reference/interface.md, "Matching
+ * episodes"). All rows are of one subscription. Known values, episode_guid and enclosure_url stay.
  */
 export function describeRows(
   rows: readonly EpisodeRow[],

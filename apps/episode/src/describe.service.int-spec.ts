@@ -69,7 +69,7 @@ const clock = async () => {
 const describeAll = (url = feedUrl) => describing.describe({ userId, feedUrl: url }, call());
 
 describe('a new episode without a title', () => {
-  it('gets title, date, URL and duration of its stored feed', async () => {
+  it('gets title, date, URL and duration from the stored feed', async () => {
     await know(feedUrl, { episode_guid: '0', title: 'None' }, item);
     await play(item.enclosure_url);
     expect(await episodes()).toMatchObject([
@@ -97,7 +97,7 @@ describe('a new episode without a title', () => {
     expect(await touched()).toEqual([feedUrl]);
   });
 
-  it('does not tell whether others follow a feed that the user has just added', async () => {
+  it('gets no title for a feed that was just added, to hide whether others follow it', async () => {
     const url = 'https://new.example/feed';
     await know(url, item);
     await context.feed(userId, url);
@@ -115,7 +115,7 @@ describe('a new episode without a title', () => {
     expect([(await episodes())[1]?.title, await touched()]).toEqual(['', [url]]);
   });
 
-  it('is noted after POST /episodes, whose answer shows the rows as they are', async () => {
+  it('gets no title from POST /episodes, which reports its feed to the feed service', async () => {
     await know(feedUrl, item);
     const { rows } = await context.owner.query<{ guid: string }>(
       'SELECT guid FROM subscription.subscriptions WHERE user_id = $1',
@@ -140,8 +140,8 @@ describe('a new episode without a title', () => {
   });
 });
 
-describe('the titles of a feed that becomes known later', () => {
-  it('fill unknown values of the user once, and are delivered', async () => {
+describe('the titles of a feed that is stored later', () => {
+  it('fill in unknown values once, with a new stamp', async () => {
     await play(item.enclosure_url);
     await play('https://media.example/2.mp3', { episodeGuid: '2' });
     await play('https://media.example/3.mp3', { episodeGuid: '3' });

@@ -10,12 +10,12 @@ export const episodeConfig = z.object({
   ...subscriptionQuotas.shape,
   FEEDS: feedsMode
     .default('off')
-    .describe('Unless `off`, episodes without a title get that of their feed.'),
+    .describe('Unless `off`, episodes without a title get the title in their feed.'),
   QUOTA_EPISODE_STATES: quota(1_000_000, 'Maximum number of episode states per user.'),
 });
 export type EpisodeConfig = z.output<typeof episodeConfig>;
 
-/** The quotas of one user, and the source of feeds, by default none. */
+/** The quotas of each user, and `FEEDS` (absent: `off`). */
 export type EpisodeQuotas = Partial<Pick<EpisodeConfig, 'FEEDS'>> &
   Pick<
     EpisodeConfig,
@@ -25,5 +25,5 @@ export type EpisodeQuotas = Partial<Pick<EpisodeConfig, 'FEEDS'>> &
     | 'QUOTA_SYNC_ID_ALIASES'
   >;
 
-/** The quotas, as a token for injection. */
+/** Injection token of {@link EpisodeQuotas}. */
 export const QUOTAS = Symbol('quotas');

@@ -14,21 +14,21 @@ describe('applyStatus', () => {
   it('accepts the first status', () => {
     expect(applyStatus(undefined, full(1, noon), arrived)).toEqual({
       status: full(1, noon),
-      change: 'seen',
+      change: 'visible',
     });
   });
 
   it('replaces a status with a later one', () => {
     expect(applyStatus(full(1, noon), full(2, later), arrived)).toEqual({
       status: full(2, later),
-      change: 'seen',
+      change: 'visible',
     });
   });
 
   it('replaces a status with one of the same time', () => {
     expect(applyStatus(full(1, noon), full(2, noon), arrived)).toEqual({
       status: full(2, noon),
-      change: 'seen',
+      change: 'visible',
     });
   });
 
@@ -47,7 +47,7 @@ describe('applyStatus', () => {
   ])(
     'compares by the minute if %s has minute form; the same minute replaces',
     (_, current, sent) => {
-      expect(applyStatus(current, sent, arrived)).toEqual({ status: sent, change: 'seen' });
+      expect(applyStatus(current, sent, arrived)).toEqual({ status: sent, change: 'visible' });
     },
   );
 
@@ -65,7 +65,7 @@ describe('applyStatus', () => {
       toMinute(true, at('12:00:00.000000')),
     ],
   ])('reports no visible change for an equal value at %s', (_, current, sent) => {
-    expect(applyStatus(current, sent, arrived).change).not.toBe('seen');
+    expect(applyStatus(current, sent, arrived).change).not.toBe('visible');
   });
 
   it('stores the later time of an equal value, for any order of arrival', () => {
@@ -76,7 +76,9 @@ describe('applyStatus', () => {
   });
 
   it('reports a visible change for an equal value at a later minute', () => {
-    expect(applyStatus(full(1, noon), full(1, at('12:01:00.000000')), arrived).change).toBe('seen');
+    expect(applyStatus(full(1, noon), full(1, at('12:01:00.000000')), arrived).change).toBe(
+      'visible',
+    );
   });
 
   it('accepts a time 5 minutes ahead of the arrival', () => {
@@ -92,7 +94,7 @@ describe('applyStatus', () => {
     expect(applyStatus(full(2, noon), toMinute(1, '2999-01-01T00:00:00.000000Z'), arrived)).toEqual(
       {
         status: clamped,
-        change: 'seen',
+        change: 'visible',
       },
     );
   });

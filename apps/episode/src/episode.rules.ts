@@ -12,11 +12,11 @@ import {
   wireNames,
 } from '#contracts';
 
-/** Metadata of an episode; missing values are as in {@link unknownMetadata}. */
+/** Metadata of an episode. An unknown field has its value in {@link unknownMetadata}. */
 export type Metadata = typeof unknownMetadata;
 /** The metadata that identifies an episode within its subscription. */
 export type Identity = Omit<Metadata, 'duration'>;
-/** The metadata that a client sent of an episode. */
+/** The metadata fields that a client sent for an episode. */
 export type SentMetadata = { [Name in MetadataName]?: NonNullable<Metadata[Name]> };
 
 /** A stored episode. Rows are immutable: a change creates a new row. */
@@ -28,7 +28,10 @@ export interface EpisodeRow extends Readonly<Metadata> {
   readonly statuses: Readonly<Partial<Record<StatusName, Status>>>;
 }
 
-/** Returns an episode as clients receive it, without an unknown duration and unset statuses. */
+/**
+ * Returns an episode as clients receive it. An unknown duration and unset statuses are omitted,
+ * times are cut to the minute.
+ */
 export function shown(
   row: Readonly<Metadata> & { readonly syncId: string },
   statuses: Readonly<Partial<Record<StatusName, Pick<Status, 'value' | 'at'>>>>,
@@ -44,18 +47,19 @@ export function shown(
 }
 
 /**
- * The status after a sent one was applied. The `change` is `seen` if clients see a difference, and
- * `time` if only the time within the minute that they see differs.
+ * The stored status after {@link applyStatus}. `change` is `visible` if clients see a different
+ * value or minute. It is `time` if only the time within the minute differs, which they do not see.
  */
-export type StatusChange = { status: Status; change: 'none' | 'time' | 'seen' };
+export type StatusChange = { status: Status; change: 'none' | 'time' | 'visible' };
 
 /**
- * Applies a sent status to the current one (docs/reference/episodes.md, "States"): a later or
- * equal one replaces it, an earlier one is ignored. If either time was given to the minute, both
- * are compared by the minute. A time more than 5 minutes ahead of the request's arrival counts as
- * that arrival. An equal value in the same minute is no change, but its later time is stored.
- * Of two statuses, the later one wins in either order of arrival. Of two that are equally late and
- * differ in value, the one that arrives last wins.
+ * Applies a sent status to the current one (docs/reference/episodes.md, "States").
+ *
+ * - The status with the later time wins. At equal times the sent one wins.
+ * - If either time is in minute form, only the minutes are compared.
+ * - A time more than 5 minutes after the arrival of the request is replaced by the arrival time.
+ *   With the current value, such a status changes nothing.
+ * - For an equal value in the same minute, only the later time is stored.
  */
 export function applyStatus(
   current: Status | undefined,
@@ -64,21 +68,21 @@ export function applyStatus(
 ): StatusChange {
   const { at, clamped } = clampedTime(sent.at, arrivedMs);
   const status = clamped ? { value: sent.value, at, minuteForm: false } : sent;
-  if (!current) return { status, change: 'seen' };
+  if (!current) return { status, change: 'visible' };
   if (clamped && status.value === current.value) return { status: current, change: 'none' };
   if (compare(status, current) < 0) return { status: current, change: 'none' };
   if (status.value !== current.value || minute(status) !== minute(current))
-    return { status, change: 'seen' };
+    return { status, change: 'visible' };
   return status.at > current.at ? { status, change: 'time' } : { status: current, change: 'none' };
 }
 
-/** Returns the newer status, the first if they are equally new. In SQL: `episode.newer`. */
+/** Returns the status with the later time, or `first` if equal. In SQL: `episode.newer`. */
 export function newer(first: Status | undefined, second: Status | undefined): Status | undefined {
   if (!first || !second) return first ?? second;
   return compare(second, first) > 0 ? second : first;
 }
 
-/** Returns the printed form of a time: to the minute, without a zone. */
+/** Returns the time of a status to the minute, without a zone, as clients see it. */
 function minute(status: Pick<Status, 'at'>): string {
   return status.at.slice(0, 16);
 }
@@ -90,15 +94,15 @@ function compare(a: Status, b: Status): number {
   return left > right ? 1 : -1;
 }
 
-/** Returns the form by which an enclosure URL is compared; null if that is the URL itself. */
+/** Returns the comparable form of an enclosure URL; null if it equals the URL. */
 export function comparableEnclosure(enclosureUrl: string): string | null {
   const comparable = comparableUrl(enclosureUrl);
   return comparable === enclosureUrl ? null : comparable;
 }
 
 /**
- * Returns the row with the sent metadata; unsent fields keep their current value, and so does an
- * equal enclosure_url.
+ * Returns the row with the sent metadata; fields that were not sent keep their value. If the sent
+ * enclosure_url is equal in its comparable form, the stored text stays.
  */
 export function withMetadata(row: EpisodeRow, sent: SentMetadata): EpisodeRow {
   const keepsUrl = areEqualUrls(sent.enclosureUrl ?? '', row.enclosureUrl);
@@ -109,7 +113,7 @@ export function withMetadata(row: EpisodeRow, sent: SentMetadata): EpisodeRow {
   return isSame ? row : { ...row, ...next };
 }
 
-/** Returns the row after each sent status was applied to its current one. */
+/** Returns the row after {@link applyStatus} for each sent status. */
 export function withStatuses(
   row: EpisodeRow,
   sent: EpisodeRow['statuses'],
@@ -129,8 +133,8 @@ export function withStatuses(
 }
 
 /**
- * Returns two episodes merged into one: the newer of each status, and the metadata of `into`,
- * completed by that of `from`. `episode.merge_subscriptions` is the same rule in SQL.
+ * Returns `into` with the newer of each status; fields unknown in `into` get the values of `from`.
+ * `episode.merge_subscriptions` is the same rule in SQL.
  */
 export function merged(into: EpisodeRow, from: EpisodeRow): EpisodeRow {
   const statuses = { ...into.statuses };
@@ -144,8 +148,8 @@ export function merged(into: EpisodeRow, from: EpisodeRow): EpisodeRow {
   return { ...into, ...(Object.fromEntries(completed) as Partial<Metadata>), statuses };
 }
 
-/** Returns whether clients see the same values of both rows. */
-export function looksAlike(one: EpisodeRow, other: EpisodeRow): boolean {
+/** Returns true if clients see equal metadata and statuses, with times to the minute. */
+export function areEqualForClients(one: EpisodeRow, other: EpisodeRow): boolean {
   return (
     metadataNames.every((field) => one[field] === other[field]) &&
     statusNames.every((name) => {

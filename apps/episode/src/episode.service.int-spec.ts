@@ -68,7 +68,10 @@ const shown = ({ episodeGuid, title, publishDate, enclosureUrl, episodeUrl }: Id
 const list = async (since?: string): Promise<Episode[]> => (await page({ since })).items;
 const clock = async (): Promise<string> => (await page()).clock;
 
-/** An entry of few texts, so that many match, and whether the next one is in the same batch. */
+/**
+ * An entry with few different texts, so that many entries match, and whether the next entry is in
+ * the same batch.
+ */
 const part = fc.integer({ min: 0, max: 2 });
 const batchedEntry = fc
   .record({
@@ -177,7 +180,7 @@ describe('an upload', () => {
   });
 
   it('matches stored episodes like all episodes in memory, for any batches', async () => {
-    // Each entry is the newest, so that its status identifies the episode it was merged into.
+    // Each entry has the latest time, so that its status shows which episode it was merged into.
     const played = (n: number) => ({
       playbackPosition: { value: n, timestamp: `2026-01-01T10:00:0${n}Z` },
     });
@@ -242,7 +245,7 @@ describe('an upload', () => {
     );
   });
 
-  it('stamps only rows that are new, look different or absorbed another', async () => {
+  it('stamps only rows that are new, absorbed another or changed for clients', async () => {
     const known = async () =>
       new Map((await list()).map((row) => [row.sync_id, JSON.stringify(row)]));
     await fc.assert(
@@ -348,7 +351,7 @@ describe('an upload', () => {
     const known = [await statementsOf([play(first)]), await statementsOf(others.map(play))];
     expect(made[1]).toBe(made[0]);
     expect(known[1]).toBe(known[0]);
-    // One round trip less, and no count to update.
+    // Entries by sync_id need no second read, and no update of the counts.
     expect(known[0]).toBeLessThan(made[0] as number);
     expect(made[0]).toBeLessThanOrEqual(10);
     const { items } = await page({ perPage: 2_000 });
@@ -395,7 +398,7 @@ describe('a status', () => {
     expect(merged?.played_status).toEqual({ value: true, timestamp: '2026-01-01T10:00' });
   });
 
-  it('of the year 1 is stored, one of 9999 counts as set at the arrival', async () => {
+  it('with a time in the year 1 is stored, one in 9999 gets the time of arrival', async () => {
     const [first] = await put({
       ...metadata(1),
       playedStatus: { value: true, timestamp: '0001-01-01T00:00' },

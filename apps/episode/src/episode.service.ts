@@ -25,12 +25,12 @@ import { applyUploads, validateEntry } from './upload.rules.js';
 
 /**
  * Handles the messages about episode states. Invariants:
- * - A status only moves forward in its client's time, in any order of arrival: to the minute if
- *   either time is in minute form.
- * - A row is stamped if and only if its values that clients see changed.
- * - An upload of any size is a fixed number of statements, under the user's clock, one less if it
- *   names all its episodes. It reads a limited number of episodes ({@link selectCandidates}).
- * - Its answer has at most the requested number of bytes: entries beyond them are not applied.
+ * - The status with the latest client time wins, in any order of arrival ({@link applyStatus}).
+ * - A row gets a stamp if and only if a value that clients see changed.
+ * - An upload runs a fixed number of statements under the lock of the user's clock. The read of all
+ *   candidates runs only if reading by sync_id and episode_guid does not decide each match.
+ * - The answer to an upload has at most `maxBytes`. An entry that would exceed them fails with
+ *   `limit_reached`.
  */
 @Controller()
 export class EpisodeService {
@@ -74,7 +74,7 @@ export class EpisodeService {
         answer = (await apply(known)) as JsonText<Uploaded>;
       }
       const changes = known.changes();
-      // The answer is complete, so the titles of new rows are not read here.
+      // `false`: the answer is already built and could not show titles that are filled in now.
       if (this.hasFeeds) await describeNew(transaction, userId, changes, false);
       await saveChanges(transaction, userId, changes);
       return answer;

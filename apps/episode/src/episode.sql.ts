@@ -2,10 +2,10 @@ import { metadataNames, statusNames, unknownMetadata, wireNames } from '#contrac
 import { statement } from '#database';
 
 /**
- * Returns the SQL columns of an episode `e` and its state `s` that clients see, named as in the
- * rules.
+ * Returns the SQL of the columns that clients see, of an episode `e` and its state `s`. The
+ * columns have the field names of the rules.
  *
- * @param time returns the SQL that reads a time.
+ * @param time returns the SQL that converts the time in a column.
  */
 export const shownColumns = (time: (column: string) => string) => {
   const metadata = metadataNames.map((name) => {
@@ -19,7 +19,7 @@ export const shownColumns = (time: (column: string) => string) => {
   return ['e.sync_id AS "syncId"', ...metadata, ...statuses].join(', ');
 };
 
-/** JSON prints a time in the zone of the session, unless it has none. */
+/** Removes the zone: JSON would print a timestamptz in the zone of the session. */
 const inUtc = (time: string) => `${time} AT TIME ZONE 'UTC'`;
 
 /** All columns of an episode `e` with its state `s`, for `toRow` of the repository. */
@@ -37,30 +37,38 @@ export const rowTables = `episode.states s CROSS JOIN LATERAL (
            OFFSET 0
          ) e`;
 
-/** Limits of the episodes that one upload reads: rows, and bytes of JSON. */
+/** Maximum number of episodes that one upload reads. */
 const maxRows = 2_000;
+/** Maximum bytes of their JSON. */
 const maxBytes = 6 * 1_024 * 1_024;
-/** Limits of the rows that one lookup reads; the second is for the lookup with a filter. */
+/** Maximum rows that a lookup of ranks 2 and 3 reads for one entry. */
 const maxSimilarRows = 8;
+/** Maximum rows that the lookup of rank 4 reads for one entry before it filters them. */
 const maxRowsOfEnclosure = 500;
 
 /**
- * SQL of an upper bound for the bytes of a row as JSON. A character takes up to six bytes in an
- * episode_guid and two in other texts; a status takes a hundred, the rest 350.
+ * SQL of an upper bound for the bytes of a row as JSON. Escaping makes each byte of an episode_guid
+ * up to six bytes and of other texts up to two. A status takes up to 100 bytes, all other fields
+ * together 350.
  */
 export const jsonBytes = `6 * octet_length(e.episode_guid)
         + 2 * (octet_length(e.title) + octet_length(e.enclosure_url) + octet_length(e.episode_url))
         + ${350 + 100 * statusNames.length}`;
 
 /**
- * Returns a UNION ALL branch with the candidates of each entry at one rank: the first `max` rows by
- * id. The last column is true for row number `max`: more candidates can exist. The indexes separate
- * rows with and without an episode_guid (`bare`), so `entries` has a row for each group to search.
- * `e.id + 0` keeps Postgres from choosing another index. An unsent field is NULL and matches no
- * row. The `"enclosureUrl"` of an entry is in its comparable form.
+ * Returns a UNION ALL branch that looks up the candidates of each entry at one rank: the first
+ * `max` rows by id.
  *
- * @param entries the entries, each with the group of the index to search.
- * @param agrees the condition for rows to keep.
+ * - The last column is true for row number `max`, because more candidates can exist.
+ * - The indexes separate rows without an episode_guid (`bare`) from rows with one. `entries` has a
+ *   row for each group to search.
+ * - `e.id + 0` keeps Postgres from sorting by another index.
+ * - A field that was not sent is NULL and matches no row.
+ * - The `"enclosureUrl"` of an entry is in its comparable form.
+ *
+ * @param match the SQL condition of the lookup, for an index.
+ * @param entries name of the table of entries.
+ * @param agrees a SQL condition that filters the rows that were read.
  */
 export const candidateLookupSql = (
   rank: number,
@@ -75,8 +83,9 @@ export const candidateLookupSql = (
        WHERE e.user_id = $1 AND e.subscription_id = x.subscription_id AND ${match}
        ORDER BY e.id + 0 LIMIT ${max}
      ) f WHERE f.agrees OR f.place = ${max}`;
-/** SQL of the form by which the enclosure URL of an episode `e` is compared, as in the index. */
+/** SQL of the comparable form of the enclosure URL of an episode `e`, as in the index. */
 export const comparableEnclosureUrl = 'coalesce(e.comparable_enclosure_url, e.enclosure_url)';
+/** SQL condition: an episode `e` has the enclosure URL of an entry `x` and is in its group. */
 export const sameEnclosure = `episode.enclosure_key(e.episode_guid = '', ${comparableEnclosureUrl})
          = episode.enclosure_key(x.bare, x."enclosureUrl")`;
 /** SQL condition: an episode `e` has the episode_guid of an entry `x`. */
@@ -114,7 +123,10 @@ export const room = (episodes: string, aliases: string) => `
       )
       FROM episode.totals t WHERE t.user_id = $1) AS room`;
 
-/** The `found` episodes within the limits: named ones, then the first of each lookup, and so on. */
+/**
+ * SQL of the `found` episodes that are within the limits of one upload, in the order of `place`.
+ * Place 0 is a match by sync_id or episode_guid, place n the n-th row of another lookup.
+ */
 export const keptRows = `kept AS MATERIALIZED (
      SELECT id FROM (
        SELECT id, sum(bytes) OVER nearest AS bytes, count(*) OVER nearest AS rows
@@ -122,6 +134,7 @@ export const keptRows = `kept AS MATERIALIZED (
        WINDOW nearest AS (ORDER BY place, id)
      ) f WHERE bytes <= ${maxBytes} AND rows <= ${maxRows}
    )`;
+/** SQL of the episodes of {@link keptRows} as a JSON array, with their states. */
 export const keptEpisodes = `(SELECT json_agg(r) FROM (
        SELECT e.* FROM kept CROSS JOIN LATERAL (
          SELECT ${rowColumns}
@@ -129,8 +142,8 @@ export const keptEpisodes = `(SELECT json_agg(r) FROM (
        ) e
      ) r) AS episodes`;
 /**
- * Lookups (entry, rank) that omitted candidates, by `kept` or by their row limit. All candidates
- * with ids up to `complete_to` were read.
+ * SQL of the lookups (entry, rank) that omitted candidates because of the limits in `kept` or their
+ * own row limit. Only candidates with ids up to `complete_to` were all read.
  */
 export const incomplete = `(SELECT json_agg(json_build_array(i.entry, i.rank, i.complete_to)) FROM (
        SELECT f.entry, f.rank, least(
@@ -141,10 +154,14 @@ export const incomplete = `(SELECT json_agg(json_build_array(i.entry, i.rank, i.
      ) i WHERE i.complete_to IS NOT NULL) AS incomplete`;
 
 /**
- * $1 user, $2 entries, $3 and $4 the quotas of episodes and of aliases. Reads the episodes that
- * entries name, which suffices for most uploads: by a sync_id, with one probe each, or by an alias.
- * It also reads by an episode_guid, if it differs from that of the first. Reads none if they are
- * too large for one upload. {@link selectAllCandidates} reads all others.
+ * Reads the episodes that entries name, which suffices for most uploads. An entry names an episode
+ * by its sync_id or alias, and by its episode_guid.
+ * - An alias is looked up only if no episode has the sync_id.
+ * - An episode_guid is not looked up if the episode of the sync_id has it.
+ * - If the episodes have more than 6 MiB, none is returned (`reach` is `none`).
+ *
+ * $1 user, $2 entries, $3 quota of episodes, $4 quota of aliases. {@link selectAllCandidates} also
+ * reads candidates by other metadata.
  */
 export const selectNamedEpisodes = statement(
   'episode.select_named_episodes',
@@ -184,15 +201,15 @@ export const selectNamedEpisodes = statement(
 );
 
 /**
- * $1 user, $2 entries, $3 their number, $4 and $5 the quotas of episodes and of aliases. Reads the
- * candidates of all entries; the rules choose among them in memory.
- * - Rank 0 (`named`): the episode of its sync_id or an alias.
- * - Rank 1: the episode with its episode_guid.
- * - Other ranks: only for an entry without a stored sync_id.
- * - `completing`: an entry adds an enclosure_url to a named episode. Those of rank 2 without an
- *   episode_guid are the same episode.
+ * Reads the candidates of all entries; the rules choose among them in memory. $1 user, $2 entries,
+ * $3 their number, $4 quota of episodes, $5 quota of aliases.
+ * - Rank 0 (`named`): the episode with the entry's sync_id as its own or as an alias.
+ * - Rank 1: the episode with the entry's episode_guid.
+ * - Ranks 2 to 4: only for an entry without a match at rank 0.
+ * - `completing`: entries that add an enclosure_url to a named episode. Episodes with that URL and
+ *   without an episode_guid are the same episode.
  *
- * Beyond the limits of one upload, `kept` applies. `incomplete` lists entries and ranks with
+ * It returns at most 2,000 rows and 6 MiB (`kept`). `incomplete` lists the entries and ranks with
  * omitted rows.
  */
 export const selectAllCandidates = statement(

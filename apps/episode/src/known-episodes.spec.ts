@@ -70,7 +70,7 @@ it('keeps sync_ids and episode_guids unique for any batches', () => {
   );
 });
 
-it('has one episode per full description, for any parts sent in any order', () => {
+it('has one episode for entries with parts of its metadata, in any order', () => {
   const parts = fc.constantFrom('guid', 'enclosure', 'both');
   const sent = fc.array(fc.record({ of: number, parts }), { maxLength: 12 });
   fc.assert(
@@ -119,7 +119,7 @@ it('changes nothing when a batch is repeated', () => {
   );
 });
 
-it('neither removes nor outdates a status by entries that send none', () => {
+it('keeps each status and its time if an entry sends none', () => {
   const at = (minute: number) => `2026-02-01T10:0${minute}:00.000000Z`;
   const before = [1, 2, 3, 4].map((n) =>
     stored(n, {
@@ -150,7 +150,7 @@ it('neither removes nor outdates a status by entries that send none', () => {
   );
 });
 
-it('has the same outcome for the named episodes as for all, or is incomplete', () => {
+it('has the same outcome with only named candidates as with all, or is incomplete', () => {
   const before = [
     stored(1, { enclosureUrl: '' }),
     stored(2),

@@ -3,30 +3,38 @@ import { metadataNames, unknownMetadata } from '#contracts';
 import {
   type EpisodeRow,
   type Identity,
-  looksAlike,
+  areEqualForClients,
   type Metadata,
   type SentMetadata,
 } from './episode.rules.js';
 import { MatchIndex, type Rank } from './match.rules.js';
 
-/** A live subscription that an upload names. */
+/** A live subscription that an upload refers to by a guid or feed URL. */
 export interface NamedSubscription {
   id: number;
   currentGuid: string;
 }
 
 /**
- * The data that was read for an upload: subscriptions by every sent name, and candidates for
- * entries. Beyond the limits of one upload, candidates are omitted, and `incomplete` lists these
- * cases by entry and rank (0: by sync_id). All candidates with ids up to `completeTo` were read.
+ * The data that was read for an upload: the subscriptions that it names, and the candidates, which
+ * are the episodes that entries can match.
  */
 export interface Candidates {
-  /** The episodes that were read: those of sent ids, `all` candidates, or `none` (too large). */
+  /**
+   * The episodes that were read: `named` only by sync_id, alias or episode_guid; `all` candidates;
+   * `none` because the named ones were too large.
+   */
   reach: 'none' | 'named' | 'all';
+  /** By the guid or feed URL that the upload sent. */
   subscriptions: [name: string, NamedSubscription][];
   episodes: EpisodeRow[];
   aliases: [syncId: string, episodeId: number][];
+  /**
+   * Lookups (by rank; 0: by sync_id) that omitted candidates because of the limits of one upload.
+   * Only candidates with ids up to `completeTo` were all read.
+   */
   incomplete: [entry: number, rank: 0 | Rank, completeTo: number][];
+  /** Reserved ids for new episodes. */
   newIds: number[];
   /** The number of further episodes and aliases that the quotas allow. */
   room: { episodes: number; aliases: number };
@@ -35,25 +43,31 @@ export interface Candidates {
 /** The changes of an upload, for the statements that write it. */
 export interface EpisodeChanges {
   rows: EpisodeRow[];
-  /** The ids of new rows, of rows with changed metadata, and of rows with a changed state. */
+  /** Ids of new rows. */
   inserted: ReadonlySet<number>;
+  /** Ids of stored rows with changed metadata. */
   changedMetadata: ReadonlySet<number>;
+  /** Ids of stored rows with a changed status or stamp. */
   changedStates: ReadonlySet<number>;
-  /** The sync_ids of stored rows whose episode_guid changes. */
+  /** The sync_ids of stored rows whose episode_guid changes from one guid to another. */
   renamed: string[];
+  /** New aliases, and stored aliases that move to another episode. */
   aliases: [syncId: string, episodeId: number][];
+  /** The number of new aliases. */
   addedAliases: number;
+  /** Ids of the merged episodes and of their survivors. */
   absorbed: { from: number; into: number }[];
-  /** The number of absorbed rows that were stored. */
+  /** The number of absorbed rows that were stored before this upload. */
   removed: number;
 }
 
 /**
  * The episodes that one upload has read, and its changes so far (identity map and unit of work).
- * - A sync_id permanently names one episode of the user.
+ * - A sync_id permanently names one episode of the user, or after a merge its survivor.
  * - No two episodes of a subscription have the same episode_guid.
- * - A lookup returns `'unread'` if an episode that was not read can be the match. If another
- *   statement can read it, `isIncomplete` becomes true, and all results must be discarded.
+ * - A lookup returns `'unread'` if an episode that was not read can be the match. If only named
+ *   episodes were read, `isIncomplete` then becomes true: the caller discards all results and
+ *   reads all candidates.
  */
 export class KnownEpisodes {
   private readonly subscriptions: Map<string, NamedSubscription>;
@@ -92,12 +106,12 @@ export class KnownEpisodes {
     return this.subscriptions.get(name);
   }
 
-  /** True if a match depends on unread episodes that another statement can read. */
+  /** True if the caller must read all candidates and start again. */
   get isIncomplete(): boolean {
     return this.incomplete;
   }
 
-  /** Returns the episode that a sync_id names, or `'unread'`. */
+  /** Returns the episode of a sync_id or alias. @param entry its index among the read entries. */
   bySyncId(syncId: string, entry: number): EpisodeRow | undefined | 'unread' {
     const id = this.bySync.get(syncId);
     if (id !== undefined) return this.byId(id);
@@ -111,10 +125,10 @@ export class KnownEpisodes {
     entry: number,
   ): EpisodeRow | undefined | 'unread' {
     const best = this.index.find(subscriptionId, searched);
-    if (!best && !this.hasAllCandidates) return this.unread();
+    if (!best && !this.hasAllCandidates) return this.requireAllCandidates();
     for (const rank of [1, 2, 3, 4] as const) {
       const id = best?.rank === rank ? best.id : Infinity;
-      // Unread episodes can contain a match of a lower rank, or of this rank and a lower id.
+      // An unread episode can have a lower rank than the best match, or its rank and a lower id.
       if (id > (this.completeTo.get(`${entry} ${rank}`) ?? Infinity)) return 'unread';
       if (best?.rank === rank) break;
     }
@@ -122,29 +136,30 @@ export class KnownEpisodes {
   }
 
   /**
-   * Returns the other episodes of a subscription that an entry identifies with a row, or
-   * `'unread'`:
+   * Returns the other episodes that an entry proves to be the same as its match `row`, to merge
+   * into it:
    * - the episode with the entry's episode_guid;
-   * - if the row had no enclosure_url, those with the entry's and without an episode_guid.
+   * - if the row has no enclosure_url, the episodes with the sent URL and without an episode_guid.
    */
   sameAs(row: EpisodeRow, sent: SentMetadata, entry: number): EpisodeRow[] | 'unread' {
     const { episodeGuid = '', enclosureUrl } = sent;
     const named = this.index.find(row.subscriptionId, { ...unknownMetadata, episodeGuid });
     if (!named && episodeGuid !== '' && this.completeTo.has(`${entry} 1`)) return 'unread';
     const isNew = row.enclosureUrl === '' && enclosureUrl !== undefined;
-    if (isNew && !this.hasAllCandidates) return this.unread();
+    if (isNew && !this.hasAllCandidates) return this.requireAllCandidates();
     if (isNew && this.completeTo.has(`${entry} 2`)) return 'unread';
     const unnamed = isNew ? this.index.findWithoutGuid(row.subscriptionId, enclosureUrl) : [];
     const ids = named ? [named.id, ...unnamed] : unnamed;
     return ids.filter((id) => id !== row.id).map((id) => this.byId(id));
   }
 
+  /** True if the quota of episodes allows another one. */
   get hasRoom(): boolean {
     return this.candidates.room.episodes > 0;
   }
 
   /**
-   * Returns a new row with the next reserved id. The upload contains it only after {@link save}.
+   * Returns a new row with the next reserved id. It belongs to the changes only after {@link save}.
    */
   draft(subscriptionId: number, metadata: Metadata, syncId: string = randomUUID()): EpisodeRow {
     const id = this.candidates.newIds[this.usedIds];
@@ -157,7 +172,7 @@ export class KnownEpisodes {
     return { id, subscriptionId, syncId, changed: this.stamp, statuses: {}, ...described };
   }
 
-  /** Adds a row or replaces the one with its id, which survives the `absorbed` ones. */
+  /** Stores a row, in place of any row with its id, and merges the `absorbed` rows into it. */
   save(row: EpisodeRow, absorbed: readonly EpisodeRow[] = []): void {
     for (const other of absorbed) {
       this.index.remove(other);
@@ -171,7 +186,7 @@ export class KnownEpisodes {
     if (before === row) return;
     if (!before) this.candidates.room.episodes -= 1;
     this.dirty.add(row.id);
-    // Most entries only change a status, which no index contains.
+    // Most entries only change a status. The match index does not contain statuses.
     if (before && metadataNames.every((name) => before[name] === row[name])) {
       this.rows.set(row.id, row);
       return;
@@ -192,7 +207,10 @@ export class KnownEpisodes {
     return this.rows.get(this.survivorOf(id)) as EpisodeRow;
   }
 
-  /** Returns the changes. Stamps rows that are new, absorbed another, or look different. */
+  /**
+   * Returns the changes. A row gets the stamp if it is new, absorbed another row, or has a value
+   * that clients see differently.
+   */
   changes(): EpisodeChanges {
     const absorbers = new Set([...this.survivors.keys()].map((id) => this.survivorOf(id)));
     const rows = [...this.dirty].map((id) => {
@@ -200,7 +218,9 @@ export class KnownEpisodes {
       return {
         ...row,
         changed:
-          before && !absorbers.has(id) && looksAlike(before, row) ? before.changed : this.stamp,
+          before && !absorbers.has(id) && areEqualForClients(before, row)
+            ? before.changed
+            : this.stamp,
       };
     });
     const renamed = rows.filter(({ id, episodeGuid }) => {
@@ -236,11 +256,13 @@ export class KnownEpisodes {
     return this.candidates.reach === 'all';
   }
 
-  private unread(): 'unread' {
+  /** Sets `isIncomplete`, because the lookup needs candidates that were not read. */
+  private requireAllCandidates(): 'unread' {
     this.incomplete = true;
     return 'unread';
   }
 
+  /** Adds or moves an alias. @returns false if it is new and the quota of aliases is reached. */
   private storeAlias(syncId: string, id: number): boolean {
     const isNew = !this.storedAliases.has(syncId) && !this.aliases.has(syncId);
     if (isNew && this.addedAliases >= this.candidates.room.aliases) return false;

@@ -6,7 +6,7 @@ import { bestMatch, matchRank as plainRank } from '../testing/plain.match.js';
 import type { Identity } from './episode.rules.js';
 import { MatchIndex, matchKeys } from './match.rules.js';
 
-/** Returns the rank from the shared keys of two episodes; it must equal that of the plain rule. */
+/** Returns the rank of two episodes by their keys. It must equal that of `matchRank`. */
 function matchRank(a: Identity, b: Identity): number | undefined {
   const found = new Set(matchKeys(b, true).map((key) => JSON.stringify(key)));
   const ranks = matchKeys(a, false).filter((key) => found.has(JSON.stringify(key)));
@@ -156,7 +156,7 @@ describe('MatchIndex', () => {
     expect([index.find(10, one), index.find(20, other({}))]).toEqual([undefined, undefined]);
   });
 
-  it('agrees with the plain rule while rows are added, removed and changed', () => {
+  it('finds the same match as bestMatch while rows are added, removed and changed', () => {
     const step = fc.record({
       id: fc.integer({ min: 1, max: 12 }),
       row: any,

@@ -1,11 +1,12 @@
 import { comparableUrl, unknownMetadata } from '#contracts';
 import type { Identity } from './episode.rules.js';
 
-/** Rank of a match of two episodes of one subscription: 1 is the most certain. */
+/** Rank of a match of two episodes in one subscription, from 1, the most certain, to 4. */
 export type Rank = 1 | 2 | 3 | 4;
 
 /**
- * A lookup key: episodes with an equal key match. `kind` names the fields that `texts` come from.
+ * A lookup key: a searched episode matches a candidate that has an equal key. `kind` names the
+ * fields of `texts`; the second text is empty for a key of one field.
  */
 export interface MatchKey {
   rank: Rank;
@@ -13,7 +14,7 @@ export interface MatchKey {
   texts: readonly [string, string];
 }
 
-/** The searched episode that a key is for: one with an episode_guid, or one without. */
+/** Key kinds for searched episodes with an episode_guid and for those without. */
 const [withGuid, withoutGuid] = ['with guid', 'without guid'] as const;
 const kindsFor = (kind: string) => ({
   [withGuid]: `${withGuid} ${kind}`,
@@ -25,24 +26,25 @@ const dateAndTitleFor = kindsFor('date and title');
 const urlAndTitleFor = kindsFor('url and title');
 
 /**
- * Returns the keys that match an episode with the same one of its subscription: two episodes are
- * the same if they share a key. The match of the lowest rank counts, then of the lowest row id
+ * Returns the lookup keys of an episode. Two episodes of a subscription match if they share a key,
+ * with the rank of that key. The lowest rank wins, then the lowest row id
  * (docs/reference/episodes.md, "Matching episodes"). `episode.match_keys` is the same rule in SQL.
  *
- * 1. The same episode_guid.
- * 2. The same enclosure_url, if either has no episode_guid.
- * 3. The same two of publish_date, episode_url and title, if either has no episode_guid.
- * 4. Different episode_guids, the same enclosure_url, and one more equal field.
+ * 1. Equal episode_guids.
+ * 2. Equal enclosure_urls, if either episode has no episode_guid.
+ * 3. Two equal fields of publish_date, episode_url and title, if either has no episode_guid.
+ * 4. Different episode_guids, equal enclosure_urls, and one equal field of rank 3.
  *
- * Equal enclosure URLs are the same. Unknown values never match. "If either has no guid" makes the
- * keys of the two sides differ. A searched episode has a single key, depending on its own guid. A
- * candidate has the key for those without a guid and, if it has none itself, the key for those with
- * one as well.
+ * Enclosure URLs are compared in their comparable form. Unknown values never match.
  *
- * @param found true for a candidate, false for the searched episode.
- * @param least the highest rank to include.
+ * Ranks 2 and 3 need different keys for the searched episode and for candidates. The searched
+ * episode has one kind, by whether it has a guid. Every candidate has the kind of searched
+ * episodes without a guid. A candidate without a guid also has the other kind.
+ *
+ * @param isCandidate false for the searched episode.
+ * @param maxRank the highest rank to include.
  */
-export function matchKeys(episode: Identity, found: boolean, least: Rank = 4): MatchKey[] {
+export function matchKeys(episode: Identity, isCandidate: boolean, maxRank: Rank = 4): MatchKey[] {
   const { episodeGuid, title, episodeUrl } = episode;
   const date = episode.publishDate === unknownMetadata.publishDate ? '' : episode.publishDate;
   const hasGuid = episodeGuid !== '';
@@ -52,14 +54,15 @@ export function matchKeys(episode: Identity, found: boolean, least: Rank = 4): M
     if (text !== '' && other !== '') keys.push({ rank, kind, texts: [text, other ?? ''] });
   };
   add(1, 'guid', episodeGuid);
-  if (least === 1) return keys;
+  if (maxRank === 1) return keys;
   const enclosureUrl = comparableUrl(episode.enclosureUrl);
   const searched = [hasGuid ? withGuid : withoutGuid];
-  for (const partner of found ? [withoutGuid, ...(hasGuid ? [] : [withGuid])] : searched) {
-    add(2, enclosureFor[partner], enclosureUrl);
-    add(3, dateAndUrlFor[partner], date, episodeUrl);
-    add(3, dateAndTitleFor[partner], date, title);
-    add(3, urlAndTitleFor[partner], episodeUrl, title);
+  const candidate = [withoutGuid, ...(hasGuid ? [] : [withGuid])];
+  for (const side of isCandidate ? candidate : searched) {
+    add(2, enclosureFor[side], enclosureUrl);
+    add(3, dateAndUrlFor[side], date, episodeUrl);
+    add(3, dateAndTitleFor[side], date, title);
+    add(3, urlAndTitleFor[side], episodeUrl, title);
   }
   if (hasGuid) {
     add(4, 'enclosure and date', enclosureUrl, date);
@@ -80,7 +83,7 @@ interface RowSet {
   /** `undefined` if it must be computed again. */
   lowest: number | undefined;
 }
-/** The rows under one key. A single one, the usual case, is stored as its id. */
+/** The ids of the rows under one key. A single row, the usual case, is a plain id. */
 type Bucket = number | RowSet;
 
 function lowest(bucket: Bucket | undefined): number | undefined {
@@ -92,24 +95,27 @@ function lowest(bucket: Bucket | undefined): number | undefined {
   return bucket.lowest;
 }
 
-/** Upper bound of text numbers. A pair (a, b) is encoded as a × maxTexts + b. */
+/** Upper bound of the numbers that replace texts. A pair (a, b) is encoded as a × maxTexts + b. */
 const maxTexts = 2 ** 26;
 
-/** An index of episodes by {@link matchKeys} with constant lookups; keys hold numbers for texts. */
+/**
+ * An index of episodes by {@link matchKeys} with lookups in constant time. It replaces each text by
+ * a number.
+ */
 export class MatchIndex {
   private readonly numbers = new Map<string, number>();
   /** By subscription and kind of key. */
   private readonly buckets = new Map<number, Map<string, Map<number, Bucket>>>();
 
-  /** @param least the highest rank to find: 1, by the episode_guid alone, or 4, all. */
-  constructor(private readonly least: 1 | 4 = 4) {}
+  /** @param maxRank the highest rank to find: 1 (by episode_guid only) or 4 (all). */
+  constructor(private readonly maxRank: 1 | 4 = 4) {}
 
   /** Returns the match of the lowest rank, then of the lowest row id. */
   find(subscriptionId: number, searched: Identity): { rank: Rank; id: number } | undefined {
     const ofSubscription = this.buckets.get(subscriptionId);
     if (!ofSubscription) return undefined;
     let best: { rank: Rank; id: number } | undefined;
-    for (const key of matchKeys(searched, false, this.least)) {
+    for (const key of matchKeys(searched, false, this.maxRank)) {
       if (best && best.rank < key.rank) break;
       const id = lowest(ofSubscription.get(key.kind)?.get(this.numberOf(key)));
       if (id !== undefined && (!best || id < best.id)) best = { rank: key.rank, id };
@@ -128,7 +134,7 @@ export class MatchIndex {
   }
 
   add(row: IndexedEpisode): void {
-    for (const key of matchKeys(row, true, this.least)) {
+    for (const key of matchKeys(row, true, this.maxRank)) {
       const [ofKind, number] = [this.ofKind(row.subscriptionId, key.kind), this.numberOf(key)];
       const bucket = ofKind.get(number);
       if (bucket === undefined) ofKind.set(number, row.id);
@@ -142,7 +148,7 @@ export class MatchIndex {
   }
 
   remove(row: IndexedEpisode): void {
-    for (const key of matchKeys(row, true, this.least)) {
+    for (const key of matchKeys(row, true, this.maxRank)) {
       const [ofKind, number] = [this.ofKind(row.subscriptionId, key.kind), this.numberOf(key)];
       const bucket = ofKind.get(number);
       if (bucket === row.id) ofKind.delete(number);

@@ -188,9 +188,9 @@ describe('SQL and TypeScript agree', () => {
 });
 
 /**
- * Merges by the rules in TypeScript. Each episode of the merged subscription takes the best match
- * of the survivor's episodes in their initial state. If that had no guid and has since taken one,
- * the two must still match with it.
+ * Merges by the rules in TypeScript. Each episode of the merged subscription is merged into its
+ * best match among the survivor's episodes in their initial state. If the match had no guid and got
+ * one from an earlier merge, the two must still match with that guid.
  */
 function mergedByRules(episodes: readonly EpisodeRow[]): {
   after: EpisodeRow[];
@@ -236,7 +236,7 @@ it('merges episodes like the rules, and stamps moved and changed ones', async ()
   );
 });
 
-it('merges several pairs like one after the other, without matches across pairs', async () => {
+it('merges several pairs as if one after another, without matches across pairs', async () => {
   const pairs = [
     [from, into],
     [3, 4],
@@ -277,7 +277,7 @@ async function mergeOf(...episodes: EpisodeRow[]): Promise<EpisodeRow[]> {
   return merge(userId);
 }
 
-it('never merges episodes with different guids through a third without one', async () => {
+it('never merges two episodes with different guids through one without a guid', async () => {
   const shared = { enclosureUrl: metadata(9).enclosureUrl };
   const after = await mergeOf(
     one(1, from, shared),

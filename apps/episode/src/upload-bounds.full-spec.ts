@@ -9,7 +9,7 @@ import { type Entry, sentBody } from '../testing/sent.entry.js';
 import { openService, type ServiceContext } from '../testing/service.context.js';
 import { storedEpisodes } from '../../../libs/database/testing/stored.episodes.js';
 
-/** Bounds the cost of 250 entries against the worst feeds that a user can have stored before. */
+/** Measures uploads of 250 entries against the stored feeds that make matching most expensive. */
 
 const full = Boolean(process.env.TEST_FULL);
 const stored = full ? 50_000 : 10_000;
@@ -99,7 +99,7 @@ it('limits the cost for equal dates and titles, and matches by enclosure_url', a
 
 it('limits the cost for episodes with only guids or only enclosure_urls', async () => {
   const none = `''`;
-  // A date as many minutes before the others as they are after 1970.
+  // As many minutes before the other dates as these are after 1970.
   const columns = { title: none, date: String(-Date.parse(date) / 60_000), url: none };
   const named = await feedOf({ ...columns, guid: `'g' || n`, enclosure: none });
   const byGuid = Array.from({ length: entries }, (_, n) => ({

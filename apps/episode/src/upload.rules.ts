@@ -14,16 +14,19 @@ import { type EpisodeRow, merged, withMetadata, withStatuses } from './episode.r
 import type { KnownEpisodes, NamedSubscription } from './known-episodes.js';
 
 /**
- * A valid entry. `rawEntry` is its JSON as received, empty for an action of a gpodder client; a
- * failure echoes the identifiers from it.
+ * A valid entry. `rawEntry` is its JSON as received; a failure repeats the identifiers in it. For
+ * an action of a gpodder client it is empty.
  */
 export interface Upload extends Omit<EpisodeEntry, 'podcastGuid'> {
-  /** The name of its subscription: a guid, or the URL of its feed for clients that send URLs. */
+  /** Identifies the subscription: a guid, or the feed URL in an action of a gpodder client. */
   podcast: string;
   rawEntry: Readonly<Record<string, unknown>>;
 }
 
-/** Validates the form of one entry (docs/reference/episodes.md, "Episodes" and "Texts"). */
+/**
+ * Validates the fields of one entry without looking up its episode (docs/reference/episodes.md,
+ * "Episodes" and "Texts").
+ */
 export function validateEntry(rawEntry: unknown): Upload | FailedEntry {
   if (!isJsonObject(rawEntry))
     return { code: 'invalid_value', message: 'An entry must be an object' };
@@ -40,7 +43,7 @@ export function validateEntry(rawEntry: unknown): Upload | FailedEntry {
   return { podcast: podcastGuid as string, syncId, temporaryId, metadata, statuses, rawEntry };
 }
 
-/** Returns the failure of an entry with its identifiers, without those above their limits. */
+/** Returns a failure with the entry's identifiers, except those longer than their limits. */
 export function failedEntry(
   { rawEntry }: Pick<Upload, 'rawEntry'>,
   code: EntryFailureCode,
@@ -57,12 +60,13 @@ export function failedEntry(
 
 /** The outcome of an entry that was applied. */
 export interface AppliedEntry {
+  /** The row id of the episode. */
   id: number;
   subscription: NamedSubscription;
   temporaryId: string | number | undefined;
 }
 
-/** The episode that an entry matches, and others that it identifies with it. */
+/** The matched or new episode of an entry, and the episodes to merge into it. */
 interface Match {
   row: EpisodeRow;
   same: EpisodeRow[];
@@ -72,20 +76,23 @@ const tooLarge = 'The answer exceeds its size limit: send fewer entries per requ
 const tooManyCandidates = 'Too many episodes can match this entry: send fewer entries per request';
 const quotaReached = 'The quota of episode states is reached: delete a subscription to free some';
 
-/** Returns whether an entry failed due to unread episodes; a smaller batch can succeed. */
+/** Returns true if an entry failed because of unread episodes: a smaller batch can succeed. */
 export const hasTooManyCandidates = ({ message }: FailedEntry): boolean =>
   message === tooManyCandidates;
 
 const unknownSyncId = 'Unknown sync_id: send an episode_guid or an enclosure_url';
 const noIdentifier = 'A sync_id, an episode_guid or an enclosure_url is missing';
 
-/** Entries per event loop iteration: 250 with texts at their limits would block it for too long. */
+/** Entries per event loop iteration. 250 entries with long texts would block the event loop. */
 export const entriesPerIteration = 25;
 
-/** Accepts every reservation: the answer shows no episodes. */
+/** Accepts every reservation, for messages whose answers contain no uploaded episodes. */
 export const unlimitedBudget = { reserve: () => true };
 
-/** Applies a batch in order. @returns the answer; `undefined` if it needs unread episodes. */
+/**
+ * Applies a batch in order. @returns the answer; `undefined` if all candidates must be read
+ * ({@link KnownEpisodes.isIncomplete}).
+ */
 export async function applyUploads(
   known: KnownEpisodes,
   entries: readonly (Upload | FailedEntry)[],
@@ -109,10 +116,10 @@ export async function applyUploads(
 }
 
 /**
- * Applies one entry to the result of the earlier ones (docs/reference/episodes.md, "Episodes"). A
- * failed entry changes nothing.
+ * Applies one entry after the earlier entries of its batch (docs/reference/episodes.md,
+ * "Episodes"). A failed entry changes nothing.
  *
- * @param entry its index among the entries of the lookup.
+ * @param entry index of the upload among the valid entries, for which candidates were read.
  */
 export function applyUpload(
   known: KnownEpisodes,
@@ -142,7 +149,7 @@ export function applyUpload(
   return { id: next.id, subscription, temporaryId: upload.temporaryId };
 }
 
-/** Matches the episode of an entry by its sync_id, else by its metadata; else drafts a new one. */
+/** Matches the episode of an entry by sync_id, else by metadata. Without a match, drafts one. */
 function matchEpisode(
   known: KnownEpisodes,
   upload: Upload,

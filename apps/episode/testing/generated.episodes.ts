@@ -11,7 +11,7 @@ const statusOf = (value: fc.Arbitrary<Status['value']>) =>
     .map((status) =>
       status.minuteForm ? { ...status, at: `${status.at.slice(0, 16)}:00.000000Z` } : status,
     );
-/** A status in seconds; its time differs from that of any other by seconds or minutes. */
+/** A status with a number. Times are within three minutes and four seconds, in both forms. */
 export const seconds = statusOf(fc.constantFrom(0, 1.5));
 const statuses = fc.record(
   Object.fromEntries(
@@ -23,8 +23,8 @@ const statuses = fc.record(
   { requiredKeys: [], noNullPrototype: true },
 );
 /**
- * An episode of few texts and times, so that many are equal; 0 is an unknown value. Only an episode
- * with a guid can be without an enclosure_url.
+ * An episode with few different texts and times, so that many are equal. The number 0 stands for an
+ * unknown value. Only an episode with a guid can have no enclosure_url.
  */
 export const description = fc
   .record({
@@ -48,7 +48,7 @@ export const description = fc
     episodeUrl: url === 0 ? '' : metadata(url).episodeUrl,
     ...rest,
   }));
-/** Up to 6 episodes of one subscription, with different guids like stored ones. */
+/** Up to 6 episodes of one subscription. As in the table, no two have the same guid. */
 export const feed = fc
   .array(description, { maxLength: 6 })
   .map((episodes) =>

@@ -5,21 +5,24 @@ import { type EpisodeChanges, KnownEpisodes, type Candidates } from '../src/know
 import { type AppliedEntry, applyUpload, validateEntry } from '../src/upload.rules.js';
 import { type Entry, sentEntry } from './sent.entry.js';
 
-/** The stamp of stored rows, and the later stamp of the write. */
+/** `earlier` is the stamp of stored rows, `now` the stamp of the write. */
 export const earlier = '2026-01-01T00:00:00.000Z';
 export const now = '2026-02-02T12:00:00.000Z';
 
-/** Returns a guid that repeats one digit. */
+/** Returns a UUID that repeats one hexadecimal digit. */
 export function guid(digit: string): string {
   return '00000000-0000-4000-8000-000000000000'.replaceAll('0', digit);
 }
 
-/** The guids of two live subscriptions, 10 and 20; the first also has a former guid. */
+/**
+ * Guids of two live subscriptions: `podcast` is the current and `formerly` a former one of
+ * subscription 10, `elsewhere` that of subscription 20.
+ */
 export const podcast = guid('a');
 export const formerly = guid('b');
 export const elsewhere = guid('c');
 
-/** Returns the metadata of the episode with a number; all fields differ from other numbers'. */
+/** Returns the metadata of episode number `n`. Each number has different values. */
 export function metadata(n: number, differing: Partial<Identity> = {}): Identity {
   return {
     episodeGuid: `episode-${n}`,
@@ -31,7 +34,7 @@ export function metadata(n: number, differing: Partial<Identity> = {}): Identity
   };
 }
 
-/** Returns the stored episode with a number, of the first subscription. */
+/** Returns the stored episode number `n` of subscription 10. */
 export function stored(n: number, differing: Partial<EpisodeRow> = {}): EpisodeRow {
   const place = {
     id: n,
@@ -48,7 +51,7 @@ export function syncId(n: number): string {
   return `5c000000-0000-4000-8000-${String(n).padStart(12, '0')}`;
 }
 
-/** Returns the episodes as an upload reads them. */
+/** Returns the state of an upload that has read these episodes. */
 export function knownEpisodes(
   episodes: EpisodeRow[] = [],
   aliases: Candidates['aliases'] = [],
@@ -91,7 +94,7 @@ function idOf(known: KnownEpisodes, { id }: AppliedEntry): number {
   return known.byId(id).id;
 }
 
-/** The changes of an upload without any. */
+/** The changes of an upload that changes nothing. */
 export const nothing: EpisodeChanges = {
   rows: [],
   inserted: new Set(),
@@ -104,7 +107,7 @@ export const nothing: EpisodeChanges = {
   removed: 0,
 };
 
-/** Returns a row as the upload writes it; `undefined` if it does not. */
+/** Returns a row as the upload writes it; `undefined` if the upload does not change it. */
 export function changedRow(known: KnownEpisodes, id: number): EpisodeRow | undefined {
   return known.changes().rows.find((row) => row.id === id);
 }

@@ -2,7 +2,10 @@ import { areEqualUrls, unknownMetadata } from '#contracts';
 import type { Identity } from '../src/episode.rules.js';
 import type { Rank } from '../src/match.rules.js';
 
-/** Returns the rank of two episodes without keys: the reference for keys in memory and in SQL. */
+/**
+ * Returns the rank of two episodes by comparing their fields. Tests compare the keys in memory and
+ * in SQL with it.
+ */
 export function matchRank(a: Identity, b: Identity): Rank | undefined {
   const same = (field: keyof Identity) =>
     a[field] !== unknownMetadata[field] &&

@@ -3,7 +3,7 @@ import { wireNames } from '#contracts';
 /** An entry of an upload, with the field names of the rules. */
 export type Entry = { [Name in keyof typeof wireNames]?: unknown };
 
-/** Returns an entry as a client sends it; other values than objects stay unchanged. */
+/** Returns an entry with the field names of the interface; a value that is not an object as is. */
 export function sentEntry<Sent>(entry: Sent): unknown {
   if (typeof entry !== 'object' || entry === null) return entry;
   return Object.fromEntries(

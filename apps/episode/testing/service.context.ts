@@ -7,7 +7,7 @@ import { ActionService } from '../src/action.service.js';
 import { EpisodeModule } from '../src/episode.module.js';
 import { EpisodeService } from '../src/episode.service.js';
 
-/** The services of the app on their own database, connected with their own role. */
+/** The services of the app on a separate database, connected with the login of the app. */
 export interface ServiceContext extends FixtureDatabase {
   service: EpisodeService;
   actions: ActionService;
@@ -18,10 +18,10 @@ export interface ServiceContext extends FixtureDatabase {
   close(): Promise<void>;
 }
 
-/** The quotas unless a test sets others. */
+/** The default quotas. */
 const defaults = episodeConfig.parse({ DATABASE_URL: 'postgres://database' });
 
-/** Builds the real module of the app. */
+/** Creates the services by the module of the app. */
 export async function openService(quotas: Partial<EpisodeQuotas> = {}): Promise<ServiceContext> {
   const fixture = new Fixture();
   const base = await fixture.database('episode');

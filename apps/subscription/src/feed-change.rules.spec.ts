@@ -5,7 +5,7 @@ import {
   B,
   changedRow,
   D,
-  type Described,
+  type SubscriptionFixture,
   earlier,
   knownSubscriptions,
   knownWithin,
@@ -18,10 +18,15 @@ import { applyFeedChange } from './feed-change.rules.js';
 import { MergeBudget } from './merge.budget.js';
 
 /** A subscription without a declared guid. */
-const plain: Described = { id: 1, urls: [from], guids: [podcastGuid(from)], declared: [] };
-const other: Described = { id: 2, urls: [to], guids: [podcastGuid(to)], declared: [] };
+const plain: SubscriptionFixture = {
+  id: 1,
+  urls: [from],
+  guids: [podcastGuid(from)],
+  declared: [],
+};
+const other: SubscriptionFixture = { id: 2, urls: [to], guids: [podcastGuid(to)], declared: [] };
 
-function apply(change: { toUrl?: string; guid?: string }, ...described: Described[]) {
+function apply(change: { toUrl?: string; guid?: string }, ...described: SubscriptionFixture[]) {
   const known = knownSubscriptions(...described);
   const outcome = applyFeedChange(known, { fromUrl: from, ...change }, new MergeBudget());
   return { outcome, known, row: changedRow(known, 1), other: changedRow(known, 2) };
@@ -40,7 +45,7 @@ describe('a move', () => {
     expect(known.byUrl(from)?.id).toBe(1);
   });
 
-  it.each<[string, Described]>([
+  it.each<[string, SubscriptionFixture]>([
     ['the user has moved', { ...plain, urls: [old, from] }],
     ['the user has unsubscribed', { ...plain, isSubscribed: false }],
     ['it is deleted', { ...plain, isSubscribed: false, deleted: earlier }],
@@ -77,14 +82,14 @@ describe('a move', () => {
 });
 
 describe('a declared guid', () => {
-  it('becomes the current one where none was declared', () => {
+  it('becomes the current guid if the subscription has no declared guid', () => {
     const { outcome, row, known } = apply({ guid: D }, plain);
     expect(outcome).toBe('applied');
     expect(row).toMatchObject({ guid: D, guidChanged: now, declaredGuids: 1 });
     expect(known.byGuid(podcastGuid(from))?.id).toBe(1);
   });
 
-  it.each<[string, Described[]]>([
+  it.each<[string, SubscriptionFixture[]]>([
     ['another guid was declared', [{ id: 1, urls: [from], guids: [A] }]],
     ['another subscription has it', [plain, { id: 2, urls: [to], guids: [D] }]],
   ])('changes nothing where %s', (_, described) => {

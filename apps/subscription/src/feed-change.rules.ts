@@ -6,14 +6,15 @@ import { isLive, type SubscriptionRow } from './subscription.row.js';
 type Change = Omit<RequestOf<typeof applyFeed>, 'userId'>;
 
 /**
- * Applies the new URL and the guid that a feed's publisher declares, by the rules of PATCH
- * (docs/reference/interface-feeds.md, "Moves and guids"). `is_subscribed` and its time stay.
+ * Applies the new URL and the guid that the publisher of a feed declares
+ * (docs/reference/interface-feeds.md, "Moves and guids"). `is_subscribed` is not changed.
  *
- * - Nothing changes unless the user is subscribed, and `fromUrl` is the current URL.
- * - Another live subscription with the new URL is merged only if it has no declared guid, within
- *   the limits of a POST.
+ * - Nothing changes unless the user is subscribed and `fromUrl` is the current URL.
+ * - Another live subscription with the new URL as its current one is merged, within the limits of a
+ *   POST. If it has a declared guid, the result is `taken` and nothing changes.
  * - The guid is applied only to a subscription without a declared guid, and only if no other
  *   subscription has that guid.
+ * - The result is `limit`, and nothing changes, if the move or its merge exceeds a limit.
  */
 export function applyFeedChange(
   known: KnownSubscriptions,

@@ -4,12 +4,14 @@ import type { SubscriptionQuotas } from './subscription.config.js';
 import { selectMatches, type SnapshotRow } from './subscription.repository.js';
 import type { SubscriptionRow } from './subscription.row.js';
 
-/** Maximum number of URLs in one answer; each has at most 4,096 bytes. */
+/** Maximum number of rows per page: URLs, each of at most 4,096 bytes. */
 export const pageUrls = 500;
 /**
- * SQL that selects the URLs of a page of subscriptions `p`: for a subscribed one the current URL,
- * for any other all URLs, as clients can have any of them. The current URL comes first, with an
- * empty key, then the others by their lookup keys. A subscription without a URL yields one row.
+ * SQL of the URLs of a page of subscriptions `p`.
+ * - A subscribed one has its current URL. An unsubscribed one has all its URLs, because clients can
+ *   have stored any of them.
+ * - The current URL comes first, with an empty key. The others follow in the order of their keys.
+ * - If no URL remains, one row has NULL as `url`.
  */
 const selectUrls = `
    SELECT c.refused, p.id, p.is_subscribed AS "isSubscribed", p.title, u.url,
@@ -30,7 +32,7 @@ const selectUrls = `
  */
 export const selectFlippedFeeds = statement(
   'subscription.select_flipped_feeds',
-  // `changed` is never earlier than `flipped`, and has an index. Only ids of matches are sorted.
+  // The condition on `changed`, which is never earlier than `flipped`, lets Postgres use an index.
   `WITH p AS MATERIALIZED (
      SELECT s.id, s.is_subscribed, s.feed_url, s.has_lost_url, s.title
      FROM subscription.subscriptions s
@@ -79,14 +81,14 @@ export const selectFirstGuids = statement(
 const isOmitted = `s.user_id = $1 AND s.is_subscribed AND s.merged_into IS NULL
      AND s.id NOT IN (SELECT unnest($2::bigint[]))`;
 
-/** Reads one subscribed row other than $2, if there is one. $1 user, $2 subscriptions. */
+/** Reads the id of one subscribed subscription that is not in $2. $1 user, $2 subscriptions. */
 export const selectOtherSubscribed = statement(
   'subscription.select_other_subscribed',
   // With ORDER BY, Postgres reads the user's rows by the primary key until the first match.
   `SELECT s.id FROM subscription.subscriptions s WHERE ${isOmitted} ORDER BY s.id LIMIT 1`,
 );
 
-/** Reads one URL of the subscriptions $2 that is not in $3. $1 user, $3 keys of URLs. */
+/** Reads the key of one URL of the subscriptions $2 that is not in $3. $1 user, $3 URL keys. */
 export const selectOtherUrl = statement(
   'subscription.select_other_url',
   `SELECT found.* FROM unnest($2::bigint[]) of (id) CROSS JOIN LATERAL (
@@ -98,8 +100,9 @@ export const selectOtherUrl = statement(
 );
 
 /**
- * Unsubscribes all subscriptions except $2, by the rule of `KnownSubscriptions.setSubscribed`. One
- * statement, because there can be as many as the quota allows. $1 user, $3 stamp, $4 time.
+ * Unsubscribes all subscriptions except $2, by the rule of `KnownSubscriptions.setSubscribed`. A
+ * statement does this, because reading them all could mean as many rows as the quota allows. $1
+ * user, $2 subscriptions, $3 stamp, $4 time of the change.
  */
 export const unsubscribeOthers = statement(
   'subscription.unsubscribe_others',
@@ -113,9 +116,9 @@ export const unsubscribeOthers = statement(
 );
 
 /**
- * Creates an unsubscribed subscription for each URL without one. Returns the number of new ones. $1
- * user, $2 URLs, $3 their derived guids, $4 their keys, $5 stamp, $6 quota of live ones, $7 other
- * quotas.
+ * Creates an unsubscribed subscription for each URL that matches none, and returns their number. $1
+ * user, $2 URLs, $3 their derived guids, $4 their lookup keys, $5 stamp, $6 quota of live
+ * subscriptions, $7 quota of guids and of URLs, each.
  */
 export const ensureSubscriptions = statement(
   'subscription.ensure_subscriptions',
@@ -128,7 +131,7 @@ export type Query = <Row extends object>(
   values: readonly unknown[],
 ) => Promise<Row[]>;
 
-/** Returns the statement that reads the matches of valid entries, and the remaining quotas. */
+/** Returns the statement that reads the subscriptions that valid entries match by URL. */
 export function selectByUrls(
   userId: string,
   entries: Iterable<ValidatedEntry>,
@@ -144,7 +147,7 @@ export function selectByUrls(
   });
 }
 
-/** Returns the first guids of subscriptions by id, for those whose guid has changed. */
+/** Returns the first guid of each subscription whose guid has changed, by row id. */
 export async function readFirstGuids(
   query: Query,
   userId: string,

@@ -10,20 +10,21 @@ export interface ValidatedFeeds {
   remove: readonly ValidatedEntry[];
 }
 
-/** The subscription that each entry matches. */
+/** The subscription of each entry, in their order; undefined for an invalid or refused entry. */
 export type MatchedFeeds = Record<'add' | 'remove', (SubscriptionRow | undefined)[]>;
 
 /**
- * Subscribes and unsubscribes feeds (gpodder API). It changes no row that already has the wanted
- * state, as clients send full lists repeatedly. A subscription with a PENDING deletion counts as
- * subscribed. Returns the subscription of each entry.
+ * Subscribes and unsubscribes feeds (gpodder API). `isSubscribed` and its time stay if the value is
+ * already the wanted one, because clients send full lists repeatedly. That also holds for a
+ * subscription with a PENDING deletion, which is still subscribed. Returns the subscription of each
+ * entry.
  */
 export function applyFeeds(
   known: KnownSubscriptions,
   { add, remove }: ValidatedFeeds,
 ): MatchedFeeds {
   const added = add.map((entry) => (entry.fault ? undefined : subscribeWithTitle(known, entry)));
-  // A subscription in both lists, by different URLs, stays subscribed.
+  // A subscription that is in both lists, under different URLs, stays subscribed.
   const addedIds = new Set(added.flatMap((row) => (row ? [row.id] : [])));
   const removed = remove.map((entry) =>
     entry.fault ? undefined : live(matchEntry(known, entry).row),
@@ -33,7 +34,7 @@ export function applyFeeds(
   return { add: added, remove: removed };
 }
 
-/** Returns the subscription that a URL matches, unless it is deleted. */
+/** Returns the live subscription that an entry matches by URL or derived guid. */
 export function findFeed(
   known: KnownSubscriptions,
   entry: ValidatedEntry,
@@ -46,7 +47,7 @@ function subscribeWithTitle(
   { title, ...entry }: ValidEntry,
 ): SubscriptionRow | undefined {
   const row = subscribe(known, entry);
-  // Clients send full lists with publishers' titles repeatedly, so these never replace a title.
+  // These are publishers' titles, sent with each full list. They never replace a listener's title.
   if (row?.titleAt === null && title !== undefined) known.setTitle(row, title, earliestTime);
   return row;
 }
@@ -57,7 +58,7 @@ function subscribe(known: KnownSubscriptions, entry: ValidEntry): SubscriptionRo
     const outcome = applyEntry(known, entry, new MergeBudget());
     return 'code' in outcome ? undefined : outcome;
   }
-  // The client uses this URL, so a later removal must list it.
+  // The client has stored this URL, so it must be listed when the subscription is removed.
   if (url !== undefined && known.quota.allows({ urls: 1 })) known.assignUrl(row, entry.feedUrl);
   return row;
 }

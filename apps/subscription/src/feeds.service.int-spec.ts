@@ -23,7 +23,7 @@ const [a, b, c] = [feed('a'), feed('b'), feed('c')] as const;
 
 type Reply = ReplyOf<typeof listFeeds>;
 
-/** A client of the gpodder API with its own app password. */
+/** A gpodder client with its own app password. */
 class Client {
   constructor(
     readonly credentialId = randomUUID(),
@@ -121,14 +121,14 @@ describe('the list of feeds', () => {
     expect(await client.list(0)).toMatchObject({ add: [feed('moved'), b, c] });
   });
 
-  it('returns the titles of feeds, if there are some', async () => {
+  it('returns the titles of feeds if at least one has a title', async () => {
     await post({ feedUrl: a }, { feedUrl: b, title: 'B' });
     expect(await client.list(0)).toMatchObject({ add: [a, b], titles: [null, 'B'] });
     await patch(podcastGuid(b), { title: '' });
     expect(await client.list(0)).not.toHaveProperty('titles');
   });
 
-  it('keeps titles of uploads, but replaces none and restores no removed one', async () => {
+  it('stores the title of an upload only if the listener never set or removed one', async () => {
     const titles = async () => (await client.list(0)).titles;
     await client.change({ add: [a, b], titles: ['A', ''] });
     expect(await titles()).toEqual(['A', null]);
@@ -142,7 +142,7 @@ describe('the list of feeds', () => {
     expect(await titles()).toEqual([null, 'B']);
   });
 
-  it('omits feeds that nobody subscribed to', async () => {
+  it('omits subscriptions that were never subscribed', async () => {
     const { timestamp } = await client.list(0);
     await ensure(a);
     expect(await client.list(timestamp)).toMatchObject({ add: [], remove: [] });
@@ -161,7 +161,7 @@ describe('the list of feeds', () => {
     expect(remove.toSorted()).toEqual([a, b, c, 'http://podcast.example/b'].toSorted());
   });
 
-  it('removes merged feeds by the URLs of both, once they are unsubscribed', async () => {
+  it('removes a merged feed by the URLs of both, once it is unsubscribed', async () => {
     await post({ feedUrl: a }, { feedUrl: b });
     const { timestamp } = await client.list(0);
     await patch(podcastGuid(a), { newFeedUrl: b });
@@ -189,7 +189,7 @@ describe('the list of feeds', () => {
     expect(await client.list(timestamp)).toMatchObject({ add: [], remove: [a] });
   });
 
-  it('does not remove a URL that belongs to another feed by now', async () => {
+  it('does not remove a URL that now belongs to another feed', async () => {
     const guid = randomUUID();
     await post({ feedUrl: a }, { feedUrl: b, guid });
     const { timestamp } = await client.list(0);
@@ -198,7 +198,7 @@ describe('the list of feeds', () => {
     expect((await client.list(timestamp)).remove).toEqual([]);
   });
 
-  it('returns all subscribed feeds and newer removals to an unknown client', async () => {
+  it('returns all subscribed feeds and later removals to a client without K', async () => {
     await post({ feedUrl: a }, { feedUrl: b });
     await unsubscribe(a);
     const { timestamp } = await client.list(0);
@@ -363,7 +363,7 @@ describe('a change of feeds', () => {
     expect(rows).toHaveLength(2);
   });
 
-  it('is not repeated to the client that made it, if that client was up to date', async () => {
+  it('is not returned to the client that uploaded it, if that client had all rows', async () => {
     const { timestamp } = await client.list(0);
     const { timestamp: after } = await client.change({ add: [a] });
     expect(after).toBeGreaterThan(timestamp);
@@ -371,7 +371,7 @@ describe('a change of feeds', () => {
     expect(await new Client().list(timestamp)).toMatchObject({ add: [a] });
   });
 
-  it('has the same answer when it is repeated, and undoes no later change', async () => {
+  it('has the same answer when it is repeated, and does not undo a later change', async () => {
     const requestId = randomUUID();
     const change = () => client.change({ add: [a, b] }, call(requestId));
     const first = await change();
@@ -391,7 +391,7 @@ describe('a change of feeds', () => {
     expect(rows).toHaveLength(1);
   });
 
-  it('to a full list unsubscribes all other feeds, but none listed by another URL', async () => {
+  it('of the whole list unsubscribes all feeds that it does not list by any URL', async () => {
     const guid = randomUUID();
     await post({ feedUrl: a, guid }, { feedUrl: b }, { feedUrl: c });
     await patch(guid, { newFeedUrl: feed('moved') });
@@ -402,7 +402,7 @@ describe('a change of feeds', () => {
     expect(await client.list(0)).toMatchObject({ add: [] });
   });
 
-  it('to a full list unsubscribes like PATCH, and keeps the time of a DELETE', async () => {
+  it('of the whole list unsubscribes like PATCH, and keeps the time of a DELETE', async () => {
     await post({ feedUrl: a }, { feedUrl: b }, { feedUrl: c }, { feedUrl: feed('d') });
     await unsubscribe(feed('d'));
     await requestDeletion(c);
@@ -448,7 +448,7 @@ describe('a change of feeds', () => {
     expect(add).toEqual([a, b, other].map(() => ({ feedUrl: b, guid })));
     const { timestamp } = await client.list(0);
     await client.change({ remove: [other] });
-    // Includes the URL that only this client had.
+    // Includes the URL that only this client has stored.
     expect((await client.list(timestamp)).remove.toSorted()).toEqual([a, b, other].toSorted());
   });
 

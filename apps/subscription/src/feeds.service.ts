@@ -26,7 +26,7 @@ import { type SnapshotRow, saveChanges, toSnapshot } from './subscription.reposi
 type Rows = readonly (SubscriptionRow | undefined)[];
 type Further = NonNullable<RequestOf<typeof listFeeds>['further']>;
 
-/** Handles the messages of the gpodder API about subscriptions, which it identifies by URL. */
+/** Handles the messages of the gpodder API about subscriptions, which identify feeds by URL. */
 @Controller()
 export class FeedUrlService {
   constructor(
@@ -34,7 +34,11 @@ export class FeedUrlService {
     @Inject(QUOTAS) private readonly quotas: SubscriptionQuotas,
   ) {}
 
-  /** Returns a page of changed feeds by URL. @throws Failure `unauthorized` for a refused user. */
+  /**
+   * Returns a page of the URLs that were subscribed (`add`) or unsubscribed (`remove`).
+   *
+   * @throws Failure `unauthorized` for a refused user.
+   */
   @Handle(listFeeds)
   async list(
     request: RequestOf<typeof listFeeds>,
@@ -54,7 +58,10 @@ export class FeedUrlService {
     return { timestamp, ...(await this.page(userId, { after: 0, since, first: initial })) };
   }
 
-  /** Subscribes and unsubscribes URLs in one write, or in none if nothing changes. */
+  /**
+   * Subscribes and unsubscribes URLs in one write; it is rolled back if nothing changes. `whole`
+   * replaces the list: it unsubscribes all other subscriptions.
+   */
   @Handle(changeFeeds)
   async change(
     request: RequestOf<typeof changeFeeds>,
@@ -104,8 +111,8 @@ export class FeedUrlService {
           stamp,
           snapshot.now,
         ]);
-      // The client can have a removed subscription under its other URLs, too. Its next download
-      // lists them, so that the client removes them.
+      // The client can also have stored a removed subscription under its other URLs. Its next
+      // download lists them again, so that the client removes them.
       const repeatsUpload = await hasOtherUrls(query, userId, applied.matched, remove);
       return {
         matched: applied.matched,
@@ -118,7 +125,11 @@ export class FeedUrlService {
     return { timestamp: answered, add: feedsOf(matched.add), remove: feedsOf(matched.remove) };
   }
 
-  /** Returns the subscriptions of URLs. @throws Failure `unauthorized` for a refused user. */
+  /**
+   * Returns the live subscription of each URL; null for a URL without one.
+   *
+   * @throws Failure `unauthorized` for a refused user.
+   */
   @Handle(findFeeds)
   async find({
     userId,
@@ -138,7 +149,8 @@ export class FeedUrlService {
   }
 
   /**
-   * Finds the subscription of a URL, or creates an unsubscribed one.
+   * Finds the subscription of a URL, or creates an unsubscribed one. `feed` is null for an invalid
+   * URL and if a quota is reached.
    *
    * @throws Failure `unauthorized` for a refused user.
    */
@@ -185,7 +197,7 @@ export class FeedUrlService {
     return { subscribed: unlessRefused(counted).subscribed };
   }
 
-  /** Reads the first guids of all rows. @returns a function that maps some of them to feeds. */
+  /** Reads the first guids of rows. @returns a function that converts some of them to feeds. */
   private async toFeeds(userId: string, all: Rows): Promise<(rows: Rows) => (Feed | null)[]> {
     const first = await store.readFirstGuids(
       (...bound) => this.database.read(...bound),
@@ -195,6 +207,7 @@ export class FeedUrlService {
     return (rows) => rows.map((row) => toFeed(row, first));
   }
 
+  /** Reads a page of the list of feeds. `next` is absent on the last page. */
   private async page(
     userId: string,
     { after, since, first, key = '' }: Further,
@@ -207,7 +220,7 @@ export class FeedUrlService {
       url: string | null;
       key: string | null;
     };
-    // A client without data needs no removals: no row was unsubscribed after `infinity`.
+    // A client without data needs no removals. With `infinity` the statement selects none.
     const from = since === 0 ? 'infinity' : new Date(since * 1_000).toISOString();
     const list = first || since === 0 ? store.selectSubscribedFeeds : store.selectFlippedFeeds;
     const rows = await this.database.read<Row>(list, [
@@ -240,7 +253,7 @@ export class FeedUrlService {
 
 const toEntry = (feedUrl: string) => validateEntry({ feedUrl });
 
-/** Returns whether the removed subscriptions have other URLs than the given ones. */
+/** Returns true if the removed subscriptions have URLs other than `urls`. */
 async function hasOtherUrls(
   query: store.Query,
   userId: string,
@@ -253,9 +266,10 @@ async function hasOtherUrls(
   return (await query(store.selectOtherUrl, [userId, ids, keys])).length > 0;
 }
 
-/** Returns the ids of added feeds: all others are unsubscribed when a full list is replaced. */
+/** Returns the ids of the subscriptions in `add`. A `whole` upload unsubscribes all others. */
 const addedIds = ({ add }: MatchedFeeds) => add.flatMap((row) => (row ? [row.id] : []));
 
+/** Returns true if the user has subscribed subscriptions other than those in `add`. */
 async function hasOtherSubscribed(
   query: store.Query,
   userId: string,

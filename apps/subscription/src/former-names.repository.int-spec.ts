@@ -29,7 +29,7 @@ async function listed(kind: 'feed_url' | 'guid') {
   return pages;
 }
 
-it('lists earlier URLs and guids with the current guid, and none of another user', async () => {
+it('lists former URLs and guids with the current guid, and none of other users', async () => {
   const [before, guid] = [randomUUID(), randomUUID()];
   await subscribe('https://podcast.example/former', before);
   const changes = { newFeedUrl: 'https://podcast.example/current', newGuid: guid };
@@ -42,7 +42,7 @@ it('lists earlier URLs and guids with the current guid, and none of another user
   expect([await listed('feed_url'), await listed('guid')]).toEqual([[[]], [[]]]);
 });
 
-it('lists them by pages of 250, each once', async () => {
+it('lists former URLs and guids in pages of 250, each once', async () => {
   const guid = randomUUID();
   await subscribe('https://podcast.example/many', guid);
   await context.owner.query(

@@ -1,10 +1,18 @@
 import type { listFormerNames, ReplyOf, RequestOf } from '#contracts';
 import { clockOfUser, type Database, statement, unlessRefused } from '#database';
 
-/** Aliases per page. A URL has at most 4,096 bytes. */
+/** Number of former URLs or guids per page. A URL has at most 4,096 bytes. */
 const perPage = 250;
 
-/** Returns SQL that selects a page of aliases `n` after the key $2, by the primary key. */
+/**
+ * Returns the SQL of a page of former URLs or guids, in the order of the primary key. $1 user, $2
+ * last key of the previous page.
+ *
+ * @param table table of the names, with alias `n`.
+ * @param after SQL condition for the keys after $2.
+ * @param name SQL of the URL or guid.
+ * @param current SQL of the current URL or guid, which is excluded.
+ */
 const selectAliases = (
   table: string,
   key: string,
@@ -39,7 +47,7 @@ const statementsByKind = {
   ),
 };
 
-/** Lower bounds of all keys. */
+/** Lower bound of the keys, by kind. */
 const first = { feed_url: '', guid: '00000000-0000-0000-0000-000000000000' };
 
 interface Row {
@@ -49,7 +57,11 @@ interface Row {
   guid: string;
 }
 
-/** Returns a page of former feed URLs or guids. @throws Failure `unauthorized`. */
+/**
+ * Returns a page of former feed URLs or former guids.
+ *
+ * @throws Failure `unauthorized` for a refused user.
+ */
 export async function listFormer(
   database: Database,
   { userId, kind, after = first[kind] }: RequestOf<typeof listFormerNames>,

@@ -11,18 +11,18 @@ const { isLive, isStillSubscribed } = stored;
 
 /**
  * The subscriptions that one write has read, with the owners of guids and URLs, and the changes of
- * the write so far. Invariants:
- * - A guid or URL belongs to at most one subscription.
- * - Every guid and URL keeps an owner. It can move: to the survivor of a merge, from a tombstone to
- *   a live subscription, and a former URL to the subscription that moves to it.
+ * the write so far. The owner of a guid or URL is the subscription that it belongs to. Invariants:
+ * - A guid or URL has exactly one owner and never loses it.
+ * - The owner changes in three cases: a merge, to the survivor; a tombstone's guid or URL that a
+ *   live subscription gets; a former URL that becomes the current one of another subscription.
  * - The current guid of a subscription is one of its guids.
  * - The guid derived from each of its URLs is one of its guids, unless another live subscription
  *   has it or a quota is reached.
  *
- * Equal URLs are one URL: maps have their lookup keys, and rows the text that was sent first.
+ * Maps identify URLs by their lookup keys, which are the same for equal URLs.
  */
 export class KnownSubscriptions {
-  /** Remaining quotas of the user. This class only counts; the rules check the quotas. */
+  /** Remaining quotas of the user. This class counts rows; most limits are checked by the rules. */
   readonly quota: RemainingQuota;
   private readonly rows: Map<number, SubscriptionRow>;
   private readonly guids: Map<string, GuidOwner>;
@@ -64,9 +64,9 @@ export class KnownSubscriptions {
   }
 
   /**
-   * Returns the subscription that has a URL as its current one. All moves of a feed to that URL
-   * read it: `matchByGuid` (POST) and `applyMove` (publisher) merge it, or refuse if it has a
-   * declared guid. `applyPatch` always merges it.
+   * Returns the subscription that has a URL as its current one. If another subscription moves to
+   * the URL, `applyPatch` always merges the two. `matchByGuid` (POST) and `applyMove` (publisher)
+   * merge only if the one found is live and has no declared guid, and refuse if it has one.
    */
   byCurrentUrl(feedUrl: string): SubscriptionRow | undefined {
     const row = this.byUrl(feedUrl);
@@ -80,9 +80,11 @@ export class KnownSubscriptions {
     return row;
   }
 
+  /** Creates a subscribed subscription. @param sent true if a client sent the guid. */
   create(feedUrl: string, guid: string, sent: boolean, timestamp?: string): SubscriptionRow {
     const id = this.snapshot.newIds[this.usedIds++];
-    if (id === undefined) throw new Error('more subscriptions than entries');
+    if (id === undefined)
+      throw new Error('reserved subscription ids exhausted: more new rows than entries (bug)');
     const row = stored.blankRow(id, feedUrl, guid, this.stamp);
     this.rows.set(id, row);
     this.created.add(id);
@@ -94,27 +96,30 @@ export class KnownSubscriptions {
     return row;
   }
 
-  /** Returns true if a subscribe with this timestamp would change neither state nor time. */
+  /**
+   * Returns true if subscribing with this timestamp would change neither `isSubscribed` nor its
+   * time. False without a timestamp.
+   */
   isUnchangedBy(row: SubscriptionRow, timestamp?: string): boolean {
     if (timestamp === undefined || !isLive(row) || !isStillSubscribed(row)) return false;
     return this.effectiveTime(row, true, timestamp) === row.subscribedAt;
   }
 
-  /** Returns true if the current state is newer than a change of `isSubscribed`. */
+  /** Returns true if the current state is newer than a change of `isSubscribed` at `timestamp`. */
   isSuperseded(row: SubscriptionRow, isSubscribed: boolean, timestamp?: string): boolean {
     const at = timestamp && clampedTime(timestamp, this.arrivedMs).at;
     return isSuperseded({ ...row, isSubscribed: isStillSubscribed(row) }, isSubscribed, at);
   }
 
-  /** Subscribes by POST. Revives a tombstone, and overrides a pending deletion. */
-  add(row: SubscriptionRow, timestamp?: string): void {
+  /** Subscribes by POST. Revives a tombstone, and cancels a PENDING deletion. */
+  subscribe(row: SubscriptionRow, timestamp?: string): void {
     if (row.deleted !== null) this.quota.add('live');
     row.deleted = null;
     row.deletionId = null;
     this.setSubscribed(row, true, timestamp);
   }
 
-  /** Sets `isSubscribed`. While a deletion is PENDING, its time stays. */
+  /** Sets `isSubscribed` and, unless a deletion is PENDING, its time. */
   setSubscribed(row: SubscriptionRow, isSubscribed: boolean, timestamp?: string): void {
     if (row.deletionId === null)
       row.subscribedAt = this.effectiveTime(row, isSubscribed, timestamp);
@@ -123,8 +128,8 @@ export class KnownSubscriptions {
   }
 
   /**
-   * Sets the listener's title, or removes it if empty, unless the current one is newer. For an
-   * equal title only the time is stored, without a stamp.
+   * Sets the listener's title, or removes it if `title` is empty. Does nothing if the current title
+   * has a later time. For an equal title it stores only the time and does not stamp the row.
    */
   setTitle(row: SubscriptionRow, title: string, timestamp?: string): void {
     const at =
@@ -137,12 +142,13 @@ export class KnownSubscriptions {
     this.changedRows.add(row.id);
   }
 
+  /** Sets `subscriptionChanged` to the stamp of the write. */
   stampSubscription(row: SubscriptionRow): void {
     row.subscriptionChanged = this.stamp;
     this.changedRows.add(row.id);
   }
 
-  /** Makes a URL the current one. The former URL stays an alias. */
+  /** Makes a URL the current one. The previous current URL stays an alias. */
   moveTo(row: SubscriptionRow, feedUrl: string): void {
     if (row.feedUrl !== feedUrl) this.formerUrls.add(row.feedUrl);
     row.feedUrl = feedUrl;
@@ -152,16 +158,16 @@ export class KnownSubscriptions {
   }
 
   /**
-   * Returns true if a change to this guid records the current one in `former_guids`: at most once
-   * per write, because all changes of a write have one stamp.
+   * Returns true if a change to this guid adds the current guid to `former_guids`. A write adds at
+   * most one per subscription, because the stamp of the write is part of the primary key.
    */
   wouldReplace(row: SubscriptionRow, guid: string): boolean {
     return guid !== row.guid && !this.formerGuids.has(row.id) && !this.created.has(row.id);
   }
 
   /**
-   * Makes a declared guid the current one. The former guid is stored in `former_guids` and stays an
-   * alias.
+   * Makes a declared guid the current one. The previous guid stays an alias and is added to
+   * `former_guids` ({@link wouldReplace}).
    */
   changeGuid(row: SubscriptionRow, guid: string): void {
     if (this.wouldReplace(row, guid)) {
@@ -176,7 +182,9 @@ export class KnownSubscriptions {
 
   /**
    * Assigns a guid that no other live subscription has. If it is the current guid of a tombstone,
-   * the tombstone becomes a pointer.
+   * the tombstone is merged into the row.
+   *
+   * @param sent true if a client or a feed declared the guid.
    */
   assignGuid(row: SubscriptionRow, guid: string, sent: boolean): void {
     const owner = this.byGuid(guid);
@@ -198,8 +206,9 @@ export class KnownSubscriptions {
   }
 
   /**
-   * Merges a row into another, which gets its guids and URLs, the later time of `isSubscribed`, and
-   * the title that was changed last. Cancels the PENDING deletions of both.
+   * Merges `from` into `into`. `into` gets the guids and URLs of `from`, the later time of
+   * `isSubscribed` (not the value), and the title that was changed last. Cancels the PENDING
+   * deletions of both.
    */
   merge(from: SubscriptionRow, into: SubscriptionRow): void {
     if (from.subscribedAt > into.subscribedAt) into.subscribedAt = from.subscribedAt;
@@ -211,6 +220,7 @@ export class KnownSubscriptions {
     this.absorb(from, into);
   }
 
+  /** Returns the changes of the write so far. */
   changes(): SubscriptionChanges {
     return {
       rows: [...this.changedRows].map((id) => {
@@ -238,7 +248,10 @@ export class KnownSubscriptions {
     return lastFlipOf(row, this.storedSubscribed.has(row.id), this.created.has(row.id), this.stamp);
   }
 
-  /** Moves a URL to another row. Both get a stamp, so that gpodder clients receive both changes. */
+  /**
+   * Records that a URL moves from one row to another. If `from` was ever subscribed, a subscribed
+   * `from` and an unsubscribed `into` get a stamp, so that gpodder clients receive both again.
+   */
   private transferUrl(feedUrl: string, from: SubscriptionRow, into: SubscriptionRow): void {
     if (this.byCurrentUrl(feedUrl)) {
       from.hasLostUrl = true;
@@ -255,8 +268,9 @@ export class KnownSubscriptions {
   }
 
   /**
-   * Returns the time to store for a change: never earlier than the current one. A clamped time
-   * counts only if `isSubscribed` changes.
+   * Returns the time to store for a change: the later of its time and the current one. Without a
+   * timestamp it is the time of the database. A timestamp more than 5 minutes in the future is
+   * clamped to the arrival of the request, and counts only if `isSubscribed` changes.
    */
   private effectiveTime(row: SubscriptionRow, isSubscribed: boolean, timestamp?: string): string {
     const unclamped = { at: this.snapshot.now, clamped: false };
@@ -266,11 +280,12 @@ export class KnownSubscriptions {
     return stays ? row.subscribedAt : at;
   }
 
+  /** Makes `from`, a live subscription or a tombstone, a pointer to `into`. */
   private absorb(from: SubscriptionRow, into: SubscriptionRow): void {
     if (from.deleted === null) this.quota.add('live', -1);
     this.quota.add('pointers');
     this.merges.push({ from: from.id, into: into.id, hasStates: from.deleted === null });
-    // A client that missed the last change of either row must get the merged row.
+    // A gpodder client that has not received the last change of either row gets the merged row.
     into.flippedAt = laterOf(this.lastFlip(from), this.lastFlip(into));
     this.formerUrls.add(from.feedUrl);
     from.mergedInto = into.id;
@@ -281,8 +296,8 @@ export class KnownSubscriptions {
   }
 
   /**
-   * Assigns the guid derived from a URL, if the quotas allow. A guid of another live subscription
-   * moves only if that had the URL and has another current guid.
+   * Assigns the guid derived from a URL, if the quotas allow. If another live subscription has the
+   * guid, the guid moves only if that subscription also had the URL and has another current guid.
    */
   private assignDerivedGuid(
     row: SubscriptionRow,
@@ -306,7 +321,7 @@ export class KnownSubscriptions {
     this.setOwner(guid, [row.id, wasSent, true]);
   }
 
-  /** Sets the owner of a guid, and updates `declaredGuids` of the old and the new one. */
+  /** Sets the owner of a guid, and updates `declaredGuids` of the old and the new owner. */
   private setOwner(guid: string, owner: GuidOwner): void {
     const before = this.guids.get(guid);
     if (before?.every((part, index) => part === owner[index])) return;

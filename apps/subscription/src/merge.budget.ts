@@ -1,13 +1,15 @@
 import type { SubscriptionRow } from './subscription.row.js';
 
-/** Limits of one POST: pairs of merged subscriptions, and episode states of all of them. */
+/** Maximum number of merges in one POST; each merges a pair of subscriptions. */
 const maxMergedPairs = 8;
+/** Maximum number of episode states of all subscriptions that one POST merges. */
 export const maxMergedStates = 20_000;
 
 /**
- * Limits the merges of one POST (docs/reference/subscriptions.md, "Identifiers"). The rules run
- * twice. The first run has no counts of states: it limits only the pairs, and collects the
- * subscriptions to count in `uncounted`. The second run has the counts.
+ * Limits the merges of one POST or one move of a feed (docs/reference/subscriptions.md,
+ * "Identifiers"). If the rules merge anything, they run twice. The first run limits only the number
+ * of merges, and collects in `uncounted` the subscriptions whose states the caller then counts. The
+ * second run has these counts.
  */
 export class MergeBudget {
   readonly uncounted = new Set<number>();
@@ -15,10 +17,13 @@ export class MergeBudget {
   private pairs = 0;
   private states = 0;
 
-  /** @param statesOf number of states by subscription, counted up to `maxMergedStates` + 1. */
+  /**
+   * @param statesOf number of states by subscription, counted up to `maxMergedStates` + 1;
+   *   undefined in the first run.
+   */
   constructor(private readonly statesOf?: ReadonlyMap<number, number>) {}
 
-  /** Counts a pair as merged if the limits allow it. Returns false otherwise. */
+  /** Counts a merge. @returns false, without counting, if it exceeds a limit. */
   take(...pair: [from: SubscriptionRow, into: SubscriptionRow]): boolean {
     if (this.pairs === maxMergedPairs) return false;
     const ids = pair.map(({ id }) => id).filter((id) => !this.counted.has(id));

@@ -1,31 +1,34 @@
-/** Kinds of rows with a quota. `pointers` are subscriptions that were merged into others. */
+/**
+ * Kinds of rows with a quota. `live` are subscriptions without tombstones, `pointers` are merged
+ * subscriptions, `guidChanges` are rows of `former_guids`.
+ */
 export const quotaKinds = ['live', 'pointers', 'guidChanges', 'guids', 'urls'] as const;
 type QuotaKind = (typeof quotaKinds)[number];
 
-/** Numbers of rows by kind. */
-export type Remaining = Record<QuotaKind, number>;
+/** Numbers of rows by kind: what the quotas still allow, or what a write adds. */
+export type RowCounts = Record<QuotaKind, number>;
 
 /**
  * Tracks the remaining quotas of a user during one write
- * (docs/reference/subscriptions.md, "Quotas"). A user above a quota keeps all rows, and gets no
- * further ones.
+ * (docs/reference/subscriptions.md, "Quotas"). A user who is above a quota, because it was lowered,
+ * keeps all rows and gets no new ones of that kind.
  */
 export class RemainingQuota {
   /** Rows added by this write, by kind; negative if it removed more than it added. */
-  readonly added: Remaining = { live: 0, pointers: 0, guidChanges: 0, guids: 0, urls: 0 };
+  readonly added: RowCounts = { live: 0, pointers: 0, guidChanges: 0, guids: 0, urls: 0 };
 
-  constructor(private readonly remaining: Remaining) {}
+  constructor(private readonly remaining: RowCounts) {}
 
   add(what: QuotaKind, count = 1): void {
     this.added[what] += count;
   }
 
-  /** Returns true if the quotas allow this many further rows. */
-  allows(more: Partial<Remaining>): boolean {
+  /** Returns true if the quotas allow these numbers of rows in addition to `added`. */
+  allows(more: Partial<RowCounts>): boolean {
     return quotaKinds.every((what) => this.fits(what, more[what] ?? 0));
   }
 
-  /** True if more was added than the quotas allow. */
+  /** True if this write added more rows of a kind than the quotas allow. */
   get isExceeded(): boolean {
     return quotaKinds.some(
       (what) => this.added[what] > 0 && this.added[what] > this.remaining[what],

@@ -12,7 +12,7 @@ import {
   B,
   C,
   changedRow,
-  type Described,
+  type SubscriptionFixture,
   earlier,
   now,
   knownSubscriptions,
@@ -23,7 +23,7 @@ import {
 } from '../testing/known.fixture.js';
 import type { KnownSubscriptions } from './known-subscriptions.js';
 import { MergeBudget } from './merge.budget.js';
-import type { Remaining } from './remaining.quota.js';
+import type { RowCounts } from './remaining.quota.js';
 import { applyBatch, validateEntry } from './subscribe.rules.js';
 
 const none = { live: 0, pointers: 0, guidChanges: 0, guids: 0, urls: 0 };
@@ -46,7 +46,7 @@ function post(
   return applyBatch(known, entries.map(validateEntry), new MergeBudget());
 }
 
-describe('judgeEntry', () => {
+describe('validateEntry', () => {
   it.each([null, undefined])('treats %s as not sent', (sent) =>
     expect(validateEntry({ feedUrl: u, guid: sent, timestamp: sent })).toEqual({
       feedUrl: u,
@@ -78,7 +78,7 @@ describe('judgeEntry', () => {
     expect(validateEntry({ feedUrl: u, guid: sent })).toEqual({ feedUrl: u, fault });
   });
 
-  it('accepts a guid of any version and case, and lowers it', () => {
+  it('accepts a guid of any version and case, and returns it in lower case', () => {
     expect(
       validateEntry({ feedUrl: u, guid: 'ABCDEF00-0000-9000-F000-00000000000F' }),
     ).toMatchObject({
@@ -183,7 +183,7 @@ describe('an entry with a stored guid', () => {
     post(known, { feedUrl: v, guid: A });
     expect(changedRow(known, 1)).toMatchObject({ feedUrl: v });
     expect(known.byUrl(v)?.id).toBe(1);
-    // Clients that list the other one by that URL alone receive it again.
+    // Clients that have stored the other subscription only by that URL receive it again.
     expect(changedRow(known, 2)).toMatchObject({ feedUrl: w, isSubscribed: true, flippedAt: now });
   });
 
@@ -224,7 +224,7 @@ describe('an entry with a stored guid', () => {
     expect(known.changes().merges).toEqual([{ from: 2, into: 1, hasStates: true, survivor: 1 }]);
   });
 
-  it('merges it also if a client sent the derived guid', () => {
+  it('also merges the subscription with the URL if a client sent its derived guid', () => {
     const derived = podcastGuid(v);
     const known = knownSubscriptions(
       { id: 1, urls: [u], guids: [A] },
@@ -244,7 +244,7 @@ describe('an entry with a stored guid', () => {
     expect(changedRow(known, 2)).toMatchObject({ mergedInto: 1 });
   });
 
-  it('takes a new URL, but not its derived guid from a declared subscription', () => {
+  it('gets a new URL, but not its derived guid if that is of a declared subscription', () => {
     const known = knownSubscriptions(
       { id: 1, urls: [u], guids: [A] },
       { id: 2, urls: [plain(v)], guids: [B] },
@@ -302,7 +302,7 @@ describe('an entry without a guid', () => {
     expect(changedRow(known, 1)).toMatchObject({ feedUrl: u, guid: A });
   });
 
-  it('matches by the URL before its derived guid', () => {
+  it('prefers a match by the URL to one by its derived guid', () => {
     const known = knownSubscriptions(
       { id: 1, urls: [v], guids: [podcastGuid(u)] },
       { id: 2, urls: [w, u], guids: [B] },
@@ -333,7 +333,7 @@ describe('the guid derived from a URL', () => {
     expect(known.byUrl(plain(u))?.id).toBe(100);
   });
 
-  it('matches it for every URL of the subscription', () => {
+  it('matches the subscription for each of its URLs', () => {
     const known = knownSubscriptions({ id: 1, urls: [u], guids: [A] });
     post(known, { feedUrl: v, guid: A });
     expect(known.byGuid(podcastGuid(v))?.id).toBe(1);
@@ -438,14 +438,14 @@ describe('a guid counts as declared', () => {
 });
 
 describe('a tombstone never blocks a live subscription', () => {
-  const gone: Described = {
+  const gone: SubscriptionFixture = {
     id: 2,
     urls: [v, w],
     guids: [B, C],
     deleted: earlier,
     isSubscribed: false,
   };
-  const live: Described = { id: 1, urls: [u], guids: [A] };
+  const live: SubscriptionFixture = { id: 1, urls: [u], guids: [A] };
 
   it('loses its current URL to the subscription with the guid', () => {
     const known = knownSubscriptions(live, gone);
@@ -536,7 +536,7 @@ describe('a tombstone never blocks a live subscription', () => {
   });
 
   it('can become a pointer together with many others in one request', () => {
-    const tombstones = Array.from({ length: 50 }, (_, index): Described => {
+    const tombstones = Array.from({ length: 50 }, (_, index): SubscriptionFixture => {
       const url = `https://gone.example/${index}`;
       return {
         id: 200 + index,
@@ -557,8 +557,8 @@ describe('a tombstone never blocks a live subscription', () => {
 });
 
 describe('the merges of one POST', () => {
-  const N: Described = { id: 1, urls: [u], guids: [A] };
-  const others = Array.from({ length: 10 }, (_, index): Described => {
+  const N: SubscriptionFixture = { id: 1, urls: [u], guids: [A] };
+  const others = Array.from({ length: 10 }, (_, index): SubscriptionFixture => {
     const url = `https://other.example/${index}`;
     return { id: 10 + index, urls: [url], guids: [podcastGuid(url)], declared: [] };
   });
@@ -608,7 +608,7 @@ describe('the merges of one POST', () => {
 describe('a timestamp', () => {
   const at = (minute: number) => `2026-01-15T00:${String(minute).padStart(2, '0')}:00.000000Z`;
   const sent = (minute: number) => `2026-01-15T01:${String(minute).padStart(2, '0')}:00+01:00`;
-  const current = (row: Partial<Described> = {}): Described => ({
+  const current = (row: Partial<SubscriptionFixture> = {}): SubscriptionFixture => ({
     id: 1,
     urls: [u],
     guids: [A],
@@ -629,7 +629,7 @@ describe('a timestamp', () => {
     expect(changedRow(known, 100)?.subscribedAt).toBe(`${now.slice(0, 23)}000Z`);
   });
 
-  it('is not needed to override a current time that is ahead', () => {
+  it('is not needed to subscribe again if the current time is in the future', () => {
     const known = knownSubscriptions(
       current({ isSubscribed: false, subscribedAt: '2026-02-02T00:04:00.000000Z' }),
     );
@@ -682,8 +682,13 @@ describe('a timestamp', () => {
     expect([known.byUrl(v)?.id, known.byGuid(B)?.id]).toEqual([1, 1]);
   });
 
-  it('that is earlier takes no name of a live subscription and merges nothing', () => {
-    const other: Described = { id: 2, urls: [v, w], guids: [podcastGuid(v)], declared: [] };
+  it('that is earlier moves no guid or URL of a live subscription and merges nothing', () => {
+    const other: SubscriptionFixture = {
+      id: 2,
+      urls: [v, w],
+      guids: [podcastGuid(v)],
+      declared: [],
+    };
     const known = knownSubscriptions(current(), other);
     const { success } = post(
       known,
@@ -694,7 +699,7 @@ describe('a timestamp', () => {
     expect(known.changes()).toEqual(nothing);
   });
 
-  it('that is earlier than the DELETE of a tombstone is superseded, without names', () => {
+  it('that is earlier than the DELETE of a tombstone is superseded and adds no alias', () => {
     const known = knownSubscriptions(current({ deleted: earlier }));
     const entries = [{ feedUrl: u }, { feedUrl: v, guid: A }].map((entry) => ({
       ...entry,
@@ -728,8 +733,8 @@ describe('a timestamp', () => {
   it.each([{ isSubscribed: false }, { deletionId: 7 }])(
     'that is earlier than the state of a mergeable row merges nothing: %o',
     (newer) => {
-      const old: Described = { id: 1, urls: [u], guids: [A], isSubscribed: false };
-      const derived: Described = {
+      const old: SubscriptionFixture = { id: 1, urls: [u], guids: [A], isSubscribed: false };
+      const derived: SubscriptionFixture = {
         id: 2,
         urls: [v],
         guids: [podcastGuid(v)],
@@ -817,7 +822,7 @@ describe('a matched subscription', () => {
     expect(changedRow(known, 100)).toMatchObject({ feedUrl: v, guid: C });
   });
 
-  it('has one former guid per request: that before the request', () => {
+  it('gets one former guid per request: the guid before the request', () => {
     const known = knownSubscriptions({ id: 1, urls: [u], guids: [A] });
     post(known, { feedUrl: u, guid: B }, { feedUrl: u, guid: C });
     expect(known.changes().formerGuids).toEqual([[1, A]]);
@@ -825,10 +830,16 @@ describe('a matched subscription', () => {
 });
 
 describe('an exceeded quota', () => {
-  const X: Described = { id: 1, urls: [u, w], guids: [A] };
-  const gone: Described = { id: 2, urls: [v], guids: [B], deleted: earlier, isSubscribed: false };
+  const X: SubscriptionFixture = { id: 1, urls: [u, w], guids: [A] };
+  const gone: SubscriptionFixture = {
+    id: 2,
+    urls: [v],
+    guids: [B],
+    deleted: earlier,
+    isSubscribed: false,
+  };
 
-  it.each<[string, Partial<Remaining>, { feedUrl: string; guid?: string }]>([
+  it.each<[string, Partial<RowCounts>, { feedUrl: string; guid?: string }]>([
     ['a new subscription', { live: 0 }, { feedUrl: 'https://new.example' }],
     ['a new subscription without a guid', { guids: 0 }, { feedUrl: 'https://new.example' }],
     ['a new subscription without a URL', { urls: 0 }, { feedUrl: 'https://new.example', guid: C }],
@@ -895,7 +906,7 @@ it('keeps every name at exactly one subscription for any batches', () => {
       expect(failure.every(({ code }) => code === 'feed_url_taken')).toBe(true);
       for (const row of known.changes().rows) {
         const [byGuid, byUrl] = [known.byGuid(row.guid), known.byUrl(row.feedUrl)];
-        // The names of a pointer are its survivor's, and can move on from there.
+        // Guids and URLs of a pointer belong to its survivor, and can move on from there.
         const isPointer = row.mergedInto !== null;
         expect(
           [byGuid, byUrl].every((named) =>
@@ -919,7 +930,7 @@ it('keeps every name at exactly one subscription for any batches', () => {
 
 describe('a title', () => {
   const at = (day: number) => `2026-01-0${day}T00:00:00.000000Z`;
-  const row = { id: 1, urls: [u], guids: [A], subscribedAt: at(5) } satisfies Described;
+  const row = { id: 1, urls: [u], guids: [A], subscribedAt: at(5) } satisfies SubscriptionFixture;
   const titled = { ...row, title: 'Old', titleAt: at(5) };
 
   it('belongs to a new subscription', () => {
@@ -991,7 +1002,7 @@ describe('equal URLs', () => {
   });
 
   it.each(pairs)(
-    'are the own URL of an existing guid, so nothing moves: %s, %s',
+    'are the same URL of a subscription, so nothing moves: %s, %s',
     (first, second) => {
       const known = knownSubscriptions({ id: 1, urls: [first], guids: [A] });
       post(known, { feedUrl: second, guid: A });
@@ -1010,7 +1021,12 @@ describe('equal URLs', () => {
   });
 
   it.each(pairs)('move from a tombstone, which has lost its URL: %s, %s', (first, second) => {
-    const tombstone = { id: 1, urls: [first], guids: [A], deleted: earlier } satisfies Described;
+    const tombstone = {
+      id: 1,
+      urls: [first],
+      guids: [A],
+      deleted: earlier,
+    } satisfies SubscriptionFixture;
     const known = knownSubscriptions(tombstone, { id: 2, urls: [v], guids: [B] });
     post(known, { feedUrl: second, guid: B });
     expect(changedRow(known, 1)).toMatchObject({ feedUrl: first, hasLostUrl: true });

@@ -11,29 +11,32 @@ import type { KnownSubscriptions } from './known-subscriptions.js';
 import { isLive, isStillSubscribed, type SubscriptionRow } from './subscription.row.js';
 import type { MergeBudget } from './merge.budget.js';
 
+/** The failure of an entry. `guid` is that of the other subscription that has the URL. */
 export type EntryFailure = { code: EntryFailureCode; message: string; guid?: string };
 
-/** A valid entry. `guid` is the client's, and `derivedGuid` is derived from the URL. */
+/** A valid entry. `guid` was sent by the client, `derivedGuid` is derived from the URL. */
 export interface ValidEntry {
   feedUrl: string;
   guid?: string;
   derivedGuid: string;
   /** Time at which the listener subscribed, by the client's clock; UTC with microseconds. */
   timestamp?: string;
-  /** The listener's title, never empty. */
+  /** The listener's title, never empty; undefined if none was sent. */
   title?: string;
   fault?: undefined;
 }
 
-/** A valid entry, or the fault of an invalid one. */
+/** A valid entry, or the sent URL and the failure (`fault`) of an invalid one. */
 export type ValidatedEntry = ValidEntry | { feedUrl: string; fault: EntryFailure };
 
 /**
  * The match of an entry (docs/reference/subscriptions.md, "Identifiers").
- * - `row`: the matched subscription, absent for a new one.
- * - `url`, `guid`: what the entry's URL and guid become for `row`; absent for no change.
+ * - `row`: the matched subscription; undefined if the entry creates one.
+ * - `url`: whether the entry's URL becomes the current one of `row` or an alias; undefined if it
+ *   stays as it is.
+ * - `guid`: the same for the entry's guid.
  * - `duplicate`: another subscription of the same podcast, to merge into `row`.
- * - `conflict`: a subscription of another podcast that has the URL.
+ * - `conflict`: a subscription of another podcast whose current URL is the entry's: it fails.
  */
 export interface EntryMatch {
   row?: SubscriptionRow;
@@ -58,7 +61,7 @@ const superseded: EntryFailure = {
   message: 'The subscription was unsubscribed or deleted after the timestamp',
 };
 
-/** An unvalidated entry of a request. `null` counts as not sent. */
+/** An unvalidated entry of a request. A field that is `null` counts as not sent. */
 export interface SentEntry {
   feedUrl: string;
   guid?: unknown;
@@ -66,7 +69,7 @@ export interface SentEntry {
   title?: unknown;
 }
 
-/** Built once, because building a zod schema is slower than parsing. */
+/** A constant, because building a zod schema takes longer than parsing a guid. */
 const sentGuid = guidSchema.nullish();
 
 /** Validates one entry (docs/reference/subscriptions.md, "Subscriptions"). */
@@ -97,7 +100,7 @@ export function validateEntry({
   };
 }
 
-/** Returns a title in its stored form. A title that is empty or equals the URL is not a title. */
+/** Returns the stored form of a title; undefined if it is no text, empty or the feed URL. */
 function readTitle(sent: unknown, feedUrl: string): string | undefined {
   if (typeof sent !== 'string' || sent.trim() === feedUrl) return undefined;
   return storedTitle(sent) || undefined;
@@ -128,7 +131,7 @@ export function applyBatch(
   return { success, failure };
 }
 
-/** Applies one entry, after the earlier ones of its batch. */
+/** Applies one entry after the earlier entries of its batch. @returns its row or its failure. */
 export function applyEntry(
   known: KnownSubscriptions,
   entry: ValidEntry,
@@ -137,8 +140,8 @@ export function applyEntry(
   const { feedUrl, guid, derivedGuid, timestamp } = entry;
   const { row, duplicate, conflict, ...roles } = matchEntry(known, entry);
   if (row && known.isSuperseded(row, true, timestamp)) return applySuperseded(known, entry, row);
-  // A later unsubscribe or deletion of the duplicate wins over this entry: the merge would keep its
-  // later time.
+  // A merge keeps the later time, so a later unsubscribe or deletion of the duplicate also wins
+  // over this entry.
   if (
     row &&
     duplicate &&
@@ -173,10 +176,10 @@ export function applyEntry(
   if (duplicate) known.merge(duplicate, row);
   if (guid !== undefined && roles.guid === 'current') known.changeGuid(row, guid);
   else if (guid !== undefined) known.assignGuid(row, guid, true);
-  // A revived tombstone does not return to a URL that another subscription took.
+  // A revived tombstone whose URL now belongs to another subscription gets the entry's URL.
   if (roles.url === 'current' || row.hasLostUrl) known.moveTo(row, feedUrl);
   else if (roles.url === 'alias') known.assignUrl(row, feedUrl);
-  if (duplicate || !known.isUnchangedBy(row, timestamp)) known.add(row, timestamp);
+  if (duplicate || !known.isUnchangedBy(row, timestamp)) known.subscribe(row, timestamp);
   return withTitle(known, entry, row);
 }
 
@@ -190,7 +193,10 @@ function withTitle(
   return row;
 }
 
-/** Applies an outdated entry: only its guid, URL and title, and only to a live subscription. */
+/**
+ * Applies an entry that is older than the current state: only its guid, URL and title, and only to
+ * a live subscription. @returns `superseded` unless the subscription is still subscribed.
+ */
 function applySuperseded(
   known: KnownSubscriptions,
   entry: ValidEntry,
@@ -202,7 +208,10 @@ function applySuperseded(
   return isStillSubscribed(row) ? row : superseded;
 }
 
-/** Adds the guid and URL of an entry as aliases, unless a live subscription has them. */
+/**
+ * Adds the guid and URL of an entry as aliases, each unless a live subscription has it or its quota
+ * is reached.
+ */
 function addUnusedAliases(
   known: KnownSubscriptions,
   { feedUrl, guid }: ValidEntry,
@@ -226,7 +235,7 @@ export function matchEntry(known: KnownSubscriptions, entry: ValidEntry): EntryM
     : matchByGuid(known, entry, entry.guid);
 }
 
-/** Matches an entry without a guid by URL, else by the derived guid; never moves a URL. */
+/** Matches an entry without a guid by its URL, else by the derived guid. It moves no URL. */
 function matchByUrl(known: KnownSubscriptions, { feedUrl, derivedGuid }: ValidEntry): EntryMatch {
   const byUrl: EntryMatch = { row: known.byUrl(feedUrl) };
   const byGuid: EntryMatch = { row: known.byGuid(derivedGuid), url: 'alias' };
@@ -236,7 +245,11 @@ function matchByUrl(known: KnownSubscriptions, { feedUrl, derivedGuid }: ValidEn
   );
 }
 
-/** Matches an entry by its guid. The match can move the URL, or give its owner the guid. */
+/**
+ * Matches an entry with a guid by that guid, else by its URL, else by the derived guid. If the guid
+ * matches, its subscription gets the URL as current one, even from a former URL of another
+ * subscription.
+ */
 function matchByGuid(
   known: KnownSubscriptions,
   { feedUrl, derivedGuid }: ValidEntry,
@@ -245,7 +258,7 @@ function matchByGuid(
   const match = known.byGuid(guid);
   const owner = known.byUrl(feedUrl);
   const current = known.byCurrentUrl(feedUrl);
-  // For a URL without an owner: the subscription that an entry without a guid would match.
+  // For a URL that no subscription has: its derived guid can still match one.
   const byDerived = owner ? undefined : known.byGuid(derivedGuid);
   if (!match) {
     if (owner) return { row: owner, guid: current ? 'current' : 'alias' };

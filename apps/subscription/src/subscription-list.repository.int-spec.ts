@@ -101,7 +101,7 @@ describe('the list of subscriptions', () => {
     const b = randomUUID();
     await update(a, { newGuid: b });
     await context.deleteSubscription(userId, b);
-    // A tombstone's guid, sent with the URL of a live subscription, moves to that one.
+    // The guid of a tombstone moves to the live subscription whose URL is sent with it.
     await add(1, a);
     await update(alive, { newGuid: a });
     expect((await list()).map((item) => [item.guid, item.new_guid])).toEqual([
@@ -137,7 +137,7 @@ describe('the list of subscriptions', () => {
     expect(await ask(known)).toMatchObject({ unchanged: false, total: 2 });
   });
 
-  it('walks forward and back between rows, with the given total', async () => {
+  it('returns pages after and before a row, with the given total', async () => {
     for (let n = 0; n < 5; n++) await add(n);
     const urls = async (options: Partial<ListRequest>) => {
       const { items, firstId, lastId, more, total } = await page({ perPage: 2, ...options });
@@ -155,7 +155,7 @@ describe('the list of subscriptions', () => {
     expect(await urls({ perPage: 5 })).toMatchObject({ more: false });
   });
 
-  it('returns the span of ids that changed since, and walks within it', async () => {
+  it('returns the range of ids that changed after `since`, and pages within it', async () => {
     await add(0);
     const since = await clock();
     for (let n = 1; n < 6; n++) await add(n);

@@ -1,14 +1,17 @@
 import type { ListRequest, ReplyOf, listSubscriptions } from '#contracts';
 import { type Database, listing, listPage } from '#database';
 
-/** SQL condition: another subscription than `r` and its survivor has this current guid. */
+/** SQL condition: a subscription other than `r` and its survivor has this current guid. */
 const belongsToAnother = (guid: string) => `EXISTS (
   SELECT 1 FROM subscription.guids g
   JOIN subscription.subscriptions x ON x.user_id = $1 AND x.id = g.subscription_id
   WHERE g.user_id = $1 AND g.guid = ${guid}
     AND g.subscription_id <> coalesce(r.merged_into, r.id) AND x.guid = g.guid)`;
 
-/** SQL of each row `r`, its survivor `s`, and the guid that the client has stored for it. */
+/**
+ * SQL of each row `r`, its survivor `s` (NULL unless `r` was merged), and `seen.guid`, the guid
+ * under which the client has stored `r`.
+ */
 const shownRows = `subscription.subscriptions r
   LEFT JOIN subscription.subscriptions s ON s.user_id = $1 AND s.id = r.merged_into
   CROSS JOIN LATERAL (
@@ -20,10 +23,11 @@ const shownRows = `subscription.subscriptions r
   ) seen`;
 
 /**
- * Lists one row per changed subscription. `guid` is its guid at `since`, or its first one without
- * `since`. Guids that now belong to another subscription are skipped: a client would overwrite that
- * one's entry. A merged subscription has the values of its survivor. It is omitted if its guid is
- * the current one of the survivor or of another subscription.
+ * Lists one item per changed subscription.
+ * - `guid` is its guid at `since`, or without `since` its first guid. Guids that are now current
+ *   for another subscription are skipped: a client would overwrite the entry of that subscription.
+ * - A merged subscription has the values of its survivor. It is omitted if its guid is the current
+ *   guid of the survivor or of another subscription.
  */
 export const list = listing('subscription.list', {
   row: 'r',

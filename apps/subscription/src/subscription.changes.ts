@@ -1,17 +1,21 @@
-import type { Remaining } from './remaining.quota.js';
+import type { RowCounts } from './remaining.quota.js';
 import { earliestTime, type SubscriptionRow } from './subscription.row.js';
 
-/** The owner of a guid. `sent`: a client ever sent it. `derived`: a URL of the owner yields it. */
+/**
+ * The owner of a guid. `sent` is true if a client or a feed ever declared the guid, `derived` if it
+ * is the derived guid of a URL of the owner.
+ */
 export type GuidOwner = [subscriptionId: number, sent: boolean, derived: boolean];
 
-/** The data that a write has read: rows that match its guids and URLs, and ids for new rows. */
+/** The data that a write reads first: rows that match its guids and URLs, and ids for new rows. */
 export interface Snapshot {
   rows: SubscriptionRow[];
   guids: [guid: string, ...owner: GuidOwner][];
   /** By the lookup key of the URL in hexadecimal. */
   urls: [key: string, subscriptionId: number][];
+  /** Reserved ids for new rows. */
   newIds: number[];
-  remaining: Remaining;
+  remaining: RowCounts;
   /** The time of the database, UTC with microseconds. */
   now: string;
 }
@@ -23,27 +27,33 @@ export interface Merge {
   hasStates: boolean;
 }
 
-/** The changes of a write. */
+/** The changes of a write, for the statements that store them. */
 export interface SubscriptionChanges {
   rows: (SubscriptionRow & { changed: string })[];
   guids: [guid: string, ...owner: GuidOwner][];
-  /** `url` is null if it is the current one, which the row has, or only its key was read. */
+  /** `url` is null for the current URL, which is in the row, and if only the key was read. */
   urls: [key: string, subscriptionId: number, url: string | null][];
   /** URLs that were current before this write. */
   formerUrls: string[];
   /** Guids that were replaced at the write's stamp. */
   formerGuids: [subscriptionId: number, guid: string][];
-  /** In order. `survivor` is the last one of a chain of merges. */
+  /** In their order. `survivor` is the row that remains after all merges of the write. */
   merges: (Merge & { survivor: number })[];
   /** Increments of the counts for quotas; can be negative. */
-  added: Remaining;
+  added: RowCounts;
 }
 
-/** Returns true if there is nothing to write. */
+/** Returns true if the write changes nothing. */
 export const isEmpty = ({ rows, guids, urls }: SubscriptionChanges) =>
   rows.length + guids.length + urls.length === 0;
 
-/** Returns the stamp of the last change of `isSubscribed`. @param was the stored value. */
+/**
+ * Returns the stamp of the last change of `isSubscribed`; null if it never was true.
+ *
+ * @param was the value of `isSubscribed` before the write, false for a new row.
+ * @param isNew true for a row that this write creates.
+ * @param stamp the stamp of this write.
+ */
 export function lastFlipOf(
   row: SubscriptionRow,
   was: boolean,
@@ -56,7 +66,7 @@ export function lastFlipOf(
     : row.flippedAt;
 }
 
-/** Returns the later of two optional stamps. */
+/** Returns the later of two stamps; null counts as earlier than any stamp. */
 export function laterOf(one: string | null, other: string | null): string | null {
   return (
     [one, other]
@@ -66,7 +76,7 @@ export function laterOf(one: string | null, other: string | null): string | null
   );
 }
 
-/** Returns a URL of a row in the form of {@link SubscriptionChanges}. */
+/** Returns the item of {@link SubscriptionChanges.urls} for a URL of a row. */
 export function urlChange(
   key: string,
   { id, feedUrl }: SubscriptionRow,

@@ -9,11 +9,11 @@ export const subscriptionConfig = z.object({
   ...subscriptionQuotas.shape,
 });
 
-/** The quotas of one user. */
+/** The quotas of each user. */
 export type SubscriptionQuotas = Pick<
   z.output<typeof subscriptionConfig>,
   'QUOTA_LIVE_SUBSCRIPTIONS' | 'QUOTA_SUBSCRIPTION_NAMES' | 'QUOTA_SYNC_ID_ALIASES'
 >;
 
-/** The quotas, as a token for injection. */
+/** Injection token of {@link SubscriptionQuotas}. */
 export const QUOTAS = Symbol('quotas');

@@ -27,8 +27,9 @@ const remaining = (limit: string, total: string) =>
   `${limit}::bigint - coalesce(max(t.${total}), 0)`;
 
 /**
- * Reads a {@link Snapshot}: the subscriptions that match guids or URLs. $1 user, $2 guids, $3 URL
- * keys, $4 number of new ids, $5 quota of live ones, $6 other quotas.
+ * Reads a {@link Snapshot}: the subscriptions that have or had guids or URLs. It also reserves ids
+ * and reads the remaining quotas. $1 user, $2 guids, $3 lookup keys of URLs, $4 number of ids, $5
+ * quota of live subscriptions, $6 quota of each other kind.
  */
 export const selectSnapshot = statement(
   'subscription.select_snapshot',
@@ -65,15 +66,15 @@ export const selectSnapshot = statement(
      ${instant('clock_timestamp()')} AS now`,
 );
 
-/** Counts the episode states of subscriptions $2, each up to $3. $1 user. */
+/** Counts the episode states of each subscription of $2, at most up to $3. $1 user. */
 const selectStateCounts = statement(
   'subscription.select_state_counts',
   'SELECT subscription_id AS id, states FROM episode.count_states($1, $2::bigint[], $3)',
 );
 
 /**
- * Assigns guids, URLs and pointers of merged subscriptions to their survivors. $1 user, $2 merged
- * subscriptions, $3 the final survivor of each, $4 stamp.
+ * Moves the guids, URLs and pointers of merged subscriptions to their survivors. $1 user, $2 merged
+ * subscriptions, $3 the subscription that each of them ends up in, $4 stamp.
  */
 export const moveAliases = statement(
   'subscription.move_aliases',
@@ -100,7 +101,7 @@ const mergeStates = statement(
   'SELECT episode.merge_subscriptions($1, $2::bigint[], $3::bigint[], $4, $5)',
 );
 
-/** SQL that inserts or updates rows, alone or together with their guids and URLs. */
+/** SQL that inserts or updates subscriptions. $1 user, $2 JSON array of rows. */
 const upsertRows = `
      INSERT INTO subscription.subscriptions AS s (
        user_id, id, feed_url, guid, is_subscribed, is_subscribed_at, subscription_changed, flipped,
@@ -117,7 +118,8 @@ const upsertRows = `
        "mergedAt" timestamptz, changed timestamptz, "hasLostUrl" boolean, title text,
        "titleAt" timestamptz
      )
-     -- A deletion that ends in FAILURE clears deletion_id at the same time: a write only clears it.
+     -- A write can clear deletion_id but not set it: a deletion that ends in FAILURE between the
+     -- read and this statement has cleared it.
      ON CONFLICT (user_id, id) DO UPDATE SET
        feed_url = excluded.feed_url, guid = excluded.guid, is_subscribed = excluded.is_subscribed,
        is_subscribed_at = excluded.is_subscribed_at,
@@ -129,7 +131,7 @@ const upsertRows = `
        changed = excluded.changed, has_lost_url = excluded.has_lost_url,
        title = excluded.title, title_at = excluded.title_at`;
 
-/** Writes rows $2 of user $1. Most writes change no guid or URL. */
+/** Writes only rows, as most writes change no guid or URL. $1 user, $2 rows. */
 const saveRows = statement('subscription.save_rows', upsertRows);
 
 /**
@@ -163,7 +165,10 @@ const saveRowsAndAliases = statement(
    SELECT $1, (f ->> 0)::bigint, $6, (f ->> 1)::uuid FROM json_array_elements($5) f`,
 );
 
-/** Stores the texts of URLs that are no longer current. $1 user, $2 URLs by hex key. */
+/**
+ * Stores the texts of URLs that are no longer current: only the row of the subscription had them.
+ * $1 user, $2 JSON object of URLs by their lookup keys in hexadecimal.
+ */
 export const storeFormerUrls = statement(
   'subscription.store_former_urls',
   `UPDATE subscription.feed_urls u SET url = $2::jsonb ->> encode(u.url_sha256, 'hex')
@@ -174,9 +179,9 @@ export const storeFormerUrls = statement(
 );
 
 /**
- * Adds to the counts for quotas. $1 user, $2 to $6 increments. Only $2 can be negative, and then
- * the row exists. Postgres checks the constraints also for a row that is not inserted, hence
- * `greatest`.
+ * Adds to the counts for quotas. $1 user, $2 to $6 increments by kind. Only $2 (live) can be
+ * negative, and then the row exists. `greatest` is needed because Postgres checks the constraints
+ * before it detects the conflict.
  */
 const updateTotals = statement(
   'subscription.update_totals',
@@ -198,23 +203,23 @@ export const selectByGuid = statement(
    ) found ON true`,
 );
 
-/** A row, and the stamp at which it got the requested guid. */
+/** A subscription, and the stamp at which it got the requested guid (`attached`). */
 type MatchedRow = SubscriptionRow & { attached: string };
 
 /** The result of {@link selectSnapshot}; empty arrays are null. */
 export type SnapshotRow = { [Part in keyof Snapshot]: Snapshot[Part] | null };
 
-/** The guids and URLs that a write looks up, the number of its new rows, and the user's quotas. */
+/** The guids and URLs that a write looks up, and the ids that it reserves. */
 interface Lookup {
   guids: string[];
   urls: string[];
+  /** Number of ids to reserve for new subscriptions. */
   newRows: number;
   quotas: SubscriptionQuotas;
 }
 
 /**
- * Returns the statement that reads the subscriptions that match guids or URLs. It also allocates
- * ids and reads the remaining quotas. See {@link toSnapshot}.
+ * Returns {@link selectSnapshot} with its values. {@link toSnapshot} converts the result.
  */
 export function selectMatches(userId: string, lookup: Lookup): Bound<SnapshotRow> {
   const { guids, urls, newRows, quotas } = lookup;
@@ -235,7 +240,7 @@ export function toSnapshot([result]: readonly SnapshotRow[]): Snapshot {
   };
 }
 
-/** Counts the states of subscriptions, up to one more than a POST is allowed to merge. */
+/** Counts the episode states of each subscription, up to {@link maxMergedStates} + 1. */
 export async function countStates(
   transaction: Pick<Transaction, 'query'>,
   userId: string,
@@ -249,7 +254,10 @@ export async function countStates(
   return new Map(counted.map((row) => [row.id, row.states]));
 }
 
-/** Merges episodes immediately, and writes all other changes with the commit. */
+/**
+ * Writes changes. Episodes of merged subscriptions are merged immediately, all other statements run
+ * with the commit.
+ */
 export async function saveChanges(
   transaction: Transaction,
   userId: string,
@@ -285,7 +293,7 @@ export async function saveChanges(
   if (increments.some((number) => number !== 0))
     transaction.sendWithCommit(updateTotals, [userId, ...increments]);
   if (merges.length === 0) return;
-  // The last statement, because a survivor can be a new row.
+  // After the rows were written, because a survivor can be a new row.
   const ids = [merges.map(({ from }) => from), merges.map(({ survivor }) => survivor)];
   transaction.sendWithCommit(moveAliases, [userId, ...ids, transaction.stamp]);
 }
@@ -307,7 +315,7 @@ export async function findByGuid(
   return unlessRefused(row).id === null ? undefined : row;
 }
 
-/** Converts the times of a row, which Postgres prints in JSON with an offset, to stamps. */
+/** Converts the stamps of a row: Postgres' JSON has a UTC offset instead of `Z`. */
 function withStamps(row: SubscriptionRow): SubscriptionRow {
   const stamp = (time: string) => new Date(time).toISOString();
   const optional = (time: string | null) => time && stamp(time);
@@ -321,7 +329,10 @@ function withStamps(row: SubscriptionRow): SubscriptionRow {
   };
 }
 
-/** Groups merges in their order into rounds; no two merges of a round share a subscription. */
+/**
+ * Groups merges into rounds, each for one statement. No two merges of a round share a subscription,
+ * and merges that share one keep their order.
+ */
 function roundsOf(merges: readonly Merge[]): Merge[][] {
   const rounds: Merge[][] = [];
   const roundOf = new Map<number, number>();

@@ -1,8 +1,8 @@
 import { urlKey } from '#contracts';
 
 /**
- * A subscription, or with `deleted` a tombstone. Times are stamps, except `subscribedAt` and
- * `titleAt`.
+ * A subscription; a tombstone if `deleted` is set, a pointer if `mergedInto` is set. Times are
+ * stamps, except `subscribedAt` and `titleAt`.
  */
 export interface SubscriptionRow {
   id: number;
@@ -10,22 +10,25 @@ export interface SubscriptionRow {
   guid: string;
   isSubscribed: boolean;
   /**
-   * Time of the last accepted subscribe, unsubscribe or DELETE, even if the value stayed the same.
-   * The client's timestamp if sent, else the server's time (UTC, microseconds).
+   * Time of the last accepted subscribe, unsubscribe or DELETE, even if `isSubscribed` stayed the
+   * same. It is the client's timestamp if sent, else the server's time (UTC, microseconds).
    */
   subscribedAt: string;
   subscriptionChanged: string;
   /** Stamp at which `isSubscribed` last changed, for the gpodder API. Null if it never was true. */
   flippedAt: string | null;
   guidChanged: string | null;
-  /** Number of its declared guids: sent by a client or its feed, and derived from no URL of it. */
+  /**
+   * Number of its declared guids: those that a client or the feed sent and that are not derived
+   * from a URL of the subscription.
+   */
   declaredGuids: number;
-  /** The id of its PENDING deletion. */
+  /** The id of its PENDING deletion; null without one. */
   deletionId: number | null;
   deleted: string | null;
   mergedInto: number | null;
   mergedAt: string | null;
-  /** The listener's own title. */
+  /** The title that the listener gave it; null without one. */
   title: string | null;
   /** Time of the last accepted title (UTC, microseconds). Null before the first one. */
   titleAt: string | null;
@@ -33,10 +36,10 @@ export interface SubscriptionRow {
   hasLostUrl: boolean;
 }
 
-/** The time of a value that the user never set. Every other time wins against it. */
+/** The time of a value that the user never set: every later time wins. */
 export const earliestTime = '1970-01-01T00:00:00.000000Z';
 
-/** Returns the row of a subscription that was never subscribed. */
+/** Returns a new row, not yet subscribed. */
 export function blankRow(
   id: number,
   feedUrl: string,
@@ -63,17 +66,20 @@ export function blankRow(
   };
 }
 
-/** Returns true if a subscription exists and is no tombstone. It can have a PENDING deletion. */
+/** Returns true unless it is undefined or a tombstone. A live one can have a PENDING deletion. */
 export function isLive(row: SubscriptionRow | undefined): row is SubscriptionRow {
   return row?.deleted === null;
 }
 
-/** Returns true if it is subscribed and has no PENDING deletion. */
+/** Returns true if the row is subscribed and has no PENDING deletion. */
 export function isStillSubscribed(row: SubscriptionRow): boolean {
   return row.isSubscribed && row.deletionId === null;
 }
 
-/** Adds `changed`, the stamp that GET /subscriptions compares with `since`: the latest of all. */
+/**
+ * Adds `changed`, the stamp that GET /subscriptions compares with `since`: the latest stamp of the
+ * row, or `mergedAt` for a pointer.
+ */
 export function withChanged(row: SubscriptionRow): SubscriptionRow & { changed: string } {
   if (row.mergedAt !== null) return { ...row, changed: row.mergedAt };
   // Stamps compare as texts.
@@ -96,7 +102,7 @@ export class UrlKeys {
     return key;
   }
 
-  /** Returns the first URL that was looked up by a key. */
+  /** Returns the first URL that {@link keyOf} got for a key; null without one. */
   urlOf(key: string): string | null {
     return this.urls.get(key) ?? null;
   }

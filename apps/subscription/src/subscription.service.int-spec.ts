@@ -74,7 +74,7 @@ describe('POST', () => {
     },
   );
 
-  it('gives a restored tombstone the URL of the entry if its own has moved', async () => {
+  it('gives a revived tombstone the URL of the entry if its own moved to another', async () => {
     const [first, guid] = [randomUUID(), randomUUID()];
     await subscribe({ feedUrl: feed('a'), guid: first }, { feedUrl: feed('b'), guid });
     await context.deleteSubscription(userId, first);
@@ -136,7 +136,7 @@ describe('a title', () => {
     expect(await get(a)).not.toHaveProperty('title');
   });
 
-  it('can be a change on its own, and an equal one with its time is none', async () => {
+  it('can be the only change, and changes nothing if title and time are equal', async () => {
     const timestamp = '2026-01-01T00:00:00Z';
     await subscribe({ feedUrl: feed(1), timestamp, title: 'One' });
     const read = () => get(podcastGuid(feed(1)));

@@ -39,11 +39,11 @@ import { applyPatch } from './update.rules.js';
 
 /**
  * Handles the messages about subscriptions. Invariants:
- * - One guid and one URL belong to at most one subscription of a user (primary keys of `guids` and
+ * - A guid or URL belongs to at most one subscription of a user (primary keys of `guids` and
  *   `feed_urls`).
- * - A write of any size is a fixed number of statements, under the lock of the user's clock, plus
- *   one per round of merges.
- * - No user exceeds a quota.
+ * - A write runs a fixed number of statements under the lock of the user's clock, plus one per
+ *   round of merges (`roundsOf` in subscription.repository.ts).
+ * - No write adds rows above a quota of the user.
  * - Rules are pure functions over the result of one statement.
  */
 @Controller()
@@ -88,8 +88,8 @@ export class SubscriptionService {
   /**
    * Changes one subscription (PATCH /subscriptions/{guid}).
    *
-   * @throws Failure `invalid` for a bad URL, an empty change or an exceeded quota; `not_found`
-   * without a live subscription.
+   * @throws Failure `invalid` for an invalid URL or timestamp, a request without a change or an
+   * exceeded quota; `not_found` if the guid matches no live subscription.
    */
   @Handle(updateSubscription)
   async update(
@@ -124,7 +124,10 @@ export class SubscriptionService {
     });
   }
 
-  /** Applies a new URL or a declared guid of a feed. Without an effect the write is rolled back. */
+  /**
+   * Applies a new URL or a declared guid that the feed service found (`applyFeedChange`). If
+   * nothing changes, the write is rolled back.
+   */
   @Handle(applyFeed)
   async applyFeed(
     { userId, ...change }: RequestOf<typeof applyFeed>,
@@ -149,9 +152,9 @@ export class SubscriptionService {
   }
 
   /**
-   * Reads one subscription by any guid it ever had (GET /subscriptions/{guid}).
+   * Reads one subscription by its current or a former guid (GET /subscriptions/{guid}).
    *
-   * @throws Failure `not_found`, or `gone` for a tombstone.
+   * @throws Failure `not_found`, `gone` for a tombstone, `unauthorized` for a refused user.
    */
   @Handle(getSubscription)
   async get(request: RequestOf<typeof getSubscription>): Promise<JsonText<Subscription>> {
@@ -170,7 +173,7 @@ export class SubscriptionService {
     });
   }
 
-  /** Lists former feed URLs or guids, for the export of the account app. */
+  /** Lists former feed URLs or former guids, for the export of the account app. */
   @Handle(listFormerNames)
   listFormerNames(
     request: RequestOf<typeof listFormerNames>,
@@ -185,10 +188,13 @@ export class SubscriptionService {
   }
 }
 
-/** The kind of event of every write. `saveChanges` adds `episodes` if it merges some. */
+/** The kind of event of every write. `saveChanges` adds `episodes` if it merges subscriptions. */
 const changes = ['subscriptions'] as const;
 
-/** Applies rules. If they merge, counts the states and applies the rules again with limits. */
+/**
+ * Applies rules. If they merge subscriptions, counts the episode states of these and applies the
+ * rules again from the start, with the limit of states ({@link MergeBudget}).
+ */
 async function applyWithMerges<Result>(
   transaction: Transaction<SnapshotRow>,
   userId: string,
@@ -208,7 +214,7 @@ async function applyWithMerges<Result>(
   );
 }
 
-/** Returns the idempotency key, fingerprint and remaining time of a call, for `database.write`. */
+/** Returns the request id, fingerprint and remaining time of a call, for `database.write`. */
 function writeContext(context: CallContext) {
   const { requestId, fingerprint } = context;
   return { requestId, fingerprint, remainingMs: () => context.remainingMs() };

@@ -11,7 +11,7 @@ import {
   C,
   D,
   changedRow,
-  type Described,
+  type SubscriptionFixture,
   earlier,
   now,
   knownSubscriptions,
@@ -21,11 +21,11 @@ import {
   w,
 } from '../testing/known.fixture.js';
 import type { SubscriptionRow } from './subscription.row.js';
-import type { Remaining } from './remaining.quota.js';
+import type { RowCounts } from './remaining.quota.js';
 import { applyPatch } from './update.rules.js';
 
-const X: Described = { id: 1, urls: [u], guids: [A] };
-const Y: Described = { id: 2, urls: [v, w], guids: [B, C] };
+const X: SubscriptionFixture = { id: 1, urls: [u], guids: [A] };
+const Y: SubscriptionFixture = { id: 2, urls: [v, w], guids: [B, C] };
 
 function patch(
   fields: {
@@ -35,7 +35,7 @@ function patch(
     timestamp?: string;
     title?: string;
   },
-  ...described: Described[]
+  ...described: SubscriptionFixture[]
 ) {
   const known = knownSubscriptions(...described);
   const answer = applyPatch(known, known.byGuid(A) as SubscriptionRow, fields);
@@ -54,7 +54,7 @@ describe('PATCH', () => {
     });
   });
 
-  it('sets a title as the interface keeps it, and stamps the change', () => {
+  it('stores a title in its normalized form, and stamps the change', () => {
     const { answer, row } = patch({ title: ' A\nB ' }, X);
     expect(answer).toEqual({ title: 'A B', subscription_changed: now });
     expect(row).toMatchObject({ title: 'A B', changed: now, flippedAt: earlier });
@@ -83,7 +83,7 @@ describe('PATCH', () => {
     expect(row).toMatchObject({ isSubscribed: false, deletionId: 7, deleted: null });
   });
 
-  it('answers new_guid with guid_changed and keeps the old guid as a name', () => {
+  it('answers new_guid with guid_changed and keeps the old guid as an alias', () => {
     const { answer, row, known } = patch({ newGuid: D }, X);
     expect(answer).toEqual({ new_guid: D, guid_changed: now });
     expect(row).toMatchObject({
@@ -170,8 +170,8 @@ describe('a merging PATCH', () => {
     expect(row).toMatchObject({ feedUrl: v, guid: A, subscriptionChanged: now, guidChanged: null });
   });
 
-  it('absorbs two if the fields name different ones', () => {
-    const Z: Described = { id: 3, urls: [w], guids: [D] };
+  it('absorbs two subscriptions if guid and URL match different ones', () => {
+    const Z: SubscriptionFixture = { id: 3, urls: [w], guids: [D] };
     const { known, row } = patch({ newGuid: B, newFeedUrl: w }, X, { ...Y, urls: [v] }, Z);
     expect(known.changes().merges).toMatchObject([
       { from: 2, into: 1 },
@@ -181,13 +181,13 @@ describe('a merging PATCH', () => {
     expect([A, B, C, D].map((name) => known.byGuid(name)?.id)).toEqual([1, 1, 1, 1]);
   });
 
-  it('absorbs one once if both fields name it', () => {
+  it('absorbs a subscription once if both guid and URL match it', () => {
     const { known, row } = patch({ newGuid: C, newFeedUrl: v }, X, Y);
     expect(known.changes().merges).toMatchObject([{ from: 2, into: 1 }]);
     expect(row).toMatchObject({ guid: C, feedUrl: v });
   });
 
-  it('absorbs nothing through its own names', () => {
+  it('absorbs nothing if it has the guid and URL itself', () => {
     const { known } = patch({ newGuid: D, newFeedUrl: w }, { ...X, guids: [A, D], urls: [u, w] });
     expect(known.changes().merges).toEqual([]);
   });
@@ -223,7 +223,7 @@ describe('a merging PATCH', () => {
 
 describe('PATCH with a timestamp', () => {
   const at = (minute: number) => `2026-01-15T00:${String(minute).padStart(2, '0')}:00.000000Z`;
-  const current: Described = { ...X, subscribedAt: at(10) };
+  const current: SubscriptionFixture = { ...X, subscribedAt: at(10) };
 
   it('that is later applies is_subscribed and becomes the current time', () => {
     const { row, answer } = patch({ isSubscribed: false, timestamp: at(11) }, current);
@@ -282,12 +282,12 @@ describe('PATCH with a timestamp', () => {
 describe('names that a PATCH adds', () => {
   it('include the derived guid of new_feed_url, unless a live one has it', () => {
     expect(patch({ newFeedUrl: w }, X).known.byGuid(podcastGuid(w))?.id).toBe(1);
-    const other: Described = { id: 2, urls: [v], guids: [B, podcastGuid(w)] };
+    const other: SubscriptionFixture = { id: 2, urls: [v], guids: [B, podcastGuid(w)] };
     expect(patch({ newFeedUrl: w }, X, other).known.byGuid(podcastGuid(w))?.id).toBe(2);
   });
 
   it('count new_guid as declared, unless a URL of the subscription yields it', () => {
-    const derived: Described = { id: 1, urls: [u], guids: [A], declared: [] };
+    const derived: SubscriptionFixture = { id: 1, urls: [u], guids: [A], declared: [] };
     expect(patch({ newGuid: D }, derived).row).toMatchObject({ declaredGuids: 1 });
     expect(patch({ newGuid: podcastGuid(u) }, derived).row).toMatchObject({ declaredGuids: 0 });
   });
@@ -295,7 +295,7 @@ describe('names that a PATCH adds', () => {
 
 describe('an exceeded quota', () => {
   const exceeded = (
-    left: Partial<Remaining>,
+    left: Partial<RowCounts>,
     fields: { newFeedUrl?: string; newGuid?: string; isSubscribed?: boolean },
   ) => {
     const known = knownWithin(left, X, Y);
@@ -303,7 +303,7 @@ describe('an exceeded quota', () => {
     return known.quota.isExceeded;
   };
 
-  it.each<[Partial<Remaining>, { newFeedUrl?: string; newGuid?: string }]>([
+  it.each<[Partial<RowCounts>, { newFeedUrl?: string; newGuid?: string }]>([
     [{ guids: 0 }, { newGuid: D }],
     [{ guidChanges: 0 }, { newGuid: D }],
     [{ urls: 0 }, { newFeedUrl: 'https://new.example' }],
@@ -313,7 +313,7 @@ describe('an exceeded quota', () => {
     expect(exceeded(left, fields)).toBe(true);
   });
 
-  it('does not prevent changes and merges that need no further names', () => {
+  it('does not prevent changes and merges that add no guid or URL', () => {
     const none = { live: 0, pointers: 0, guidChanges: 0, guids: 0, urls: 0 };
     expect(exceeded(none, { newGuid: A, newFeedUrl: w, isSubscribed: false })).toBe(false);
     expect(exceeded({ ...none, pointers: 1, guidChanges: 1 }, { newGuid: B })).toBe(false);
@@ -323,7 +323,7 @@ describe('an exceeded quota', () => {
 describe('new_feed_url that equals a stored URL', () => {
   const pairs = inBothOrders([...equalUrls, ...decodedUrls]);
 
-  it.each(pairs)('changes what is shown and keeps every name: %s, %s', (first, second) => {
+  it.each(pairs)('changes the shown URL and keeps all guids and URLs: %s, %s', (first, second) => {
     const { known, answer, row } = patch(
       { newFeedUrl: second },
       { id: 1, urls: [first], guids: [A] },

@@ -6,9 +6,12 @@ type Patch = Omit<RequestOf<typeof updateSubscription>, 'userId' | 'guid'>;
 
 /**
  * Applies a PATCH to a live subscription (docs/reference/subscriptions.md, "PATCH" and "Merging").
- * First merges into `row` any other subscription that has the new guid, or the new URL as its
- * current URL. A guid, a URL and an applied `isSubscribed` get a new stamp even if equal, a title
- * only if it differs. Outdated values change nothing; the answer has the current ones.
+ * - It first merges into `row` any other subscription that has the new guid, or has the new URL as
+ *   its current URL.
+ * - A new guid, a new URL and `isSubscribed` get the stamp of the write even if they equal the
+ *   current value. A title gets it only if it differs.
+ * - An `isSubscribed` or title whose `timestamp` is older than that of the current value is
+ *   ignored. The answer has the current value.
  */
 export function applyPatch(known: KnownSubscriptions, row: SubscriptionRow, patch: Patch): Updated {
   const { newFeedUrl, newGuid, isSubscribed, timestamp, title } = patch;
@@ -33,7 +36,7 @@ export function applyPatch(known: KnownSubscriptions, row: SubscriptionRow, patc
   };
 }
 
-/** Merges another subscription into the row, which is then subscribed if either was. */
+/** Merges `other` into the row, which is subscribed afterwards if either of them was. */
 function absorb(
   known: KnownSubscriptions,
   row: SubscriptionRow,

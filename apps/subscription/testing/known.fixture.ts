@@ -5,13 +5,13 @@ import {
   type Snapshot,
 } from '../src/known-subscriptions.js';
 import type { SubscriptionRow } from '../src/subscription.row.js';
-import type { Remaining } from '../src/remaining.quota.js';
+import type { RowCounts } from '../src/remaining.quota.js';
 
-/** The stamp of stored rows, and that of the write, at which the request arrived. */
+/** `earlier` is the stamp of stored rows, `now` the stamp of the write and its arrival. */
 export const earlier = '2026-01-01T00:00:00.000Z';
 export const now = '2026-02-02T00:00:00.000Z';
 
-/** Returns a guid that repeats one digit. */
+/** Returns a UUID that repeats one hexadecimal digit. */
 function guid(digit: string): string {
   return '00000000-0000-4000-8000-000000000000'.replaceAll('0', digit);
 }
@@ -24,24 +24,24 @@ export const [u, v, w] = [
   'https://w.example/feed',
 ] as const;
 
-/** A subscription of a test. Its first URL and guid are the current ones, the others former. */
-export interface Described extends Partial<Omit<SubscriptionRow, 'feedUrl' | 'guid'>> {
+/** A stored subscription of a test. The first URL and guid are current, all others former. */
+export interface SubscriptionFixture extends Partial<Omit<SubscriptionRow, 'feedUrl' | 'guid'>> {
   id: number;
   urls: [current: string, ...former: string[]];
   guids: [current: string, ...former: string[]];
-  /** The guids that a client sent; by default all. */
+  /** The guids that a client or feed sent; by default all. */
   declared?: string[];
 }
 
-/** Returns the subscriptions as a write reads them. */
-export function knownSubscriptions(...described: Described[]): KnownSubscriptions {
+/** Returns the state of a write that has read these subscriptions. */
+export function knownSubscriptions(...described: SubscriptionFixture[]): KnownSubscriptions {
   return knownWithin({}, ...described);
 }
 
-/** Like {@link knownSubscriptions}, with less left of some quotas. */
+/** Like {@link knownSubscriptions}. @param left remaining rows by quota, by default 1,000. */
 export function knownWithin(
-  left: Partial<Remaining>,
-  ...described: Described[]
+  left: Partial<RowCounts>,
+  ...described: SubscriptionFixture[]
 ): KnownSubscriptions {
   const rows = described.map(({ urls, guids, declared = guids, ...row }) => ({
     feedUrl: urls[0],
@@ -61,7 +61,7 @@ export function knownWithin(
     hasLostUrl: false,
     ...row,
   }));
-  const names = <Name>(of: (subscription: Described) => Name[]) =>
+  const names = <Name>(of: (subscription: SubscriptionFixture) => Name[]) =>
     described.flatMap((subscription) =>
       of(subscription).map((name): [Name, number] => [name, subscription.id]),
     );
@@ -95,7 +95,7 @@ export function knownWithin(
   );
 }
 
-/** Returns a row as the write changed it; `undefined` if it did not. */
+/** Returns a row as the write changes it; `undefined` if the write does not change it. */
 export function changedRow(
   known: KnownSubscriptions,
   id: number,

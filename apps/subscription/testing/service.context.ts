@@ -5,7 +5,7 @@ import { subscriptionConfig, type SubscriptionQuotas } from '../src/subscription
 import { SubscriptionModule } from '../src/subscription.module.js';
 import { SubscriptionService } from '../src/subscription.service.js';
 
-/** The services of the app on a database of their own, connected with their own role. */
+/** The services of the app on a separate database, connected with the login of the app. */
 export interface ServiceContext extends FixtureDatabase {
   service: SubscriptionService;
   feeds: FeedUrlService;
@@ -14,7 +14,7 @@ export interface ServiceContext extends FixtureDatabase {
   close(): Promise<void>;
 }
 
-/** The quotas unless a test sets others. */
+/** The default quotas. */
 const defaults = subscriptionConfig.parse({ DATABASE_URL: 'postgres://database' });
 
 const insertTombstone = `
@@ -25,7 +25,7 @@ const insertTombstone = `
     title_at = NULL
   FROM clock c WHERE user_id = $1 AND merged_into IS NULL AND $2 IN (guid::text, feed_url)`;
 
-/** Builds the real module of the app. */
+/** Creates the services by the module of the app. */
 export async function openService(
   quotas: Partial<SubscriptionQuotas> = {},
 ): Promise<ServiceContext> {

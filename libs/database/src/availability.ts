@@ -4,15 +4,15 @@ import { rootCauseOf } from './fault.rule.js';
 /** Time limit of a poll in milliseconds. */
 const pollLimitMs = 2_000;
 
-/** Minimum pause between polls in milliseconds; up to 50 % is added at random. */
+/** Minimum pause after a failed poll, in milliseconds. Up to 50 % is added at random. */
 const pauseMs = 1_000;
 
 /**
  * Detects outages: Postgres is available if it answers and has all migrations of this build.
- * - While available, it is not polled. After a failed statement ({@link suspect}), the result of
- *   one poll decides, because a single lost connection is no outage.
- * - While unavailable, it is polled about once a second, one poll at a time.
- * - Listeners are notified of changes only, in their order.
+ * - While Postgres is available, it is not polled. After a failed statement ({@link suspect}) one
+ *   poll decides, because a single lost connection is not an outage.
+ * - While Postgres is unavailable, it is polled every 1 to 1.5 s, one poll at a time.
+ * - Listeners are notified when availability changes, in the order of their registration.
  */
 export class Availability {
   private problems: readonly string[] = [];
@@ -24,7 +24,10 @@ export class Availability {
   /** @param findMissing returns the missing migrations; rejects if Postgres can't answer. */
   constructor(private readonly findMissing: () => Promise<readonly string[]>) {}
 
-  /** The problems that the last poll found, as texts for an operator; empty if available. */
+  /**
+   * Why Postgres is unavailable, as texts for an operator: an error or missing migrations. Empty if
+   * available.
+   */
   get missing(): readonly string[] {
     return this.problems;
   }
@@ -33,17 +36,17 @@ export class Availability {
     return this.problems.length === 0;
   }
 
-  /** Registers a listener for later changes. */
+  /** Registers a listener for changes of availability after this call. */
   onChange(listener: (isAvailable: boolean) => void): void {
     this.listeners.push(listener);
   }
 
-  /** Reports a failed statement that indicates an unavailable or unmigrated Postgres. */
+  /** Polls if a statement failed as if Postgres was unavailable or not migrated. */
   suspect(): void {
     if (this.isAvailable && !this.isClosed) void this.check();
   }
 
-  /** Polls now, or joins the running poll. Resolves to {@link missing} and never rejects. */
+  /** Polls now, or joins the running poll. Resolves to {@link missing}; never rejects. */
   check(): Promise<readonly string[]> {
     this.polling ??= this.poll().finally(() => (this.polling = undefined));
     return this.polling;

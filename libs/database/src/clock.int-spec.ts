@@ -45,7 +45,7 @@ describe('a commit that advances a clock is reported with the new stamp:', () =>
     expect(notified[1]).toBe(await clock());
   });
 
-  it('a write that moves it late', async () => {
+  it('a write that advances it by `advance`', async () => {
     await write((transaction) => transaction.advance(), { advances: false });
     expect(notified).toEqual([await clock()]);
   });
@@ -66,7 +66,7 @@ describe('nothing is reported for', () => {
     expect(notified).toEqual([]);
   });
 
-  it('a write that took effect before', async () => {
+  it('a repeated write', async () => {
     const requestId = randomUUID();
     await write(async () => 'done', { requestId });
     for (const smallAnswer of [true, false])

@@ -31,7 +31,7 @@ async function kindNames(urls: string[]): Promise<string[]> {
   return answers.map(({ rows }) => rows[0]?.name ?? '');
 }
 
-it('a list of URLs is separated by commas, and a password can have one', () => {
+it('a list of URLs is split at commas, except those in passwords', () => {
   expect(nodesOf('postgres://a:b@c/d')).toEqual(['postgres://a:b@c/d']);
   expect(nodesOf('postgres://a:b,c@d/e, postgresql://f/g')).toEqual([
     'postgres://a:b,c@d/e',
@@ -44,7 +44,7 @@ it('connections are spread over the nodes', async () => {
   for (const { name } of nodes) expect(found.filter((one) => one === name)).toHaveLength(3);
 });
 
-it('after a refused connection, the other nodes get all', async () => {
+it('after a refused connection, only the other nodes get connections', async () => {
   const gone = Object.assign(new URL(nodes[0]?.urls.episode ?? ''), {
     port: String(await freePort()),
   });

@@ -1,16 +1,16 @@
 import pg from 'pg';
 
-/** Time without new connections to a node after a failed one, in milliseconds. */
+/** Time for which a node gets no new connections after a failed one, in milliseconds. */
 const pauseMs = 5_000;
 
-/** Returns the URLs of a list that is separated by commas. */
+/** Splits a list of Postgres URLs at its commas. */
 export function nodesOf(urls: string): string[] {
   return urls.split(/,\s*(?=postgres(?:ql)?:\/\/)/);
 }
 
 /**
- * Returns a class of connections that uses the nodes in rotation. A node that refused a connection
- * gets none for {@link pauseMs}, unless all nodes refused one.
+ * Returns a class of `pg` clients, each of which connects to the next of the nodes. A node to which
+ * a connection failed is skipped for {@link pauseMs}, unless all nodes are.
  */
 export function clientOfNodes(nodes: readonly string[]): typeof pg.Client {
   const pausedUntil = new Map<string, number>();

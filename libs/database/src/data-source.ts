@@ -4,14 +4,14 @@ import { entities } from './entities/index.js';
 import { migrations } from './migrations/index.js';
 
 /**
- * Creates a data source for repositories and migrations. It uses the connections of a pool, and
- * closes the pool when it is destroyed.
+ * Creates TypeORM's data source for repositories and migrations. It uses the connections of a pool,
+ * and destroying it closes the pool.
  */
 export function createDataSource(pool: Pool): DataSource {
   return new DataSource({
     type: 'postgres',
     driver: {
-      // TypeORM creates its pool with this constructor, whose result replaces the new object.
+      // TypeORM calls `new Pool()`. A constructor that returns an object replaces the new one.
       Pool: function () {
         return pool;
       },

@@ -90,7 +90,7 @@ describe('a write', () => {
     await owner.connect();
     const proxy = await TcpProxy.to(server.urls.episode);
     const through = new Database(createPool({ url: proxy.url, poolSize: 2 }));
-    // One of the transactions finds a connection, and the other one opens the second.
+    // One transaction uses the idle connection, the other opens a second one.
     await through.read(one, []);
     // With this trigger, a login waits before its last answer.
     await owner.query(`
@@ -202,13 +202,13 @@ describe('availability', () => {
   });
 
   it.each([
-    ['a table that is not there', 'SELECT FROM sync.later'],
-    ['a column that is not there', 'SELECT later FROM sync.user_clock'],
-    ['a function that is not there', 'SELECT sync.later()'],
-    ['a schema that is not there', 'CREATE TABLE later.later ()'],
-    ['a right that is not there', 'SELECT FROM deletion.deletions'],
+    ['a missing table', 'SELECT FROM sync.later'],
+    ['a missing column', 'SELECT later FROM sync.user_clock'],
+    ['a missing function', 'SELECT sync.later()'],
+    ['a missing schema', 'CREATE TABLE later.later ()'],
+    ['a missing right', 'SELECT FROM deletion.deletions'],
   ])(
-    '%s is unavailable, and no reason to leave while all migrations are there',
+    '%s is a fault `unavailable`, but the process stays ready if all migrations are applied',
     async (name, text) => {
       await expect(database.read(statement(`test.${name}`, text), [])).rejects.toMatchObject({
         code: 'unavailable',
@@ -228,7 +228,7 @@ describe('reads in one iteration of the event loop', () => {
     expect(counts.toSorted()).toEqual([1, 4, 4]);
   });
 
-  it('are all unavailable if the first ends before it is prepared', async () => {
+  it('all fail with `unavailable` if the first is cancelled before it is prepared', async () => {
     const pool = createPool({ url: server.urls.episode, poolSize: 1, statementTimeoutMs: 200 });
     const short = new Database(pool);
     const owner = new pg.Client({ connectionString: server.url });

@@ -74,7 +74,7 @@ async function activity(applicationName: string) {
 }
 
 describe('the first read of a write', () => {
-  it('is available to its rule', async () => {
+  it('is passed to the callback of the write', async () => {
     await database.write(a(), add);
     expect(await database.write(a({ reads: reads() }), async ({ found }) => found)).toEqual([
       { name: 'one' },
@@ -97,7 +97,7 @@ describe('the first read of a write', () => {
     await eventually(async () =>
       expect(await activity('second')).toMatchObject([{ waiting: true }]),
     );
-    // No data arrives from here on: Postgres reads before this side knows that it has the lock.
+    // Stops receiving data here: Postgres runs the read before this process knows of the lock.
     proxy.hold();
     commit();
     await earlier;
@@ -109,7 +109,7 @@ describe('the first read of a write', () => {
     proxy.close();
   });
 
-  it('changes nothing for a request that was answered: it gets the first answer', async () => {
+  it('does not change the answer of a repeated request', async () => {
     const requestId = randomUUID();
     const write = () =>
       database.write(a({ requestId, reads: reads() }), async ({ found }) => found.length);
@@ -121,7 +121,7 @@ describe('the first read of a write', () => {
     expect(await effects()).toEqual(['one']);
   });
 
-  it('fails the write with it, stores nothing and leaves the connection usable', async () => {
+  it('fails the write if it fails, stores nothing and leaves the connection usable', async () => {
     const requestId = randomUUID();
     const [before] = await database.read(backendPid, []);
     await expect(database.write(a({ requestId, reads: [fail, [0]] }), add)).rejects.toMatchObject({
@@ -132,7 +132,7 @@ describe('the first read of a write', () => {
     expect(await database.read(backendPid, [])).toEqual([before]);
   });
 
-  it('is unavailable without the lock in time, and leaves no unhandled rejection', async () => {
+  it('is unavailable if the lock takes too long, without an unhandled rejection', async () => {
     const unhandled: unknown[] = [];
     const collect = (error: unknown) => void unhandled.push(error);
     process.on('unhandledRejection', collect);
@@ -168,7 +168,7 @@ describe('the last statements of a write', () => {
   });
 
   it.each([new Failure('not_found'), new Failure('unavailable'), new TypeError('a fault of ours')])(
-    'take none when the write throws: %s',
+    'do not run if the write throws: %s',
     async (error) => {
       const thrown = database.write(a(), (transaction) => add(transaction).then(failing(error)));
       await expect(thrown).rejects.toMatchObject({ message: error.message });
@@ -176,7 +176,7 @@ describe('the last statements of a write', () => {
     },
   );
 
-  it('fail the write with any of them, store nothing and leave the connection usable', async () => {
+  it('fail the write if one fails, store nothing and leave the connection usable', async () => {
     const requestId = randomUUID();
     const [before] = await database.read(backendPid, []);
     const failed = database.write(a({ requestId }), async (transaction) => {

@@ -1,23 +1,23 @@
 import { z } from 'zod';
 import { nodesOf } from './cluster.nodes.js';
 
-/** Default maximum of the bytes of one user's stored answers. */
+/** Default of the maximum bytes of one user's stored answers. */
 export const defaultStoredAnswerBytes = 16 * 1_024 * 1_024;
 
-/** Returns the schema of a variable that limits the number of a user's rows. */
+/** Returns the schema of a variable that limits the number of a user's rows, with a default. */
 export function quota(count: number, description: string) {
   return z.coerce.number().int().min(1).max(1_000_000_000).default(count).describe(description);
 }
 
-/** The quota of services that create sync_id aliases, in uploads and merges. */
+/** The quota variable of services that create aliases of sync_ids: in uploads and merges. */
 export const syncIdQuota = z.object({
   QUOTA_SYNC_ID_ALIASES: quota(
     2_000_000,
-    'Further sync_ids of episodes per user; above it an entry is applied without its sync_id.',
+    'Maximum sync_id aliases per user; above it an entry is applied without its sync_id.',
   ),
 });
 
-/** The quotas of services that create subscriptions, even for actions with new feeds. */
+/** The quota variables of services that create subscriptions, also for actions on new feeds. */
 export const subscriptionQuotas = z.object({
   QUOTA_LIVE_SUBSCRIPTIONS: quota(10_000, 'Maximum subscriptions per user, without deleted ones.'),
   QUOTA_SUBSCRIPTION_NAMES: quota(
@@ -31,7 +31,7 @@ const url = z.url({
   error: 'must be a URL like postgres://user:password@host:5432/database',
 });
 
-/** The place of the rows of users: one Postgres, or the nodes of a Citus cluster. */
+/** The kind of database that stores the rows of users: one Postgres, or a Citus cluster. */
 export const distribution = z
   .enum(['none', 'citus'])
   .default('none')
@@ -41,7 +41,7 @@ export const distribution = z
   );
 export type Distribution = z.output<typeof distribution>;
 
-/** `DATABASE_URL` of the services that read and write only rows of users. */
+/** `DATABASE_URL` of services whose statements each use rows of one user: any node can run them. */
 export const databaseNodes = z
   .string()
   .refine((text) => nodesOf(text).every((node) => url.safeParse(node).success), {
@@ -62,7 +62,7 @@ export const databaseConfig = z.object({
     .min(1)
     .max(500)
     .default(10)
-    .describe('Connections to Postgres at most.'),
+    .describe('Maximum number of connections to Postgres.'),
   DATABASE_PREPARED: z
     .enum(['on', 'off'])
     .default('on')

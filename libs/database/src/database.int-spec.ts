@@ -107,7 +107,7 @@ describe('a request id', () => {
   });
 
   it.each([new Failure('unavailable'), new TypeError('a fault of ours')])(
-    'forgets what was no answer: %s',
+    'is free again after an error that is not an answer: %s',
     async (error) => {
       const requestId = randomUUID();
       await expect(write({ requestId }, () => Promise.reject(error))).rejects.toBe(error);
@@ -116,7 +116,7 @@ describe('a request id', () => {
     },
   );
 
-  it('without a stored answer has one effect: it runs again, rolled back', async () => {
+  it('without a stored answer has one effect: a repetition is rolled back', async () => {
     const requestId = randomUUID();
     const stamps = await Promise.all(
       Array.from({ length: 5 }, () => write({ requestId, changes: [], smallAnswer: false })),
@@ -167,7 +167,7 @@ describe("a client's key", () => {
     expect(await write(keyed(), () => Promise.reject(new Error('ran twice')))).toBe(first);
   });
 
-  it('that stood for another request is invalid, and changes nothing', async () => {
+  it('that was used for another request is invalid, and changes nothing', async () => {
     const first = await write(keyed());
     for (let n = 0; n < 2; n += 1)
       await expect(write(keyed(another))).rejects.toMatchObject({ code: 'invalid' });
@@ -175,7 +175,7 @@ describe("a client's key", () => {
     expect(await write(keyed())).toBe(first);
   });
 
-  it('of another request is invalid, even if that failed or its answer is deleted', async () => {
+  it('of another request is invalid, even if that failed or its answer was deleted', async () => {
     await write(keyed(), () => Promise.reject(new Failure('not_found'))).catch(() => undefined);
     await expect(write(keyed(another))).rejects.toMatchObject({ code: 'invalid' });
     await expect(write(keyed())).rejects.toMatchObject({ code: 'not_found' });
@@ -199,7 +199,7 @@ describe('the stored rows of a write', () => {
   };
   const large = () => Promise.resolve('x'.repeat(1_000));
 
-  it('without a key are only a small marker', async () => {
+  it('without an Idempotency-Key are only a marker', async () => {
     await write({ smallAnswer: false }, large);
     expect(await stored()).toEqual([
       { marker: expect.any(Number) as number, answer: null, counted: 0 },
@@ -273,7 +273,7 @@ describe('the deadline of a write', () => {
     expect(await seen()).toEqual({ clock: '1970-01-01T00:00:00.000Z', stamps: [] });
   });
 
-  it('bounds every statement', async () => {
+  it('limits every statement', async () => {
     const slow = statement('test.slow', 'SELECT pg_sleep(10)');
     const sleeping = write({ budgetMs: 200 }, async (transaction) => {
       await addOne(transaction);

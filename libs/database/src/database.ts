@@ -18,36 +18,43 @@ import type { z } from 'zod';
 /** A write on behalf of one user. */
 export interface Write<Found extends object = object> {
   userId: string;
-  /** A UUID. A repetition within an hour has no effect and gets the first answer if stored. */
+  /**
+   * A UUID. Repeating a request within an hour has no effect, and returns the first answer if that
+   * is still stored.
+   */
   requestId: string;
-  /** Hash (hex) of a request with an idempotency key. Another hash with this key is `invalid`. */
+  /**
+   * Hash (hex) of a request with an `Idempotency-Key`. If the first request had another hash, the
+   * write fails with `invalid`.
+   */
   fingerprint?: string | undefined;
-  /** True to always store the answer. Other answers are stored only with a fingerprint. */
+  /** True stores the answer always, false only with a fingerprint. */
   smallAnswer: boolean;
   /** Kinds of the event that announces the write (docs/reference/events.md). */
   changes: readonly EventKind[];
   /** Returns how long the caller still waits, in milliseconds. */
   remainingMs(): number;
   /**
-   * True (default) to advance the clock at the start. If false, `stamp` is the current clock, and
-   * the write is rolled back unless it calls {@link Transaction.advance}.
+   * True (default) advances the clock at the start. False only locks it: `stamp` is then the
+   * current clock, and the write is rolled back unless it calls {@link Transaction.advance}.
    */
   advances?: boolean;
-  /** A query to run under the lock of the clock, sent together with it: no extra round trip. */
+  /** A query to run under the lock of the clock, in the round trip that takes the lock. */
   reads?: Bound<Found>;
 }
 
-/** The API of a running write. */
+/** A running write, as {@link Database.write} passes it to its callback. */
 export interface Transaction<Found extends object = object> {
+  /** The stamp of the write: the advanced clock, or see {@link Write.advances}. */
   readonly stamp: string;
   /**
-   * True for a repeated request without a stored answer. `stamp` is that of the first run, and the
-   * transaction is rolled back.
+   * True for a repeated request without a stored answer. `stamp` is then that of the first run. The
+   * callback computes the answer again, and the transaction is rolled back.
    */
   readonly repeated: boolean;
   /** The rows of {@link Write.reads}. */
   readonly found: Found[];
-  /** Sends a statement with the commit, without its own round trip. Returns no rows. */
+  /** Runs a statement together with the commit, without an extra round trip. */
   sendWithCommit(query: Statement, values: readonly unknown[]): void;
   query<Row extends object>(query: Statement, values: readonly unknown[]): Promise<Row[]>;
   /** Advances the clock of a write with `advances: false`. @returns the stamp of the write. */
@@ -58,7 +65,10 @@ export interface Transaction<Found extends object = object> {
   addEventKinds(...kinds: EventKind[]): void;
 }
 
-/** Starts a write. $1 user, $2 request, $3 fingerprint, $4 true to advance, $5 event bits. */
+/**
+ * Starts a write: locks the clock, and inserts the marker or finds that of an earlier run. $1 user,
+ * $2 request id, $3 fingerprint, $4 true to advance the clock, $5 kinds of events as bits.
+ */
 export const beginWrite = statement(
   'sync.begin_write',
   `SELECT stamp, repeated, encode(fingerprint, 'hex') AS fingerprint, answer,
@@ -66,7 +76,10 @@ export const beginWrite = statement(
    FROM sync.begin_write($1, $2, decode($3, 'hex'), $4, $5)`,
 );
 
-/** Stores an answer. $1 user, $2 request, $3 stamp, $4 answer, $5 maximum bytes of all answers. */
+/**
+ * Stores the answer of a write. $1 user, $2 request id, $3 stamp, $4 answer, $5 maximum bytes of
+ * all stored answers of the user.
+ */
 export const storeAnswer = statement(
   'sync.store_answer',
   'SELECT sync.keep_answer($1, $2, $3, $4, $5)',
@@ -85,39 +98,44 @@ export const advanceClock = statement(
 
 const selectMigrations = statement('sync.select_migrations', 'SELECT name FROM sync.migrations');
 
-/** `fingerprint` and `answer` are those of the first request if `repeated` is true. */
+/**
+ * The result of {@link beginWrite}. `fingerprint` and `answer` are those of the first run if
+ * `repeated` is true, else null.
+ */
 interface WriteStart {
   stamp: string;
   repeated: boolean;
   fingerprint: string | null;
   answer: StoredAnswer | null;
 }
-/** A stored answer; `json` is a reply of type {@link JsonText}. */
+/** A stored answer: `json` is a reply of type {@link JsonText}, `reply` a reply of another type. */
 type StoredAnswer = { reply: unknown } | { json: unknown } | { failure: { code: FailureCode } };
 
-/** Failures that a repetition cannot change, so they are stored as answers. */
+/** Failures that are stored as answers, so that a repetition of the request fails the same way. */
 const storedFailures: ReadonlySet<FailureCode> = new Set(['invalid', 'not_found', 'gone']);
 
-/** The pool's error message when all connections are in use. Postgres itself can be available. */
+/** Matches the pool's error when no connection became free in time: Postgres can be available. */
 const poolIsBusy = /^timeout exceeded/;
 
 /**
  * Runs the statements of a service in Postgres. Invariants:
- * - A write locks the user's clock before anything else and advances it. Writes of one user run one
- *   after another, and their stamps become visible in order.
- * - A write commits a marker of its request together with its effect, so it takes effect once. An
- *   answer that is not stored is computed again from the current state, in a transaction that is
- *   rolled back.
- * - A write adds its event to the outbox of events in its own transaction.
- * - Reads and writes for a disabled or erased user fail with `unauthorized` (refused.users.ts).
- * - The stored answers of a user have at most `answerBytes` in total; the oldest are dropped.
+ * - A write first locks the user's clock, and advances it. So writes of one user run one after
+ *   another, and their stamps become visible in order.
+ * - A write commits a marker of its request together with its effect, so it takes effect once. If a
+ *   repeated request has no stored answer, the answer is computed again from the current state, in
+ *   a transaction that is rolled back.
+ * - A write adds its event to the outbox in its own transaction.
+ * - Writes of a disabled or erased user fail with `unauthorized`. Reads do so only if their
+ *   statement reads `refused` (refused.users.ts).
+ * - The stored answers of a user have at most `answerBytes` in total. Above that, the oldest are
+ *   deleted until a sixteenth of the limit is free.
  * - A write never starts after its caller stopped waiting. The remaining time limits the wait for
  *   the lock of the clock and every statement.
  * - A read is one statement, so it sees one snapshot.
  * - A fault that indicates an unavailable Postgres makes {@link availability} check immediately.
  */
 export class Database {
-  /** The availability of Postgres, by the last statement or check of this process. */
+  /** The availability of Postgres, by the last check of this process. */
   readonly availability = new Availability(() => this.missing());
   private readonly reads: SharedReads;
   private readonly queue = new UserQueue();
@@ -132,9 +150,8 @@ export class Database {
     readonly distribution: Distribution = 'none',
   ) {
     this.reads = new SharedReads(pool);
-    // The pool does not handle errors of a client in use, and an unhandled one ends the process.
-    // The handler is attached on 'acquire', as the connection can be lost before the caller's code
-    // runs.
+    // The pool does not handle errors of a connection in use, and an unhandled error ends the
+    // process. 'acquire' is early enough: the connection can be lost before the caller's code runs.
     pool.on('acquire', (client) => {
       if (!client.listeners('error').includes(lostConnection)) client.on('error', lostConnection);
     });
@@ -143,16 +160,16 @@ export class Database {
   }
 
   /**
-   * Runs one read-only statement. It must not wait for locks, which would delay other reads of the
-   * connection.
+   * Runs one read-only statement on a connection that it shares with other reads. The statement
+   * must not wait for locks, because that would delay these reads.
    *
-   * @throws Failure `unavailable` if Postgres can't answer now.
+   * @throws Failure `unavailable` if a later attempt can succeed; other errors are bugs.
    */
   async read<Row extends object>(query: Statement, values: readonly unknown[]): Promise<Row[]> {
     return this.alone(query, () => this.reads.read<Row>(bind(query, values, this.prepared)));
   }
 
-  /** Runs one statement that changes or locks rows, and commits it. @throws as {@link read}. */
+  /** Runs and commits one statement that changes or locks rows. @throws as {@link read}. */
   async change<Row extends object>(query: Statement, values: readonly unknown[]): Promise<Row[]> {
     const rows = await this.alone(query, () =>
       this.pool.query<Row>(bind(query, values, this.prepared)),
@@ -163,8 +180,8 @@ export class Database {
   }
 
   /**
-   * Registers a listener for commits that advanced a clock. It runs synchronously, in the order of
-   * the commits, before the write is answered; it must be fast and must not throw.
+   * Registers a listener for advanced clocks. It runs synchronously after the commit and before the
+   * write is answered, so it must be fast and must not throw.
    */
   onClock(listener: ClockCallback): void {
     this.clocks.add(listener);
@@ -191,11 +208,11 @@ export class Database {
   }
 
   /**
-   * Runs a write and stores a marker of its request. A `Failure` of `run` rolls the write back and
-   * can be stored as its answer.
+   * Runs a write and stores a marker of its request. If `run` throws a `Failure`, the write is
+   * rolled back, and a failure `invalid`, `not_found` or `gone` is stored as its answer.
    *
-   * @throws Failure of `run`; `invalid` for a key that was used for another request; `unauthorized`
-   *   for a refused user; `unavailable` if time is up or Postgres is unavailable.
+   * @throws Failure of `run`; `invalid` if the first request with this id had another fingerprint;
+   *   `unauthorized` for a refused user; `unavailable` if time is up or Postgres is unavailable.
    */
   async write<Reply, Found extends object>(
     write: Write<Found>,
@@ -267,14 +284,14 @@ export class Database {
       if (reply instanceof StoredFailure) throw new Failure(reply.code);
       return reply;
     };
-    return this.inTurn(write.userId, write.remainingMs, begin);
+    return this.inUserTransaction(write.userId, write.remainingMs, begin);
   }
 
   /**
    * Runs a transaction after all earlier writes of the user in this process. The lock of the clock
-   * orders them as well, but waiting for it would occupy connections.
+   * would also order them, but each wait for a lock occupies a connection.
    */
-  inTurn<Result>(
+  inUserTransaction<Result>(
     userId: string,
     remainingMs: () => number,
     run: (transaction: PgTransaction) => Promise<Result>,
@@ -312,7 +329,10 @@ export class Database {
     }
   }
 
-  /** The pool's connections; `waiting` counts statements, or groups of reads, that wait for one. */
+  /**
+   * Numbers of connections in the pool. `waiting` counts transactions, statements and groups of
+   * reads that wait for a connection.
+   */
   get connections(): { total: number; idle: number; waiting: number } {
     return {
       total: this.pool.totalCount,
@@ -326,7 +346,7 @@ export class Database {
     await this.pool.end();
   }
 
-  /** Returns the migrations of this build that the database lacks. It can have newer ones. */
+  /** Returns a text for each migration of this build that is not applied to the database. */
   private async missing(): Promise<string[]> {
     const { rows } = await this.pool.query<{ name: string }>(
       bind(selectMigrations, [], this.prepared),
@@ -338,7 +358,10 @@ export class Database {
       .map((name) => `migration not applied: ${name}`);
   }
 
-  /** Maps transient faults to `unavailable`, a refused user to `unauthorized`; others are bugs. */
+  /**
+   * Returns the failure `unauthorized` for a refused user, and `unavailable` for a transient fault
+   * or an unavailable Postgres. Returns other errors unchanged, which are bugs.
+   */
   private asFailure(error: unknown): unknown {
     if (error instanceof Failure) return error;
     if ((error as { code?: unknown }).code === refusedUser) return new Failure('unauthorized');
@@ -353,7 +376,7 @@ export class Database {
 type DatabaseConfig = z.output<typeof databaseConfig>;
 
 /**
- * Opens the database of an app. It connects with its first statement.
+ * Opens the database of an app. The first statement connects.
  *
  * @param applicationName shown in `pg_stat_activity`.
  */
@@ -373,10 +396,10 @@ export function openDatabase(
   );
 }
 
-/** Ignores the error: the running statement fails, and the pool discards the connection. */
+/** Ignores a connection error: the running statement fails, and the pool drops the connection. */
 function lostConnection(): void {}
 
-/** A failure to store as the answer of a write. */
+/** A failure that is stored as the answer of a write. */
 class StoredFailure {
   constructor(readonly code: FailureCode) {}
 }
@@ -389,7 +412,7 @@ function toJson(reply: unknown): string {
   );
 }
 
-/** Returns the reply of a stored answer. @throws Failure if the answer is one. */
+/** Returns the reply of a stored answer. @throws Failure if the answer is a failure. */
 function toReply<Reply>(answer: StoredAnswer): Reply {
   if ('json' in answer) return JsonText.of(answer.json) as Reply;
   if ('reply' in answer) return answer.reply as Reply;

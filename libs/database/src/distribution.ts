@@ -1,9 +1,9 @@
 import type { QueryRunner } from 'typeorm';
 
 /**
- * The functions that run on the node of their first argument, `p_user`. Other functions that they
- * call run there as well. `deletion.record_erasure` is missing: it changes an account, too, and
- * accounts are on the coordinator.
+ * The functions that Citus runs on the node of the user in their first argument, `p_user`, together
+ * with the functions that they call. `deletion.record_erasure` is not in the list, because it also
+ * changes an account, and accounts are on the coordinator.
  */
 export const delegatedFunctions: readonly string[] = [
   'deletion.add_pending',
@@ -24,10 +24,10 @@ export const delegatedFunctions: readonly string[] = [
   'sync.refuse_user',
 ];
 
-/** The table that all others are placed with: the rows of a user are on one node. */
+/** The table with which Citus colocates the others, so that all rows of a user are on one node. */
 const first = 'sync.user_clock';
 
-/** Selects the tables with rows of users; a table follows those that its foreign keys reference. */
+/** Selects the tables with rows of users. A table follows the tables that its foreign keys need. */
 const tablesOfUsers = `
   WITH RECURSIVE tables AS (
     SELECT c.oid, 0 AS level FROM pg_class c
@@ -41,13 +41,13 @@ const tablesOfUsers = `
   SELECT oid::regclass::text AS name FROM tables
   GROUP BY oid ORDER BY oid::regclass::text <> '${first}', max(level), 1`;
 
-/** Returns the tables to distribute, in their order. */
+/** Returns the tables to distribute, in the order that foreign keys require. */
 export async function readTablesOfUsers(runner: Pick<QueryRunner, 'query'>): Promise<string[]> {
   const rows = (await runner.query(tablesOfUsers)) as { name: string }[];
   return rows.map(({ name }) => name);
 }
 
-/** Checks that the database can be distributed. @throws Error without the extension. */
+/** Checks that the database can be distributed. @throws Error without the extension `citus`. */
 export async function requireCitus(runner: QueryRunner): Promise<void> {
   const found: unknown[] = await runner.query(`SELECT 1 FROM pg_extension WHERE extname = 'citus'`);
   if (found.length > 0) return;
@@ -57,7 +57,7 @@ export async function requireCitus(runner: QueryRunner): Promise<void> {
   );
 }
 
-/** Returns true for a database whose rows of users Citus distributes. */
+/** Returns true if Citus distributes the tables with rows of users. */
 export async function isDistributed(runner: QueryRunner): Promise<boolean> {
   const [table] = (await runner.query(
     `SELECT to_regclass('pg_catalog.pg_dist_partition') IS NOT NULL
@@ -71,8 +71,8 @@ export async function isDistributed(runner: QueryRunner): Promise<boolean> {
 }
 
 /**
- * Distributes the tables and functions of users that are not yet. Existing rows move to their
- * nodes.
+ * Distributes the tables and functions of users that are not yet distributed. Existing rows move to
+ * their nodes.
  */
 export async function distribute(runner: QueryRunner): Promise<void> {
   for (const table of await readTablesOfUsers(runner))
@@ -81,7 +81,7 @@ export async function distribute(runner: QueryRunner): Promise<void> {
        WHERE NOT EXISTS (SELECT 1 FROM pg_dist_partition WHERE logicalrelid = $1::regclass)`,
       [table, table === first ? 'none' : first],
     );
-  // Citus creates functions on all nodes, but not those that are older than the extension.
+  // Citus creates new functions on all nodes. Functions older than the extension are created here.
   await runner.query(
     `SELECT create_distributed_function(p.oid::regprocedure) FROM pg_proc p
      WHERE p.pronamespace::regnamespace::text IN ('sync', 'subscription', 'episode', 'deletion')
@@ -104,9 +104,9 @@ export async function distribute(runner: QueryRunner): Promise<void> {
 }
 
 /**
- * Creates on all nodes the views that services publish, with their grants, and the names of the
- * migrations. Citus copies no grants of views, so this must run again after a node was added. It
- * needs committed tables.
+ * Creates the views for other services, with their grants, and a copy of `sync.migrations` on all
+ * nodes. It must run again after a node was added, because Citus does not copy grants of views. The
+ * tables must be committed.
  *
  * @throws Error if a node is unreachable.
  */

@@ -31,12 +31,12 @@ describe('faultKind', () => {
   );
 
   it.each(['26000', '40001', '40P01', '53100', '53200', '55P03', '57014', '58030'])(
-    'is passing when the same transaction may succeed later: %s',
+    'is transient if the same transaction can succeed later: %s',
     (code) => expect(faultKind(withCode(code))).toBe('transient'),
   );
 
   it.each(['23503', '23514', '42601', 'XX000', 'P0001'])(
-    'is lasting when it never will: %s',
+    'is permanent if it never can: %s',
     (code) => expect(faultKind(withCode(code))).toBe('permanent'),
   );
 
@@ -65,7 +65,7 @@ describe('faultKind', () => {
   });
 
   it.each([new TypeError('a fault of ours'), 'thrown text', undefined])(
-    'is lasting for a fault of ours: %s',
+    'is permanent for an error that is not from Postgres: %s',
     (error) => {
       expect(faultKind(error)).toBe('permanent');
     },

@@ -7,15 +7,16 @@
 export type FaultKind = 'unavailable' | 'transient' | 'permanent';
 
 /**
- * SQLSTATEs: 08 connection, 25006 read-only, 28 login, 3D no database, 57P shutdown, 53300 too many
- * connections. During a rollout 42P01, 42703, 42883, 3F000, 42501: missing table, column, function,
- * schema or privilege. Then codes of Node: sockets, host names, TLS.
+ * Codes of an unavailable Postgres. SQLSTATEs: 08 connection, 25006 read-only, 28 login, 3D no
+ * database, 57P shutdown, 53300 too many connections. Also 42P01, 42703, 42883, 3F000, 42501:
+ * during a rollout, a table, column, function, schema or privilege can be missing. The other codes
+ * are of Node: sockets, host names, TLS.
  */
 const unavailableCodes =
   /^(08|25006|28|3D|57P|53300|42P01|42703|42883|3F000|42501)|^(ECONN|EPIPE|ETIMEDOUT|ENOTFOUND|EHOST|ENET|EAI_AGAIN)|^(ERR_TLS|ERR_SSL|CERT_|DEPTH_ZERO|SELF_SIGNED|UNABLE_TO)/;
 
-/** Messages of the driver, which have no code, for a lost or unavailable connection. */
-const connectionGone = new RegExp(
+/** Messages of driver errors without a code: the connection was lost or could not be opened. */
+const connectionLost = new RegExp(
   `^(${[
     'Connection terminated',
     'Client was closed',
@@ -27,12 +28,13 @@ const connectionGone = new RegExp(
 );
 
 /**
- * SQLSTATEs: 26000 not prepared, as the preparing statement of the connection was cancelled; 40
- * serialization failure and deadlock, 53 resources, 55P03 lock, 57014 cancelled, 58 disk.
+ * SQLSTATEs of transient faults: 26000 the statement is not prepared, because the one that prepares
+ * it was cancelled; 40 serialization failure or deadlock, 53 resources, 55P03 lock timeout, 57014
+ * cancelled, 58 disk.
  */
 const transientCodes = /^(26000|40|53|55P03|57014|58)/;
 
-/** Errors that have only the SQLSTATE XX000: of Postgres, and of Citus while a shard moves. */
+/** Kinds of errors with the SQLSTATE XX000, by message. The second is of Citus moving a shard. */
 const internalFaults: readonly [message: RegExp, kind: FaultKind][] = [
   [/^postmaster was shut down/, 'unavailable'],
   [/^cannot execute a distributed query from a query on a shard/, 'transient'],
@@ -40,16 +42,19 @@ const internalFaults: readonly [message: RegExp, kind: FaultKind][] = [
 
 type Cause = { code?: unknown; message?: unknown; cause?: unknown } | undefined;
 
-/** SQLSTATE of a statement for a refused user, who is disabled or erased. */
+/** SQLSTATE of a write for a refused user: disabled, being erased, or erased. */
 export const refusedUser = 'PS401';
 
-/** Returns the kind of an error or of its causes. `unavailable` alone means `unavailable`. */
+/**
+ * Returns the kind of fault of an error, by the first known code or message among the error and its
+ * causes. A `Failure` `unavailable` without a known cause is `unavailable`, any other `permanent`.
+ */
 export function faultKind(error: unknown): FaultKind {
   let isUnavailable = false;
   for (let cause = error as Cause; cause; cause = cause.cause as Cause) {
     const code = String(cause.code ?? '');
     const message = String(cause.message ?? '');
-    if (unavailableCodes.test(code) || connectionGone.test(message)) return 'unavailable';
+    if (unavailableCodes.test(code) || connectionLost.test(message)) return 'unavailable';
     if (transientCodes.test(code)) return 'transient';
     const internal = code === 'XX000' && internalFaults.find(([text]) => text.test(message));
     if (internal) return internal[1];

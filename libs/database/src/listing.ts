@@ -5,25 +5,29 @@ import { statement, type Statement } from './statement.js';
 
 /** The statements of one list. Parameters of all: $1 user, $2 since, $3 maximum number of rows. */
 export interface Listing {
-  /** A page in the order of ids; $4 boundary id, $5 rows to skip, $6 the total or null. */
+  /**
+   * A page in the order of ids, after $4, a boundary id. $5 rows to skip, $6 total if known, else
+   * null.
+   */
   readonly forward: Statement;
+  /** Like {@link forward}, before the boundary id and in descending order. */
   readonly backward: Statement;
-  /** The first page of a list with `since`; $4 rows to skip. */
+  /** The first page of a list with `since`. $4 rows to skip. */
   readonly changed: Statement;
-  /** The next pages of {@link changed}; $4 boundary id, $5 and $6 the range of ids. */
+  /** A page after the first one of {@link changed}. $4 boundary id, $5 and $6 the range of ids. */
   readonly changedForward: Statement;
   readonly changedBackward: Statement;
 }
 
 /** The SQL parts of a list's statements. All parts can use $1 and $2. */
 interface ListParts {
-  /** Alias of the table that has one row per item. */
+  /** Alias in `matching` of the table that has one row per item. */
   readonly row: string;
   /** Columns of an item, including the row's `id`. */
   readonly columns: string;
-  /** SQL after FROM: the tables that the conditions need. */
+  /** SQL after FROM: the tables that `where` needs. */
   readonly matching: string;
-  /** SQL of further joins, only for the columns, run for each selected row. Default: none. */
+  /** SQL after FROM of further tables for `columns`, run for each row of a page. Default: none. */
   readonly joined?: string;
   /** Additional condition on the changed rows. Default: none. */
   readonly where?: string;
@@ -31,6 +35,7 @@ interface ListParts {
   readonly total?: string;
 }
 
+/** Reads the clock of a user and whether the user is refused. $1 user. */
 export const readClock = statement(
   'sync.read_clock',
   `SELECT clock, refused FROM ${clockOfUser} c`,
@@ -39,9 +44,9 @@ export const readClock = statement(
 /**
  * Creates the statements of a list (ADR 8). Invariants:
  * - Each statement reads clock, total and rows from one snapshot.
- * - A client that follows the links misses no row that exists during the walk, while others write.
- *   Pages are in the order of ids, which never change, and start at the boundary id of a row. A row
- *   that changes during the walk keeps its place. `page.links.spec.ts` tests the links over a
+ * - A client that follows the links from the first to the last page misses no row that exists all
+ *   that time, even while others write. Pages are in the order of ids, which never change, and each
+ *   starts at the boundary id of the page before. `page.links.spec.ts` tests the links over a
  *   simulated list, and the conformance cases `walk-while-*` over a real server.
  */
 export function listing(name: string, parts: ListParts): Listing {
@@ -49,10 +54,10 @@ export function listing(name: string, parts: ListParts): Listing {
   const matchBy = (changed: string) => `${row}.user_id = $1 AND ${changed} > $2 AND ${where}`;
   const match = matchBy(`${row}.changed`);
   const { total = `SELECT count(*) FROM ${matching} WHERE ${match}` } = parts;
-  // OFFSET 0 forces one lookup per row, as Postgres can't estimate the size of a page.
+  // OFFSET 0 forces one lookup per row. Postgres cannot estimate the size of a page and could join.
   const each = (rows: string, alias: string, found: string) =>
     `SELECT found.* FROM (${rows}) ${alias} CROSS JOIN LATERAL (${found} OFFSET 0) found`;
-  // Rows are read once, with all columns. The joined tables are then looked up for each row.
+  // First reads the rows of a page with all columns, then looks up the joined tables for each row.
   const items = (rest: string) =>
     joined === undefined
       ? `SELECT ${columns} FROM ${matching} ${rest}`
@@ -70,9 +75,8 @@ export function listing(name: string, parts: ListParts): Listing {
     ) head
     LEFT JOIN page ON true
     ORDER BY page.id ${direction}`;
-  // Uses the index on `changed`: a few matches are cheap, regardless of the user's number of rows.
-  // No row is newer than the clock, so nothing is searched if the clock is not later than $2. Only
-  // the ids of all matches are sorted.
+  // Uses the index on `changed`: the cost depends on the number of matches, not of the user's rows.
+  // No row is newer than the clock, so it searches nothing if the clock is not later than $2.
   const ids = 'SELECT id FROM matches ORDER BY id LIMIT $3 OFFSET $4';
   const changed = `
     WITH head AS MATERIALIZED (
@@ -150,9 +154,10 @@ function takeFitting<Row, Item>(
 }
 
 /**
- * Reads one page. A page ends early, with `more`, if its items exceed `maxBytes`, so clients that
- * follow links miss nothing. Only the clock is read if it equals `knownClock`, or is not later than
- * the `since` of a first page: no row is newer than the clock.
+ * Reads one page.
+ * - If the items exceed `maxBytes`, the page has fewer items, at least one, and `more` is true.
+ * - It reads only the clock if that equals `knownClock` (`unchanged`), or is not later than the
+ *   `since` of a first page (an empty page), because no row is newer than the clock.
  *
  * @param toItem converts a row's columns to an item of the answer.
  * @throws Failure `unauthorized` for a refused user.

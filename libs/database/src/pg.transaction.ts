@@ -9,12 +9,12 @@ const graceMs = 1_000;
 const begin = statement('sync.begin', 'BEGIN');
 const commit = statement('sync.commit', 'COMMIT');
 const rollback = statement('sync.rollback', 'ROLLBACK');
-/** $1 milliseconds; the time includes the wait for locks. */
+/** Limits each statement of the transaction, including its wait for locks. $1 milliseconds. */
 const limitStatements = statement(
   'sync.limit_statements',
   "SELECT set_config('statement_timeout', $1, true)",
 );
-/** $1 a `plan_cache_mode`. */
+/** Sets the `plan_cache_mode` of the transaction. $1 mode. */
 const choosePlans = statement(
   'sync.choose_plans',
   "SELECT set_config('plan_cache_mode', $1, true)",
@@ -27,10 +27,13 @@ interface Waiting {
   readonly failed: (error: unknown) => void;
 }
 
-/** Receives a user's clock after a commit that advanced it. The stamp has the form of answers. */
+/** Receives a user's clock after a commit that advanced it. `stamp` is an ISO time in UTC. */
 export type ClockCallback = (userId: string, stamp: string) => void;
 
-/** Returns the clock of $1 from the rows of a statement that advanced it ({@link statement}). */
+/**
+ * Returns the user ($1) and the new clock after a statement that advanced it (its column `moved`);
+ * else undefined.
+ */
 export function clockIn(
   values: readonly unknown[],
   rows: readonly object[],
@@ -42,8 +45,8 @@ export function clockIn(
 /**
  * A transaction on one connection, with a time limit. Invariants:
  * - Once time is up, no statement starts and nothing is committed.
- * - A statement that runs or waits for a lock ends at about that time.
- * - Listeners receive advanced clocks after the commit, never before.
+ * - A statement that is running or waiting for a lock when time is up ends within about a second.
+ * - `onMoved` receives advanced clocks after the commit, never before.
  */
 export class PgTransaction {
   committed = false;
@@ -60,9 +63,8 @@ export class PgTransaction {
   ) {}
 
   /**
-   * Sends BEGIN together with the first statements, without waiting for its answer.
-   *
-   * Behind a pooler it selects the plan mode; other connections have it from their start.
+   * Queues BEGIN and the time limit, to send them together with the first statements. Behind a
+   * pooler it also sets the plan mode, which other connections have from their start.
    */
   async begin(): Promise<this> {
     const limit = this.limit();
@@ -71,7 +73,7 @@ export class PgTransaction {
       [limitStatements, [String(limit)]],
     ];
     if (!this.prepared) first.push([choosePlans, [this.planMode]]);
-    // If one of them fails, the statements after it fail as well.
+    // Errors are ignored here: if one of these fails, the statements after it fail as well.
     for (const [query, values] of first)
       this.send(query, values, limit + graceMs).catch(() => undefined);
     return this;
@@ -110,7 +112,7 @@ export class PgTransaction {
     await this.send(rollback, [], graceMs);
   }
 
-  /** Sends all statements of this event loop iteration together. */
+  /** Queues a statement. All statements of an event loop iteration are sent together. */
   private send(
     query: Statement,
     values: readonly unknown[],
@@ -138,7 +140,7 @@ export class PgTransaction {
 
   private limit(): number {
     const limit = Math.floor(this.remainingMs());
-    if (limit < 1) throw unavailable('the time of a write is up');
+    if (limit < 1) throw unavailable('the deadline of the transaction passed');
     return limit;
   }
 }

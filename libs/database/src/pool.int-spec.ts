@@ -25,7 +25,7 @@ async function stampOf(time: string, zone: string): Promise<unknown> {
   return rows[0]?.at;
 }
 
-/** Time zones at UTC, ahead with a half hour, behind, and at UTC for half of the year. */
+/** Time zones: UTC, ahead of it by a half hour more, behind it, and equal to it in winter only. */
 describe.each(['UTC', 'Asia/Kolkata', 'America/St_Johns', 'Europe/London'])(
   'a time stamp of a session in %s',
   (zone) => {

@@ -1,6 +1,6 @@
 import { Gauge, register } from 'prom-client';
 
-/** Registers a gauge of this process's connections to Postgres. */
+/** Registers a gauge of this process's connections to Postgres. @param read returns the numbers. */
 export function watchPool(read: () => { total: number; idle: number; waiting: number }): void {
   register.registerMetric(
     new Gauge({

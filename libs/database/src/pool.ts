@@ -9,7 +9,7 @@ interface PoolOptions {
   poolSize?: number;
   /** Shown in `pg_stat_activity`. */
   applicationName?: string;
-  /** Default {@link defaultStatementTimeoutMs}, 0 for none. Writes use their deadline. */
+  /** Default {@link defaultStatementTimeoutMs}, 0 for none. Transactions use their deadline. */
   statementTimeoutMs?: number;
   /** Default `none`. */
   distribution?: Distribution | undefined;
@@ -17,12 +17,13 @@ interface PoolOptions {
   pooled?: boolean;
 }
 
-/** Default time limit of a statement outside a write, in milliseconds. */
+/** Default time limit of a statement outside a transaction, in milliseconds. */
 export const defaultStatementTimeoutMs = 10_000;
 
 /**
- * The `plan_cache_mode` by distribution. Postgres plans a prepared statement once, as planning took
- * longer than running. Citus routes by the values, so it plans for each of them.
+ * The `plan_cache_mode` by distribution. `force_generic_plan` plans a prepared statement once,
+ * because planning takes longer than running it. Citus chooses the node by the values, so it needs
+ * a plan for each execution.
  */
 export const planModes: Readonly<Record<Distribution, string>> = {
   none: 'force_generic_plan',
@@ -32,19 +33,22 @@ export const planModes: Readonly<Record<Distribution, string>> = {
 const connectTimeoutMs = 5_000;
 
 /**
- * Time until an idle connection is closed, in milliseconds. A new one starts a process, which takes
- * up to 100 ms on a busy machine. The driver's default of 10 s caused this delay in each burst
- * after a short lull.
+ * Time until an idle connection is closed, in milliseconds. Opening a connection starts a process
+ * of Postgres, which takes up to 100 ms on a busy machine. With the driver's default of 10 s, each
+ * burst after a short pause had this delay.
  */
 const idleMs = 30_000;
 
-/** Time after a statement's timeout until the connection counts as lost, in milliseconds. */
+/**
+ * Time in milliseconds after which a connection counts as lost if Postgres has not reported the
+ * timeout of a statement.
+ */
 const silenceMs = 5_000;
 
 const timestamptz = pg.types.builtins.TIMESTAMPTZ;
 const int8 = pg.types.builtins.INT8;
 
-/** Parses timestamps to ISO strings in milliseconds, `bigint` ids (below 2^53) to numbers. */
+/** Parses `timestamptz` to ISO strings in milliseconds, and `bigint` (below 2^53) to numbers. */
 const types = {
   getTypeParser(oid: number, format?: 'text' | 'binary'): (value: never) => unknown {
     if (oid === timestamptz) return stamp;
@@ -63,7 +67,7 @@ function stamp(text: string): string {
   return `${text.slice(0, 10)}T${text.slice(11, 19)}.${milliseconds}Z`;
 }
 
-/** Creates a pool. It connects with its first statement. */
+/** Creates a pool of connections. The first statement connects. */
 export function createPool(options: PoolOptions): Pool {
   const { url, poolSize = 10, applicationName, pooled = false } = options;
   const { statementTimeoutMs = defaultStatementTimeoutMs, distribution = 'none' } = options;
@@ -80,7 +84,7 @@ export function createPool(options: PoolOptions): Pool {
       statement_timeout: statementTimeoutMs,
       options: `-c plan_cache_mode=${planModes[distribution]}`,
     }),
-    // Postgres cancels slow statements itself. This is for a Postgres that no longer answers.
+    // For a Postgres that no longer answers. Otherwise Postgres cancels slow statements itself.
     query_timeout: statementTimeoutMs === 0 ? 0 : statementTimeoutMs + silenceMs,
     idleTimeoutMillis: idleMs,
     keepAlive: true,

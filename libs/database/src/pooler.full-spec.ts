@@ -22,7 +22,7 @@ async function open(url: string, behindPooler: boolean): Promise<Database> {
   return new Database(pool, !behindPooler);
 }
 
-/** Returns PgBouncer from PATH, or downloads it as Redis is downloaded. */
+/** Returns the command of PgBouncer: from PATH, else downloaded. */
 async function pgbouncer(): Promise<Program> {
   const works = ({ command, env }: Program) =>
     spawnSync(command, ['--version'], { env }).status === 0;
@@ -98,7 +98,7 @@ describe('behind a PgBouncer in transaction mode', () => {
     expect(again).toBe(stamps[1]);
   });
 
-  it('nothing of one transaction is left on the connection for the next', async () => {
+  it('a transaction leaves no settings on the connection for the next one', async () => {
     await pooled.write(write(freshUser()), async () => 'done');
     const show = statement('test.show', "SELECT current_setting('plan_cache_mode') AS mode");
     for (let n = 0; n < 4; n++) expect(await pooled.read(show, [])).toEqual([{ mode: 'auto' }]);

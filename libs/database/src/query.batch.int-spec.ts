@@ -62,13 +62,13 @@ describe('statements of a batch', () => {
     ]);
   });
 
-  it('do not run after one that fails, and can run later', async () => {
+  it('do not run after a statement that fails, and can run later', async () => {
     const [begin, commit] = [named('begin', 'BEGIN'), named('commit', 'COMMIT')];
     const [divide, read] = ['SELECT 1 / $1::int AS quotient', 'SELECT txid_current_if_assigned()'];
     await expect(
       rowsOf(begin, named('divide', divide, 0), named('read', read), commit),
     ).rejects.toMatchObject({ code: '22012' });
-    // The transaction was not committed, so its statements are still refused.
+    // The transaction is aborted but still open, so Postgres rejects its statements.
     await expect(rowsOf(named('read', read))).rejects.toMatchObject({ code: '25P02' });
     await rowsOf(named('rollback', 'ROLLBACK'));
     expect(await rowsOf(named('divide', divide, 1), named('read', read))).toMatchObject([
@@ -77,7 +77,7 @@ describe('statements of a batch', () => {
     ]);
   });
 
-  it('are those of a round trip: a write has two', async () => {
+  it('are sent in one round trip: a write has two', async () => {
     const { database } = context;
     const userId = freshUser();
     const write = () =>

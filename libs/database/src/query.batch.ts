@@ -1,7 +1,7 @@
 import type { Duplex } from 'node:stream';
 import pg, { type PoolClient, type QueryConfig, type QueryResult } from 'pg';
 
-/** The parts of pg's connection that its types leave out. */
+/** The members of pg's connection that are missing in its types. */
 interface Connection {
   readonly stream: Duplex;
   /** Texts of the statements that were sent for preparation, by name. */
@@ -10,7 +10,7 @@ interface Connection {
   sync(): void;
 }
 
-/** The parts of pg's query that its types leave out. */
+/** The members of pg's query that are missing in its types. */
 interface Query {
   name?: string | undefined;
   text: string;
@@ -28,7 +28,7 @@ interface Query {
 }
 const Query = pg.Query as unknown as new (config: QueryConfig) => Query;
 
-/** A statement without a Sync of its own. */
+/** A statement of a batch: it sends no Sync, because the batch sends one at its end. */
 class Part extends Query {
   result?: QueryResult;
 
@@ -43,9 +43,9 @@ class Part extends Query {
 }
 
 /**
- * Statements with one Sync at their end. Postgres flushes its output at each Sync, so it answers
- * them in one piece. After an error it skips the rest of them. pg itself sends a Sync after each
- * statement, which made a PATCH cost three times as many sends (ADR 59).
+ * Several statements with one Sync at their end. Postgres sends its output at each Sync, so it
+ * sends all answers of a batch together. After an error it skips the following statements. pg alone
+ * sends a Sync after each statement, which tripled the sends of a PATCH (ADR 59).
  *
  * The class uses private parts of pg. `query.batch.int-spec.ts` fails if a release changes them:
  * the number of Syncs (`_getRows`), type parsers (`_types`), and a statement that is prepared again
@@ -86,7 +86,7 @@ class QueryBatch extends Query {
     part?.handleCommandComplete(message, connection);
     part?.handleReadyForQuery(connection);
     this.completed += 1;
-    // The client notes the next preparation under these.
+    // The client registers the next prepared statement under this name and text.
     const next = this.parts[this.completed];
     if (next) Object.assign(this, { name: next.name, text: next.text });
   }
@@ -107,8 +107,8 @@ class QueryBatch extends Query {
 }
 
 /**
- * Runs statements in one round trip, each answered by its result. If one fails, those behind it do
- * not run, and the call rejects.
+ * Runs statements in one round trip and returns their results in order. If a statement fails, the
+ * following ones do not run, and the call rejects.
  */
 export function queryTogether(
   client: PoolClient,

@@ -78,7 +78,7 @@ describe('a refused user', () => {
     expect(await count(page)).toBe(read);
   });
 
-  it('reads and writes as before after an admission', async () => {
+  it('can read and write again after being admitted', async () => {
     const before = await write();
     await refuse(1);
     await refuse(null);
@@ -86,7 +86,7 @@ describe('a refused user', () => {
     expect(await page()).toMatchObject({ unchanged: false });
   });
 
-  it('for an erasure can not be admitted again', async () => {
+  it('cannot be admitted again if the refusal is for an erasure', async () => {
     await write();
     for (const erasing of [2, 3]) {
       await world.owner.query('UPDATE sync.user_clock SET refused = $2 WHERE user_id = $1', [
@@ -101,7 +101,7 @@ describe('a refused user', () => {
 });
 
 describe('the refusal of a user', () => {
-  it('is written only by functions, and that of an erasure by no public one', async () => {
+  it('is written only by functions; for an erasure not by sync.refuse_user', async () => {
     await write();
     const outright = world.database.pool.query(
       'UPDATE sync.user_clock SET refused = NULL WHERE user_id = $1',

@@ -6,10 +6,13 @@ import { statement } from './statement.js';
 
 /** Interval between two sweeps in milliseconds. */
 const sweepMs = 60_000;
-/** Rows per statement; few, for short locks. */
+/** Maximum number of rows per statement, so that it holds its locks only briefly. */
 const batchSize = 5_000;
 
-/** Deletes old, unlocked markers with their answers. $1 maximum number of rows. */
+/**
+ * Deletes markers older than an hour with their answers, except locked ones. $1 maximum number of
+ * rows.
+ */
 export const sweepRequests = statement(
   'sync.sweep_requests',
   `WITH old AS (
@@ -23,13 +26,16 @@ export const sweepRequests = statement(
    SELECT count(*) AS removed FROM deleted`,
 );
 
-/** Like {@link sweepRequests} on a cluster, which cannot lock rows of several users first. */
+/**
+ * Deletes all markers older than an hour, on a Citus cluster, which cannot lock rows of several
+ * users in one statement.
+ */
 const sweepShards = statement(
   'sync.sweep_shards',
   `DELETE FROM sync.request r WHERE r.created_at < now() - interval '1 hour'`,
 );
 
-/** Deletes markers older than an hour, and their answers, of all services once a minute. */
+/** Once a minute deletes the markers of all services that are older than an hour, with answers. */
 export class RequestSweep implements OnApplicationBootstrap, BeforeApplicationShutdown {
   private timer: NodeJS.Timeout | undefined;
   private sweeping: Promise<void> | undefined;
@@ -50,6 +56,7 @@ export class RequestSweep implements OnApplicationBootstrap, BeforeApplicationSh
     await this.sweeping;
   }
 
+  /** Deletes all old markers. A failure is logged, unless Postgres is unavailable. */
   async sweep(): Promise<void> {
     try {
       if (this.database.distribution === 'citus')

@@ -223,7 +223,7 @@ describe('the login of', () => {
       ),
     );
 
-    it('sees, changes and removes none', async () => {
+    it('cannot read, change or delete them', async () => {
       expect(await rowsOf(`SELECT FROM sync.answer ${ofRequest}`)).toBe(0);
       expect(await rowsOf(`UPDATE sync.answer SET answer = '{}' ${ofRequest}`)).toBe(0);
       expect(await rowsOf(`DELETE FROM sync.answer ${ofRequest}`)).toBe(0);
@@ -231,13 +231,13 @@ describe('the login of', () => {
       expect(await rowsOf(`UPDATE sync.request SET stamp = now() ${ofRequest}`)).toBe(0);
     });
 
-    it('adds none in the name of the other', async () => {
+    it('cannot add one as the other service', async () => {
       const added = `INSERT INTO sync.request (user_id, request_id, stamp, writer)
         SELECT user_id, gen_random_uuid(), stamp, writer FROM sync.request ${ofRequest}`;
       expect(await outcome(role, added)).toBe(refused);
     });
 
-    it('learns that the id is used, and by which fingerprint', async () => {
+    it('can read that the request id is used, and its fingerprint', async () => {
       const { rows } = (await logins
         .get(role)
         ?.query(`SELECT * FROM sync.begin_write('${userId}', '${requestId}', '\\x02')`)) ?? {
@@ -246,7 +246,7 @@ describe('the login of', () => {
       expect(rows).toMatchObject([{ repeated: true, fingerprint: Buffer.from([1]), answer: null }]);
     });
 
-    it('removes an old one with its marker, and starts again', async () => {
+    it('deletes an old one with its marker for a new write', async () => {
       await owner.query(
         `UPDATE sync.request SET created_at = now() - interval '2 hours' ${ofRequest}`,
       );
@@ -273,7 +273,7 @@ describe('the login of', () => {
   );
 
   it.each(Object.keys(rights))(
-    '%s owns nothing, so that it can make, change and remove nothing',
+    '%s owns nothing, so it can create, alter and drop nothing',
     async (role) => {
       const relations = (await relationsOf(owner)).map(({ name }) => name);
       const schemas = ['public', ...new Set(relations.map((name) => name.split('.')[0]!))];
@@ -313,7 +313,7 @@ describe('the login of', () => {
     expect(done.sort()).toEqual([`SET ROLE ${login}`, `SET ROLE ${own}`].sort());
   });
 
-  it.each(Object.keys(rights))('%s reaches neither secrets nor the machine', async (role) => {
+  it.each(Object.keys(rights))('%s can access no secrets, files or settings', async (role) => {
     const done = await doneOf(role, [
       'SELECT * FROM pg_authid',
       "SELECT pg_read_file('PG_VERSION')",
@@ -324,7 +324,7 @@ describe('the login of', () => {
     expect(done).toEqual([]);
   });
 
-  it('gains rights by no function but one that is its own', async () => {
+  it('can execute no SECURITY DEFINER function except those granted to its group', async () => {
     const definers = await owner.query<{ name: string; search: string; granted: string }[]>(
       `SELECT p.oid::regprocedure::text AS name, p.proconfig::text AS search,
          (SELECT string_agg(a.grantee::regrole::text, ', ')
@@ -386,7 +386,7 @@ async function doneOf(role: string, statements: string[]): Promise<string[]> {
   return done;
 }
 
-describe('making roles', () => {
+describe('creating roles', () => {
   it('again changes nothing', async () => {
     const runner = owner.createQueryRunner();
     const roles = () =>

@@ -1,7 +1,7 @@
 import type { QueryRunner } from 'typeorm';
 import { defaultStatementTimeoutMs } from './pool.js';
 
-/** The group of each app's login. Migrations grant privileges to these groups only. */
+/** The group role of each app. Migrations grant privileges only to groups; logins are members. */
 export const groups = {
   subscription: 'podcast_sync_subscription_group',
   episode: 'podcast_sync_episode_group',
@@ -11,9 +11,9 @@ export const groups = {
   feed: 'podcast_sync_feed_group',
 } as const;
 
-/** SQLSTATEs of a concurrent CREATE ROLE: migrations of other databases create the same roles. */
+/** SQLSTATEs if a role was created concurrently: databases of one server share their roles. */
 const duplicateCodes = ['42710', '23505'];
-/** SQLSTATE internal_error: "tuple concurrently updated". */
+/** SQLSTATE of "tuple concurrently updated" (internal_error). */
 const catalogRaceCode = 'XX000';
 
 /** Creates the missing groups. Needs the privilege to create roles. */
@@ -26,7 +26,10 @@ export async function ensureGroups(runner: QueryRunner): Promise<void> {
 const isGroupGrant = (sql: string) =>
   /\b(?:GRANT|REVOKE)\b/.test(sql) && Object.values(groups).some((group) => sql.includes(group));
 
-/** Makes a runner skip grants to groups: the owner of a database often cannot create groups. */
+/**
+ * Makes a runner skip grants to groups, for an owner of a database who cannot create roles, so that
+ * the groups do not exist.
+ */
 export function skipGroupGrants(runner: QueryRunner): void {
   const query = runner.query.bind(runner) as (sql: string, ...rest: unknown[]) => Promise<unknown>;
   runner.query = (sql: string, ...rest: unknown[]) =>
@@ -73,7 +76,7 @@ async function create(runner: QueryRunner, role: string, sql: string): Promise<v
   });
 }
 
-/** Quotes values by Postgres' format(), as statements about roles accept no parameters. */
+/** Fills a template by Postgres' format(), because statements about roles accept no parameters. */
 async function format(runner: QueryRunner, template: string, ...values: string[]): Promise<string> {
   const parameters = values.map((_, index) => `$${index + 2}::text`).join(', ');
   const rows: { sql: string }[] = await runner.query(`SELECT format($1, ${parameters}) AS sql`, [

@@ -10,7 +10,8 @@ import { distribute, isDistributed, publishOnAllNodes, requireCitus } from './di
 /**
  * Applies the missing migrations. On a Citus cluster it also distributes the rows of users.
  *
- * @returns the names of the migrations.
+ * @returns the names of the applied migrations.
+ * @throws Error if `distribution` does not match the database.
  */
 export async function applyMigrations(
   runner: QueryRunner,
@@ -35,7 +36,8 @@ export async function applyMigrations(
 function distributeAfter(migration: MigrationInterface): void {
   const up = migration.up.bind(migration);
   migration.up = async (runner) => {
-    // The change of sync.migrations, which is on all nodes, follows in the same transaction.
+    // Needed because the executor then changes sync.migrations, a table on all nodes, in the same
+    // transaction.
     await runner.query(`SET LOCAL citus.multi_shard_modify_mode = 'sequential'`);
     await up(runner);
     await distribute(runner);

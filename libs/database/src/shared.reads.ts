@@ -1,6 +1,6 @@
 import type { Pool, QueryConfig, QueryResult, QueryResultRow } from 'pg';
 
-/** Maximum number of reads per connection, as a slow read delays those after it. */
+/** Maximum number of reads that share a connection. A slow read delays the reads after it. */
 const maxTogether = 4;
 
 interface QueuedRead {
@@ -10,8 +10,8 @@ interface QueuedRead {
 }
 
 /**
- * Runs single read statements. The reads of one event loop iteration are pipelined on shared
- * connections, because writing to a connection costs more than a small read.
+ * Runs read statements, each in its own implicit transaction. Reads of the same event loop
+ * iteration share connections, because sending on a connection costs more than a small read.
  */
 export class SharedReads {
   private waiting: QueuedRead[] = [];
@@ -38,7 +38,7 @@ export class SharedReads {
       const client = await this.pool.connect();
       let left = reads.length;
       let error: Error | undefined;
-      // As in the pool's own `query`, a connection with a failed statement is not reused.
+      // Drops a connection with a failed statement, as `pool.query` does.
       const ended = () => (left -= 1) === 0 && client.release(error);
       for (const { query, answered, failed } of reads) {
         client

@@ -1,7 +1,7 @@
 import { expect, it } from 'vitest';
 import { statement, statements } from './statement.js';
 
-it('a name is that of one statement: a connection would run the first one for both', () => {
+it('a name belongs to one statement, because a connection would run the first for both', () => {
   const one = statement('test.of_one_text', 'SELECT 1');
   expect(statement('test.of_one_text', 'SELECT 1')).toEqual(one);
   expect(() => statement('test.of_one_text', 'SELECT 2')).toThrow(

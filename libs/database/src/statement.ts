@@ -8,7 +8,7 @@ export interface Statement {
   readonly text: string;
 }
 
-/** A statement with its values. `Row` is the type of its rows. */
+/** A statement with its values. `Row` is the type of its rows; `row` is never set. */
 export type Bound<Row extends object = object> = readonly [
   query: Statement,
   values: readonly unknown[],
@@ -26,10 +26,10 @@ const advancesClock = /\bsync\.(begin_write|advance_clock)\(/;
 /**
  * Registers a statement.
  *
- * @param name `<service>.<action>`, unique: a connection prepares one text per name.
- * @param text SQL. If it advances the clock of $1, it returns it as `moved`, for the listeners of
- *   {@link PgTransaction}, or null if the clock is unchanged.
- * @throws Error without `moved`, or for a second text of a name.
+ * @param name `<service>.<action>`, unique, because a connection prepares one text per name.
+ * @param text SQL. If it can advance the clock of user $1, its column `moved` is the new clock, or
+ *   null if the clock did not advance ({@link PgTransaction} reports it).
+ * @throws Error if the column `moved` is missing, or the name has another text.
  */
 export function statement(name: string, text: string): Statement {
   if (advancesClock.test(text) && !/ AS moved\b/.test(text))
@@ -41,12 +41,12 @@ export function statement(name: string, text: string): Statement {
   return query;
 }
 
-/** Returns SQL for a time in the form of `ClientTime` of the contracts (UTC, microseconds). */
+/** Returns SQL that formats a time as ISO text in UTC with microseconds. */
 export function instant(time: string): string {
   return `to_char(${time} AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"')`;
 }
 
-/** Returns the driver's query: a prepared one if connections keep prepared statements. */
+/** Returns the query for the driver. It has a name, and is thus prepared, if `prepared` is true. */
 export function bind(
   query: Statement,
   values: readonly unknown[],

@@ -50,7 +50,7 @@ async function answer(length: number, requestId: string = randomUUID()): Promise
   return requestId;
 }
 
-/** Returns the bytes of the user's answers in their order, 0 for a dropped one, and the counter. */
+/** Returns the bytes of the user's answers in order, 0 for a deleted one, and `answer_bytes`. */
 async function stored(): Promise<{ bytes: number[]; counted: number }> {
   const { rows } = await owner.query<{ bytes: number; recorded: number; counted: number }>(
     `SELECT coalesce(octet_length(a.answer::text), 0)::int AS bytes,
@@ -73,7 +73,7 @@ const effects = async () => {
 };
 
 describe('the stored answers of a user', () => {
-  it('are those of the latest writes: the oldest go, their markers stay', async () => {
+  it('are those of the latest writes: the oldest are deleted, their markers stay', async () => {
     for (let n = 0; n < 5; n += 1) await answer(2_500);
     const { bytes, counted } = await stored();
     expect(bytes.map((each) => each > 0)).toEqual([false, false, true, true, true]);
@@ -116,7 +116,7 @@ describe('the stored answers of a user', () => {
     expect(again).toBe('x'.repeat(9_000));
   });
 
-  it('do not include an answer above the limit, and lose no other', async () => {
+  it('do not include an answer above the limit, which deletes no other', async () => {
     await answer(1_000);
     await answer(limit);
     expect((await stored()).bytes.map((each) => each > 0)).toEqual([true, false]);
@@ -212,9 +212,9 @@ describe('the sweep', () => {
     },
   );
 
-  it('does not wait for an eviction of answers, nor delays it', async () => {
+  it('does not wait for a write that deletes answers, and does not delay it', async () => {
     await add(61, 20);
-    // The newest answer leaves no room: all answers that the sweep would delete must be dropped.
+    // The newest answer fills the limit, so the write deletes all others, as the sweep would.
     await write(randomUUID(), async () => 'x'.repeat(limit - 12));
     await owner.query('BEGIN');
     try {

@@ -24,7 +24,7 @@ describe('UserQueue', () => {
     expect(log).toEqual(['a', 'b', 'c'].flatMap((name) => [`${name} begins`, `${name} ends`]));
   });
 
-  it('runs those of another user meanwhile', async () => {
+  it('runs writes of another user at the same time', async () => {
     const queue = new UserQueue();
     const first = held();
     const running = queue.run('ann', ages, first.run);
@@ -33,7 +33,7 @@ describe('UserQueue', () => {
     await running;
   });
 
-  it('continues after a failed write, whose fault no other write gets', async () => {
+  it('continues after a failed write, without passing its error to other writes', async () => {
     const queue = new UserQueue();
     const failed = queue.run('ann', ages, () => Promise.reject(new Error('mine')));
     const next = queue.run('ann', ages, () => Promise.resolve('done'));

@@ -3,13 +3,13 @@ import { withTimeLimit } from '#runtime';
 
 /** Runs the writes of each user one after another, in the order of arrival. */
 export class UserQueue {
-  /** The end of each user's last write, and with it of all earlier ones. */
+  /** By user: a promise that resolves when the last write and all earlier ones have ended. */
   private readonly last = new Map<string, Promise<void>>();
 
   /**
-   * Runs a write after all earlier ones of the user.
+   * Runs a write after all earlier writes of the user.
    *
-   * @throws Failure `unavailable` if time is up.
+   * @throws Failure `unavailable` if time is up before its turn.
    */
   async run<Result>(
     userId: string,
@@ -34,8 +34,8 @@ export class UserQueue {
 const tooLate = () => unavailable('the deadline passed while earlier writes of the user ran');
 
 /**
- * Starts a countdown. Returns a function for the remaining milliseconds (negative after the
- * deadline).
+ * Starts a countdown. Returns a function that returns the remaining milliseconds, negative after
+ * the deadline.
  */
 export function countdown(milliseconds: number): () => number {
   const end = performance.now() + milliseconds;

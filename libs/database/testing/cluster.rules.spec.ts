@@ -7,7 +7,7 @@ import {
   needsOneNode,
 } from './cluster.rules.js';
 
-describe('a planted violation is found:', () => {
+describe('a violation is found:', () => {
   it.each([
     ['EXISTS without columns', 'SELECT EXISTS (SELECT FROM sync.events e WHERE e.user_id = $1)'],
     ['PERFORM without columns', 'PERFORM FROM sync.user_clock c WHERE c.user_id = p_user'],
@@ -47,7 +47,7 @@ describe('a planted violation is found:', () => {
   ])('in a migration: %s', (sql) => expect(addsConstraintsTogether(sql)).toBe(true));
 });
 
-it('what a cluster runs is accepted', () => {
+it('accepts SQL that a cluster can run', () => {
   expect(
     faultsOf(`
       UPDATE sync.user_clock c SET stamp = greatest(v_now, c.stamp) WHERE c.user_id = p_user;

@@ -6,7 +6,7 @@ import { tablesOfUsers } from './one.user.js';
 const mutable = '(?:clock_timestamp|statement_timestamp|now|random|nextval|gen_random_uuid)\\(';
 const isWrite = /\b(?:INSERT INTO|UPDATE|DELETE FROM)\s+(?:sync|subscription|episode|deletion)\./i;
 
-/** The rules for every statement about users, by what they forbid. */
+/** Rules by what they forbid: each returns true for SQL about users that Citus rejects. */
 const forbidden: Readonly<Record<string, (sql: string) => boolean>> = {
   'a read without columns': (sql) => /\b(?:SELECT|PERFORM)\s+FROM\b/i.test(sql),
   'a function in CASE or COALESCE of a write that is not immutable': (sql) =>
@@ -32,14 +32,14 @@ export function faultsOf(sql: string): string[] {
     .flatMap((part) => Object.keys(forbidden).filter((name) => forbidden[name]?.(part)));
 }
 
-/** Returns true if a statement about all users locks rows, or reads their places. */
+/** Returns true if a statement locks rows or uses `ctid`, which Citus allows only on one node. */
 export function needsOneNode(sql: string): boolean {
   return /\bFOR (?:NO KEY )?UPDATE\b|\bFOR SHARE\b|\bctid\b/i.test(sql);
 }
 
 /**
- * Returns true if a statement calls a function of the database and nothing else, so that the node
- * of the user can run it: one call, without tables, conditions or settings.
+ * Returns true if a statement only calls one function of the database, without tables, conditions
+ * and settings. Citus then runs the call on the node of the user.
  */
 export function callsAlone(sql: string): boolean {
   const calls = sql.match(/\b(?:sync|subscription|episode|deletion)\.\w+\(/g) ?? [];

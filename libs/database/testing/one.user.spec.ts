@@ -13,7 +13,7 @@ it.each([
   `INSERT INTO episode.states (user_id, id)
    SELECT $1, id FROM json_populate_recordset(NULL::episode.states, $2)`,
   'SELECT name FROM sync.migrations',
-])('SQL that says of each table whose rows it means is of one user: %s', (sql) =>
+])('accepts SQL that compares the user_id of each table with the user: %s', (sql) =>
   expect(of(sql)).toBe(true),
 );
 
@@ -29,4 +29,4 @@ it.each([
   'SELECT FROM sync.request r WHERE user_id = $1',
   'UPDATE episode.states SET id = 1 WHERE id = $1',
   'INSERT INTO episode.states (user_id, id) SELECT $2, $1',
-])('SQL that does not is not: %s', (sql) => expect(of(sql)).toBe(false));
+])('rejects SQL without this comparison: %s', (sql) => expect(of(sql)).toBe(false));

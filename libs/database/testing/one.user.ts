@@ -22,9 +22,9 @@ export function tablesOfUsers(sql: string): string[] {
 }
 
 /**
- * Returns true if a statement compares the `user_id` of each table with users' rows with the user
- * itself, or inserts it. A comparison with the `user_id` of another table does not suffice: a
- * cluster does not pass the value on into subqueries.
+ * Returns true if a statement compares the `user_id` of each table of users directly with the user,
+ * or inserts the user. A comparison with the `user_id` of another table does not suffice, because
+ * Citus does not pass the value on into subqueries.
  *
  * @param user the SQL of the user's id: `$1`, or an argument.
  */

@@ -27,8 +27,8 @@ export async function relationsOf(owner: DataSource): Promise<Relation[]> {
 const refusals = ['42501', '55000', '42809'];
 
 /**
- * Returns the rights of a login on a relation, by trying: `SELECT INSERT DELETE UPDATE(a, b)`;
- * empty for none.
+ * Returns the rights of a login on a relation, such as `SELECT INSERT DELETE UPDATE(a, b)`, or an
+ * empty text. It tries a statement for each right.
  *
  * @param outcome tries a statement and returns its SQLSTATE, or another text on success.
  */

@@ -1,5 +1,6 @@
 /**
- * Returns SQL that inserts episodes directly, each with an empty state, and counts them.
+ * Returns SQL that inserts episodes, each with a row in `episode.states` without statuses, and adds
+ * them to `episode.totals`.
  *
  * @param insert the INSERT into `episode.episodes`.
  * @param changed an SQL expression for the stamp of their states.

@@ -23,7 +23,8 @@ const insert = `
 /**
  * Inserts a live subscription directly. @returns its row id.
  *
- * @param feedUrls URLs that find it, the current one first; by default none.
+ * @param guids its guids, the current one first.
+ * @param feedUrls its URLs, the current one first; by default it has no row in `feed_urls`.
  */
 export async function storeSubscription(
   owner: pg.Client,

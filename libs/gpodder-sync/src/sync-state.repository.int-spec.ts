@@ -74,7 +74,7 @@ describe('answerList', () => {
     expect(await clock()).toEqual({ stamp: (timestamp + 1) * 1_000, answered: timestamp });
   });
 
-  it('without changes returns the same by one statement, and writes nothing', async () => {
+  it('without changes returns the same answer with one statement, and writes nothing', async () => {
     const { timestamp } = await read(0);
     await read(timestamp);
     await read(timestamp);
@@ -103,7 +103,7 @@ describe('answerList', () => {
     const { timestamp } = await read(0);
     await change();
     expect(await read(timestamp + 5_000)).toMatchObject({ since: timestamp, unchanged: false });
-    // With the same `since`, the answer may be lost.
+    // The same `since` again: the first answer can have been lost.
     await change();
     expect(await read(timestamp + 5_000)).toMatchObject({ since: timestamp, unchanged: false });
   });
@@ -172,7 +172,7 @@ describe('concurrent reads and writes', () => {
         );
   });
 
-  it('reads with one app password store one reader', async () => {
+  it('several reads with one app password store one K', async () => {
     await Promise.all(Array.from({ length: 20 }, () => read(0)));
     const { rows } = await context.owner.query('SELECT FROM sync.readers WHERE user_id = $1', [
       userId,
@@ -194,7 +194,7 @@ describe('concurrent reads and writes', () => {
 });
 
 describe('an upload', () => {
-  it('of a client with all rows is not in its next download', async () => {
+  it('of a client that had all rows is not in its next download', async () => {
     await read(0);
     const { stamp, timestamp } = await upload();
     expect(timestamp * 1_000).toBeGreaterThanOrEqual(stamp);
@@ -230,7 +230,7 @@ describe('an upload', () => {
   });
 });
 
-it('the longest unused readers of a user are evicted above the limit', async () => {
+it('the least recently used K of a user are deleted above the limit', async () => {
   await read(0);
   await context.owner.query(
     `INSERT INTO sync.readers (user_id, credential_id, list, since, answered_second, safe_second,
@@ -250,7 +250,7 @@ it('the longest unused readers of a user are evicted above the limit', async () 
   expect(rows.map(({ id }) => id)).toEqual(expect.arrayContaining([recent, credentialId]));
 });
 
-it('a constraint rejects a clock behind an answered second', async () => {
+it('a constraint rejects a clock before the end of the second after T', async () => {
   await read(0);
   const back = context.owner.query(
     `UPDATE sync.user_clock SET stamp = '2020-01-01' WHERE user_id = $1`,

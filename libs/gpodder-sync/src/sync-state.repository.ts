@@ -9,7 +9,7 @@ import {
   uploadTimestamp,
 } from './sync-state.rules.js';
 
-/** The numbers in Postgres of the lists with timestamps. */
+/** The numbers of the lists in the column `list`. */
 const lists = { subscriptions: 1, episodes: 2 } as const;
 type List = keyof typeof lists;
 
@@ -17,7 +17,10 @@ type List = keyof typeof lists;
 interface ListRead {
   readonly userId: string;
   readonly list: List;
-  /** The reading client (`readerSchema` of the contracts). Without one, the whole list is read. */
+  /**
+   * The client: its app password, its session if it has one, and its `since`. Undefined reads the
+   * whole list.
+   */
   readonly reader?:
     | {
         readonly credentialId: string;
@@ -25,25 +28,28 @@ interface ListRead {
         readonly since: number;
       }
     | undefined;
-  /** True if the client stores the answer, so that its state changes. */
+  /** True if K and M of the client change, because it stores the answer. */
   readonly updatesState: boolean;
 }
 
-/** The parts of a call's context that this library uses. */
+/** The members of `CallContext` (transport) that this library uses. */
 interface Call {
   readonly arrivedMs: number;
   ageMs(): number;
   remainingMs(): number;
 }
 
-/** Maximum rows of K, and of M, per user for both lists together. */
+/** Maximum number of rows per user in each of the tables of K and of M. */
 const maxRows = 400;
 
 const inMs = (time: string) => `floor(extract(epoch FROM ${time}) * 1000)::bigint`;
 const isUseOutdated = (alias: string) =>
   `coalesce(${alias}.used < now() - interval '1 day', false)`;
 
-/** Reads T, K and M. $1 user, $2 list, $3 app password, $4 session. Returns exactly one row. */
+/**
+ * Reads the clock, T, K and M, and whether the user is refused, as exactly one row. $1 user, $2
+ * list, $3 app password, $4 session.
+ */
 export const readState = statement(
   'sync.read_state',
   `SELECT c.refused, coalesce(${inMs('c.stamp')}, 0) AS stamp,
@@ -62,26 +68,31 @@ interface Row {
   readonly stamp: number;
   readonly answered: number;
   readonly now: number;
-  /** Null without a stored reader. */
+  /** `since` of K; null if K is not stored. */
   readonly since: number | null;
   readonly readerAnswered: number;
   readonly safe: number;
   readonly receivedAt: number;
-  /** True if `used` of the reader or the session is more than a day old. */
+  /** True if the column `used` of K or M is more than a day old. */
   readonly isUseOutdated: boolean;
   readonly sessionStamp: number | null;
 }
 
-/** Locks the user's clock until the end of the transaction. $1 user. */
+/** Locks the user's clock, and with it T, K and M, until the end of the transaction. $1 user. */
 const lockState = statement('sync.lock_state', 'SELECT sync.lock_clock($1)');
-/** Seals a second: later stamps are after it. $1 user, $2 second. Needs the lock of the clock. */
+/**
+ * Stores T and the clock after sealing a second. The clock must be locked. $1 user, $2 second.
+ */
 const sealClock = statement(
   'sync.seal_clock',
   `UPDATE sync.user_clock c
    SET answered_second = $2::bigint, stamp = to_timestamp(($2::bigint + 1)::double precision)
    WHERE c.user_id = $1`,
 );
-/** Stores K. $1 user, $2 list, $3 app password, $4 since, $5 answered, $6 safe, $7 received at. */
+/**
+ * Stores K ({@link LastRead}). $1 user, $2 list, $3 app password, $4 since, $5 answered, $6 safe,
+ * $7 received at.
+ */
 export const saveReader = statement(
   'sync.save_reader',
   `INSERT INTO sync.readers
@@ -99,7 +110,7 @@ export const saveSession = statement(
    ON CONFLICT (user_id, session_id, list) DO UPDATE
      SET stamp_ms = excluded.stamp_ms, used = excluded.used`,
 );
-/** Returns SQL that deletes all but the last used rows. $1 user, $2 number of rows to keep. */
+/** Returns SQL that keeps the $2 most recently used rows of a user and deletes all others. */
 const evictionSql = (table: string, key: string) => `
    DELETE FROM ${table} t WHERE t.user_id = $1 AND t.ctid = ANY (ARRAY(
      SELECT o.ctid FROM ${table} o WHERE o.user_id = $1
@@ -117,8 +128,9 @@ export const readSession = statement(
 );
 
 /**
- * Returns the timestamp of a list's answer, and the second after which the list starts. Stores the
- * new state before the list is read. A poll of an unchanged list is one statement without a write.
+ * Returns the timestamp for the answer to a read of a list, and the second after which the list
+ * starts. Stores the new state. The caller must read the list afterwards. If the state does not
+ * change, this is one statement without a lock.
  *
  * @throws Failure `unauthorized` for a refused user.
  */
@@ -131,7 +143,7 @@ export async function answerList(
   const [row] = await database.read<Row>(readState, values);
   const unlocked = decide(read, call, row);
   if (unlocked.writes.length === 0) return unlocked.answer;
-  return database.inTurn(
+  return database.inUserTransaction(
     read.userId,
     () => call.remainingMs(),
     async (transaction) => {
@@ -146,7 +158,10 @@ export async function answerList(
   );
 }
 
-/** Returns the timestamp of the answer to an upload that changes no state, from its session. */
+/**
+ * Returns the timestamp for the answer to an upload that seals no second, from M of its session. It
+ * is 1 without a session.
+ */
 export async function sessionTimestamp(
   database: Database,
   userId: string,
@@ -163,10 +178,10 @@ export async function sessionTimestamp(
 }
 
 /**
- * Returns the timestamp of the answer to an upload of subscriptions, at the end of its write, and
- * adds the new state to the write.
+ * Returns the timestamp for the answer to an upload of subscriptions, and adds the new state to its
+ * write. The caller has already advanced the clock and runs no later statement that does.
  *
- * @param stampBefore stamp of the user's clock before the write, which must be the only one since.
+ * @param stampBefore stamp of the user's clock before this write.
  * @param repeatsUpload true if the client's next download must include its own upload.
  */
 export async function answerWrite(
@@ -189,7 +204,7 @@ export async function answerWrite(
   return timestamp;
 }
 
-/** The key of the state of one client and list. */
+/** The key of K and M of one client and list. */
 interface StateKey {
   readonly userId: string;
   readonly list: List;
@@ -217,7 +232,7 @@ function toState(row: Row): SyncState {
   };
 }
 
-/** Returns the answer to a read, and the writes to commit before sending it. */
+/** Returns the answer to a read, and the statements to commit before the answer is sent. */
 function decide(
   read: ListRead,
   call: Call,
@@ -246,7 +261,11 @@ function decide(
   return { answer, writes: writesOf(key, state, after, present.isUseOutdated) };
 }
 
-/** Returns the statements that store a new state. @param touches true to update `used` anyway. */
+/**
+ * Returns the statements that store the changed parts of a state.
+ *
+ * @param touches true stores K and M also if they are unchanged, to update their `used`.
+ */
 function writesOf(key: StateKey, before: SyncState, after: SyncState, touches = false): Bound[] {
   const [userId, list, credentialId, sessionId] = keyOf(key);
   const { clock, reader, sessionStamp } = after;

@@ -40,7 +40,7 @@ describe('a download', () => {
   it.each([
     ['since 0 returns all rows', 0, undefined, { timestamp: 101, since: 0, initial: false }],
     [
-      'without a stored reader adds all rows, and removes those after since',
+      'without K contains all rows, and the removals after since',
       50,
       undefined,
       { timestamp: 101, since: 50, initial: true },
@@ -64,7 +64,7 @@ describe('a download', () => {
       { timestamp: 101, since: 70 },
     ],
     [
-      'with a since of its own clock starts at the last answer',
+      'with a since from its own clock starts at the last answer',
       99_999,
       reader(80, 90, 80),
       { timestamp: 101, since: 90 },
@@ -93,7 +93,7 @@ describe('a download', () => {
     expect(answer).toEqual({ timestamp: 90, since: 70, initial: false, unchanged: false });
   });
 
-  it('that is older than a write moves neither clock nor session, also without a reader', () => {
+  it('that is older than a write changes neither clock nor M, also without K', () => {
     const state = { ...stateOf(clock(102_500, 101)), sessionStamp: 90_000 };
     const { answer, after } = answerRead(state, { since: 80, receivedAt: 2, ageMs: 3_000 });
     expect(answer).toEqual({ timestamp: 101, since: 80, initial: true, unchanged: false });
@@ -102,7 +102,7 @@ describe('a download', () => {
   });
 
   it.each([101, 102])(
-    'without a stored reader returns a timestamp above its since, so that a sync ends: %i',
+    'without K returns a timestamp above its since, so that a sync ends: %i',
     (since) => {
       const { answer } = answerRead(stateOf(clock(102_000, 101)), freshRead(since));
       expect(answer.timestamp).toBe(since + 1);

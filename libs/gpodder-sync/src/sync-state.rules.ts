@@ -1,34 +1,40 @@
 /**
  * Rules of the gpodder API's timestamps (docs/design/adr/0024, README.md of this library): the
- * timestamp of a list's answer, and the second after which the list starts. Pure functions:
- * sync-state.repository.ts holds the lock of the user's clock and stores the state.
+ * timestamp in a list's answer, and the second after which the list starts. They are pure
+ * functions: sync-state.repository.ts locks the user's clock and stores the state.
  *
- * Clients receive and send whole seconds. Stamps are milliseconds since 1970.
+ * Clients receive and send whole seconds since 1970. Stamps are milliseconds since 1970.
+ *
+ * To seal a second means to move the clock to the end of the next second. All later rows then have
+ * stamps after that.
  */
 
-/** A user's clock, and the latest timestamp that the server has returned to any client. */
+/** A user's clock, and the last second that was sealed for any client. */
 export interface Clock {
   /** The stamp of the latest write; 0 for a user without writes. */
   readonly stamp: number;
-  /** T: that timestamp in seconds; 0 for none. No row has a stamp after T s and up to T + 1 s. */
+  /** T: the sealed second; 0 for none. No row has a stamp after T s and up to T + 1 s. */
   readonly answered: number;
-  /** Current time of the database. */
+  /** Current time of the database in milliseconds since 1970. */
   readonly now: number;
 }
 
 /** The last read of a list with one app password (K in README.md). */
 export interface LastRead {
-  /** The `since` of that read. */
+  /** The `since` of the read, in seconds. */
   readonly since: number;
-  /** The latest timestamp in an answer to this `since`. */
+  /** The latest timestamp that was returned for this `since`. */
   readonly answered: number;
-  /** The second up to which the client has all rows, because it then sent another `since`. */
+  /**
+   * The second up to which the client has all rows: the timestamp that was returned before the
+   * client first sent this `since`. 0 for none.
+   */
   readonly safe: number;
-  /** Time at which the transport received the read: Redis' clock, in milliseconds. */
+  /** Time at which the transport received the read, by Redis' clock, in milliseconds since 1970. */
   readonly receivedAt: number;
 }
 
-/** The stored state for a message of one client about one list. */
+/** The stored T, K and M for a message of one client about one list. */
 export interface SyncState {
   readonly clock: Clock;
   /** K of the app password of the message. */
@@ -39,46 +45,56 @@ export interface SyncState {
 
 /** A read of a list. */
 export interface Read {
-  /** Whole seconds from the client; 0 if absent. */
+  /** `since` from the client in whole seconds; 0 if absent. */
   readonly since: number;
-  /** Time at which the transport received it, in milliseconds; the same for each delivery. */
+  /**
+   * Time at which the transport received the read, in milliseconds since 1970. A redelivery has the
+   * same time.
+   */
   readonly receivedAt: number;
-  /** Time since {@link receivedAt} in milliseconds. */
+  /** Milliseconds since {@link receivedAt}. */
   readonly ageMs: number;
 }
 
 /** The answer to a read. */
 export interface ListAnswer {
-  /** The `since` of the client's next read. Never 0. */
+  /** The second that the client sends as `since` of its next read. Never 0. */
   readonly timestamp: number;
-  /** The answer has the rows with later stamps; all rows if it is {@link initial}. */
+  /** The second after which the rows of the answer changed; see {@link initial}. */
   readonly since: number;
   /**
-   * True if the server cannot determine which part of the list the client has. The answer then adds
-   * everything, and removes the rows that were removed after {@link since}.
+   * True if the server does not know which rows the client has. The answer then contains all rows
+   * that exist, and the removals after {@link since}.
    */
   readonly initial: boolean;
-  /** True if no row is later than {@link since}, so that the list need not be read. */
+  /** True if no row changed after {@link since}, so that the list need not be read. */
   readonly unchanged: boolean;
 }
 
-/** Maximum lead of a sealable clock over the database's time, in milliseconds. */
+/**
+ * Maximum time in milliseconds by which a clock can be ahead of the database's time to be sealed.
+ * Each seal moves it up to two seconds ahead.
+ */
 const maxLeadMs = 2_000;
-/** Time after which a message is no longer delivered, in milliseconds. */
+/** Time after which the transport no longer delivers a message, in milliseconds. */
 const deliveryLimitMs = 60_000;
-/** Age in milliseconds from which a message can be a redelivery, or its caller gone. */
+/** Age in milliseconds above which a message can be a redelivery, or its client gone. */
 const redeliveryAgeMs = 1_000;
 
-/** Returns the clock after an answer with a second: the end of the next one, as Kasts adds 1. */
+/**
+ * Returns the clock after sealing a second: the end of the next second, because the app Kasts adds
+ * one to the timestamp.
+ */
 const stampAfter = (second: number): number => (second + 1) * 1_000;
 
-/** Returns true if nothing was written since the last second was sealed. */
+/** Returns true if a second was sealed and nothing was written since. */
 const isSealed = ({ answered, stamp }: Clock): boolean =>
   answered > 0 && stamp <= stampAfter(answered);
 
 /**
- * Seals the whole second at or after the latest stamp, unless nothing was written since the last
- * one, or the clock is too far ahead.
+ * Returns the clock after sealing the whole second at or after the latest stamp. Returns the same
+ * object if nothing was written since the last seal, or the clock is too far ahead of the time of
+ * the database.
  */
 export function sealSecond(clock: Clock): Clock {
   const { stamp, answered, now } = clock;
@@ -86,18 +102,18 @@ export function sealSecond(clock: Clock): Clock {
   return sealAt(clock, Math.ceil((stamp > 0 ? stamp : now) / 1_000));
 }
 
-/** Seals a second: all later writes get stamps after {@link stampAfter} it. */
+/** Returns the clock after sealing a second. */
 const sealAt = (clock: Clock, second: number): Clock => ({
   ...clock,
   answered: second,
   stamp: stampAfter(second),
 });
 
-/** Returns true if a client that received a second sends this `since` next. */
+/** Returns true if a client can send this `since` because it received the second `answered`. */
 const isEcho = (since: number, answered: number): boolean =>
   since === answered || since === answered + 1;
 
-/** Answers a read without reading or changing the state of its client, from a sealed clock. */
+/** Answers a read by T alone, without K and M of its client. */
 export function answerStateless(clock: Clock, since: number): ListAnswer {
   const from = Math.min(since, clock.answered);
   const unchanged = isSealed(clock) && from === clock.answered;
@@ -105,26 +121,28 @@ export function answerStateless(clock: Clock, since: number): ListAnswer {
 }
 
 /**
- * Answers a read of a list, which then has all rows later than {@link ListAnswer.since}.
+ * Answers a read of a list, and returns the state to store.
  *
- * Another `since` than before confirms that the client received the last answer. The same `since`
- * confirms only the answer before it. A late read changes nothing but an absent K.
+ * - A `since` other than that of the last read shows that the client received the last answer. With
+ *   the same `since`, that answer can have been lost, so its rows are returned again.
+ * - A late read ({@link isLate}) does not change the state, except that it creates an absent K.
  *
- * @returns the state afterwards, with the same objects if they are unchanged.
+ * @returns `after`, the new state. Unchanged parts are the same objects.
  */
 export function answerRead(state: SyncState, read: Read): { answer: ListAnswer; after: SyncState } {
   const { reader, sessionStamp = 0 } = state;
   const { since, receivedAt } = read;
   if (isLate(read, state.clock, reader)) {
     if (reader) return { answer: answerOf(state.clock, reader, since), after: state };
-    // Without a later timestamp or M: nobody may receive this answer.
+    // It neither seals a second nor sets M, because the client possibly does not get this answer.
     const first = { since, answered: Math.max(1, state.clock.answered), safe: 0, receivedAt };
     return { answer: answerOf(state.clock, first, since), after: { ...state, reader: first } };
   }
   let clock = sealSecond(state.clock);
   let next = lastReadAfter(reader, read, clock.answered);
-  // Without a new second, the client would repeat this `since` as if the answer was lost, and get
-  // the same rows in each sync. A client that echoes the last timestamp does not.
+  // If the timestamp of this answer equaled `since`, the client would repeat that `since`, as after
+  // a lost answer, and get the same rows in each sync. So another second is sealed. A client whose
+  // `since` is the last timestamp has confirmed it and needs no new second.
   const continues =
     reader !== undefined && since !== reader.since && isEcho(since, reader.answered);
   const isAhead = clock.stamp > clock.now + maxLeadMs;
@@ -143,9 +161,10 @@ export function answerRead(state: SyncState, read: Read): { answer: ListAnswer; 
 }
 
 /**
- * Returns true if a read can be a redelivery, or its client can have stopped waiting: it was
- * received before the last read that changed the state, or it is old and a write happened since. An
- * answer that the client already has does not include that write.
+ * Returns true if a read can be a redelivery, or its client can have stopped waiting:
+ * - it was received at or before the last read that changed K, within the delivery limit; or
+ * - it is older than a second and the clock advanced since: an answer that the client already has
+ *   does not include that write.
  */
 function isLate({ receivedAt, ageMs }: Read, clock: Clock, reader?: LastRead): boolean {
   const newest = reader?.receivedAt ?? -Infinity;
@@ -155,13 +174,13 @@ function isLate({ receivedAt, ageMs }: Read, clock: Clock, reader?: LastRead): b
 
 function answerOf(clock: Clock, { answered, safe }: LastRead, since: number): ListAnswer {
   const initial = since > 0 && safe === 0;
-  // Bounds a `since` from the client's own clock or from another server.
+  // Limits a `since` that is too late because it is from the client's own clock or another server.
   const from = Math.min(since, initial ? clock.answered : safe);
   const unchanged = !initial && isSealed(clock) && from >= clock.answered;
   return { timestamp: answered, since: from, initial, unchanged };
 }
 
-/** Returns K after the answer to a read with a second. */
+/** Returns K after a read was answered with the timestamp `answered`. */
 function lastReadAfter(
   reader: LastRead | undefined,
   { since, receivedAt }: Read,
@@ -172,22 +191,22 @@ function lastReadAfter(
 }
 
 /**
- * Returns the timestamp for a session's upload that changes no state: the last second up to which
- * the session has all rows. A lower one is safe, as it only repeats rows. At least 1, as some
- * clients take 0 for "never".
+ * Returns the timestamp in the answer to an upload that seals no second: the last second up to
+ * which the session has all rows. Too low a timestamp is safe, because it only repeats rows. It is
+ * at least 1, because some clients take 0 for "never".
  *
- * @param sessionStamp M; absent if it is not stored.
+ * @param sessionStamp M; undefined if it is not stored.
  */
 export function uploadTimestamp(sessionStamp: number | undefined): number {
   return sessionStamp === undefined ? 1 : Math.max(1, Math.floor(sessionStamp / 1_000) - 1);
 }
 
 /**
- * Answers an upload of subscriptions that wrote. If no other client wrote since the session had all
- * rows, it has all rows now, and its next download omits its own upload.
+ * Answers an upload of subscriptions that changed rows. If no other client wrote after M, the
+ * session has all rows now, and its next download omits its own upload.
  *
- * @param state the state after the write.
- * @param stampBefore the stamp of the clock before the write.
+ * @param state T, K and M after the write.
+ * @param stampBefore the stamp of the clock before the write, in milliseconds.
  * @param repeatsUpload true if the next download must include the client's own upload.
  */
 export function answerUpload(

@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest';
 import { Client, kinds, seededRandom, Simulation } from '../testing/sync.simulation.js';
 
 const walks = process.env.TEST_FULL ? 10_000 : 300;
-/** Repeats one failed walk: TEST_SEED=1234. */
+/** Seed of one random run to repeat: TEST_SEED=1234. */
 const seed = process.env.TEST_SEED;
 
 /** Adds clients of several apps, some of which share an app password. */
@@ -47,7 +47,7 @@ function syncAll(simulation: Simulation, clients: readonly Client[]): void {
 const hasOwnAppPassword = ({ clients }: Simulation, client: Client) =>
   clients.every((other) => other === client || other.credential !== client.credential);
 
-/** Compares clients with the server. @throws Error if a client lacks a change. */
+/** Compares the data of clients with the server. @throws Error if a client missed a change. */
 function compare(simulation: Simulation): void {
   // Only clients with their own clock that share an app password can miss a change (ADR 24).
   const compared = simulation.clients.filter(
@@ -57,8 +57,8 @@ function compare(simulation: Simulation): void {
     for (const list of ['subscriptions', 'episodes'] as const)
       for (const [item, has] of client.values[list].entries()) {
         const { value } = simulation.row(list, item);
-        // Only clients still have writes between a backup and its restoration. A client with its
-        // own clock can miss a removal if the backup lacks its K (ADR 24, "Consequences").
+        // Writes between a backup and its restoration exist only on clients. A client that uses its
+        // own clock can miss a removal if the backup has no K of it (ADR 24, "Consequences").
         const isLost =
           list === 'subscriptions'
             ? simulation.isAsRestored(item) ||
@@ -70,7 +70,7 @@ function compare(simulation: Simulation): void {
 }
 
 /**
- * Runs a random walk, then syncs without faults and compares.
+ * Runs random steps with faults, then syncs all clients without faults and compares them.
  *
  * @throws Error for a missed change, an endless sync, or polls that change state without changes.
  */
@@ -96,7 +96,7 @@ function walk(simulation: Simulation): void {
     throw new Error('polls without changes repeat rows or change state');
 }
 
-/** Returns the seed and the error of the first failing walk; undefined if none fails. */
+/** Returns seed and error of the first random run that fails; undefined if all succeed. */
 function firstFailure(): { seed: number; message: string } | undefined {
   const from = seed === undefined ? 1 : Number(seed);
   for (let tried = from; tried < from + (seed === undefined ? walks : 1); tried += 1)

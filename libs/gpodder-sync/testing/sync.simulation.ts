@@ -8,7 +8,7 @@ import {
   uploadTimestamp,
 } from '../src/sync-state.rules.js';
 
-/** The simulated apps. They differ in the `since` that follows an answer. */
+/** The simulated apps. They differ in the `since` that they send after an answer. */
 export const kinds = [
   'antennapod',
   'antennapod-nextcloud',
@@ -20,11 +20,12 @@ export const kinds = [
 ] as const;
 type Kind = (typeof kinds)[number];
 
-/** Apps whose `since` is a time of their own clock. Each needs an app password of its own. */
+/** Apps that send the time of their own clock as `since`. Each needs a separate app password. */
 const ownClock: ReadonlySet<Kind> = new Set(['antennapod-nextcloud', 'cardo', 'gnome-podcasts']);
-/** Apps that return the session cookie. */
+/** Apps that send the session cookie back. */
 const withSession: ReadonlySet<Kind> = new Set(['antennapod', 'kasts', 'gpodder']);
 
+/** Number of items in each list. */
 const items = 4;
 type List = 'subscriptions' | 'episodes';
 
@@ -40,7 +41,7 @@ export function seededRandom(seed: number): (below: number) => number {
 }
 
 interface Row {
-  /** Of a feed 0 or 1, of an episode the number of the latest change. */
+  /** For a feed 1 if subscribed, else 0; for an episode the number of its latest change. */
   value: number;
   /** Stamp of the last change; 0 for none. */
   stamp: number;
@@ -54,23 +55,23 @@ interface Stored {
   sessionStamps: Map<string, number>;
 }
 
-/** An app with its own copy of the lists. */
+/** A simulated app with its own copy of both lists. */
 export class Client {
   readonly since: Record<List, number> = { subscriptions: 0, episodes: 0 };
   readonly values: Record<List, number[]> = {
     subscriptions: Array(items).fill(0),
     episodes: Array(items).fill(0),
   };
-  /** Items with changes that are not uploaded. */
+  /** Items with changes that are not yet uploaded. */
   readonly pending: Record<List, Set<number>> = { subscriptions: new Set(), episodes: new Set() };
   session: number | undefined;
-  /** The running sync. */
+  /** The running sync; undefined between syncs. */
   running: Generator<unknown> | undefined;
 
   constructor(
     readonly kind: Kind,
     readonly credential: number,
-    /** Lead of its clock in seconds; negative for a lag. */
+    /** Seconds by which its clock is ahead; negative if it is behind. */
     readonly skew: number,
   ) {}
 
@@ -83,7 +84,7 @@ export class Client {
 export class Simulation {
   now = 1_700_000_000_000;
   readonly clients: Client[] = [];
-  /** Number of rows in answers. */
+  /** Number of rows in all answers so far. */
   answeredRows = 0;
   /** Number of messages that changed the sync state. */
   stateChanges = 0;
@@ -92,15 +93,15 @@ export class Simulation {
   private changes = 0;
   private sessions = 0;
   private lastReceivedAt = 0;
-  /** Reads that the service receives late, or again. */
+  /** Reads that the service will run late or a second time. */
   private readonly delayedReads: { receivedAt: number; deliver: () => void }[] = [];
-  /** True to lose answers, end apps, and deliver messages late or twice. */
+  /** True loses answers, ends apps, and delivers messages late or twice. */
   hasFaults = true;
   isRestored = false;
 
   constructor(readonly random: (below: number) => number) {
     const rows = () => Array.from({ length: items }, () => ({ value: 0, stamp: 0 }));
-    // A user without writes, or sometimes one whose data comes from a server with a clock ahead.
+    // In 1 of 20 runs, the clock is ahead, as with data from a server whose time was ahead.
     const stamp = random(20) === 0 ? this.now + 7_000 : 0;
     this.stored = {
       clock: { stamp, answered: 0 },
@@ -139,7 +140,7 @@ export class Simulation {
     if (!this.isRestored) this.backup = structuredClone(this.stored);
   }
 
-  /** Restores the last backup, once in a walk. */
+  /** Restores the last backup, at most once in a run. */
   restore(): void {
     if (!this.backup || this.isRestored) return;
     this.stored = structuredClone(this.backup);
@@ -155,7 +156,7 @@ export class Simulation {
     );
   }
 
-  /** Evicts stored state, as for a user with too many rows of it. */
+  /** Deletes K and M, as above the limit of rows; not K of apps with their own clock. */
   evict(): void {
     const withOwnClock = new Set(
       this.clients.filter((client) => client.hasOwnClock).map(({ credential }) => credential),
@@ -200,7 +201,7 @@ export class Simulation {
     for (const list of ['subscriptions', 'episodes'] as const) {
       yield* this.readList(client, list, next);
       yield* this.upload(client, list, next);
-      // Most apps store the timestamp after each list; these two only after both.
+      // Most apps store the timestamp after each list, these two after both.
       if (!['cardo', 'gnome-podcasts'].includes(client.kind)) Object.assign(client.since, next);
     }
     if (client.kind === 'cardo')
@@ -241,7 +242,7 @@ export class Simulation {
     const deliver = () =>
       this.answerRead(client, list, { since, receivedAt, ageMs: this.now - receivedAt });
     if (this.hasFaults && this.random(12) === 0) {
-      // The service receives it after the app stopped waiting, or never.
+      // The service receives the read after the app stopped waiting, or never.
       if (this.random(2) === 0) this.delayedReads.push({ receivedAt, deliver });
       this.end(client);
       yield;
@@ -258,14 +259,17 @@ export class Simulation {
       this.end(client);
       yield;
     }
-    // Music Assistant replaces its list by each answer.
+    // Music Assistant replaces its list with each answer.
     if (client.kind === 'music-assistant' && list === 'subscriptions')
       for (let item = 0; item < items; item += 1) this.apply(client, list, item, 0);
     for (const [item, value] of rows) this.apply(client, list, item, value);
     return { timestamp: answer.timestamp, rows: rows.length };
   }
 
-  /** Applies an answer: a pending feed stays, and the later change of an episode wins. */
+  /**
+   * Applies a value of an answer. A feed with a change that is not uploaded stays; for an episode
+   * the later change wins.
+   */
   private apply(client: Client, list: List, item: number, value: number): void {
     const { [list]: pending } = client.pending;
     const { [list]: values } = client.values;

@@ -68,7 +68,7 @@ describe('rewriting the append-only files', () => {
     });
     expect(checks).toBeGreaterThan(0);
     expect(await isInFiles('waiting7f3a')).toBe(false);
-    // Without the stream, the next request does not get an id after that of the later one.
+    // Deletes the stream: otherwise the next request would get an id after that of the later one.
     await redis.del(requests);
   });
 
@@ -78,7 +78,7 @@ describe('rewriting the append-only files', () => {
     expect(await isInFiles('several7f3a')).toBe(false);
   });
 
-  it('leaves the rest to another worker when this one stops', async () => {
+  it('is unavailable when this worker stops', async () => {
     const id = await request('stopping7f3a');
     await expect(cleaner.rewriteAppendOnlyFiles(() => true)).rejects.toMatchObject({
       code: 'unavailable',

@@ -11,15 +11,15 @@ const limitMs = 120_000;
 /** Interval of progress checks in milliseconds. */
 const pollMs = 50;
 
-/** Errors of hosted servers and of users without the privilege. */
+/** Errors of servers without INFO or BGREWRITEAOF, and of users without the privilege. */
 const cannotRewrite = /unknown command|NOPERM/i;
 
 /**
- * Removes requests from the append-only files of Redis, which keep each command with feed URLs,
- * titles and settings until a rewrite. Invariants:
- * - A rewrite starts after all requests from before the call were answered or dropped. Services
- *   reject later ones of an erased user.
- * - A repetition after a crash rewrites again, which has the same result.
+ * Removes requests of erased users from the append-only files (AOF) of Redis. Until a rewrite, a
+ * file contains all commands, with feed URLs, titles and settings. Invariants:
+ * - A rewrite starts only after all requests from before the call were answered or dropped.
+ *   Services reject later requests of erased users.
+ * - After a crash the rewrite is repeated, with the same result.
  */
 export class AofCleaner implements OnApplicationShutdown {
   private warned = false;
@@ -39,11 +39,11 @@ export class AofCleaner implements OnApplicationShutdown {
   }
 
   /**
-   * Rewrites the append-only file of each server. Servers without one need nothing. A server that
-   * allows no rewrite is logged once.
+   * Rewrites the append-only file of each server that has one. If a server does not allow it, it
+   * logs a warning once and resolves.
    *
-   * @param isStopping returns true to leave the rest to another worker.
-   * @throws Failure `unavailable` to try again later.
+   * @param isStopping returns true if this worker stops; another worker then repeats the erasure.
+   * @throws Failure `unavailable` if the caller should try again later.
    */
   async rewriteAppendOnlyFiles(isStopping: () => boolean): Promise<void> {
     const until = performance.now() + limitMs;
@@ -91,7 +91,11 @@ async function rewrite(server: Redis, pause: (reason: string) => Promise<void>):
     throw unavailable('Redis could not rewrite its append-only file: see its log');
 }
 
-/** Starts a rewrite. @returns false while an earlier one runs, which can contain requests. */
+/**
+ * Starts a rewrite.
+ *
+ * @returns false if another rewrite is running. Its file can still contain requests.
+ */
 async function startRewrite(server: Redis): Promise<boolean> {
   try {
     await server.bgrewriteaof();

@@ -2,7 +2,8 @@ import type { DeletionStatus } from '#contracts';
 import { type Database, type PgTransaction, type Statement, statement } from '#database';
 
 /**
- * The deletion of a user's rows in one table, in key order. A step starts where the last one ended.
+ * Deletes a user's rows of one table in steps, in key order. Each step starts at the last key of
+ * the previous step.
  */
 interface Phase {
   readonly statement: Statement;
@@ -10,10 +11,11 @@ interface Phase {
   readonly first: string;
 }
 
-/** The rows that a step deleted. */
+/** The result of a step. */
 interface StepResult {
+  /** Number of deleted rows. */
   rows: number;
-  /** The key of the last row. */
+  /** The key of the last deleted row; null without one. */
   last: string | null;
 }
 
@@ -21,9 +23,9 @@ const nil = '00000000-0000-0000-0000-000000000000';
 const keys = { uuid: nil, bigint: '0', bytea: '' } as const;
 
 /**
- * Creates a phase. $1 user, $2 first key, $3 limit. The cost depends only on the deleted rows: an
- * index range that begins after the deleted keys finds them, and their physical location deletes
- * them.
+ * Creates a phase. Its statement has the parameters $1 user, $2 lower bound of the keys, $3 maximum
+ * number of rows. The cost of a step depends only on its rows: an index range from $2 finds them,
+ * and `ctid` deletes them.
  */
 function phase(table: string, key: string, type: keyof typeof keys, condition = 'true'): Phase {
   const name = condition === 'true' ? table : `${table}.${key}`;
@@ -50,7 +52,7 @@ export const phases: readonly Phase[] = [
   phase('subscription.subscriptions', 'merged_into', 'bigint', 't.merged_into IS NOT NULL'),
   phase('subscription.subscriptions', 'id', 'bigint'),
   phase('deletion.deletions', 'id', 'bigint'),
-  // With the stored answers.
+  // The foreign key also deletes the stored answers.
   {
     statement: statement(
       'deletion.erase.sync.request',
@@ -73,12 +75,12 @@ const eraseTotals = statement(
   `WITH episodes AS (DELETE FROM episode.totals t WHERE t.user_id = $1)
    DELETE FROM subscription.totals t WHERE t.user_id = $1`,
 );
-/** $1 user, $2 origin of the request. */
+/** Records an erasure. $1 user, $2 trace headers and correlation id of the request. */
 const insertErasure = statement(
   'deletion.insert_erasure',
   'SELECT deletion.record_erasure($1, $2) AS status',
 );
-/** $1 user. */
+/** Locks the clock and the record, and reads the state. $1 user. */
 const claimErasure = statement(
   'deletion.claim_erasure',
   'SELECT status, age FROM deletion.claim_erasure($1)',
@@ -87,7 +89,7 @@ const addRemovedRows = statement(
   'deletion.add_removed_rows',
   'SELECT deletion.add_removed_rows($1, $2)',
 );
-/** $1 user, $2 final state, $3 cause, $4 kinds of events. */
+/** Ends an erasure. $1 user, $2 final state, $3 cause of a FAILURE, $4 kinds of events as bits. */
 const endErasureRecord = statement(
   'deletion.end_erasure_record',
   'SELECT deletion.end_erasure($1, $2, $3, $4) AS ended',
@@ -96,7 +98,7 @@ const selectErasure = statement(
   'deletion.select_erasure',
   'SELECT status, removed, cause FROM deletion.erasures e WHERE e.user_id = $1',
 );
-/** $1 limit. In the order of `erasures_due`. */
+/** Reads users with a PENDING erasure, in the order of the index `erasures_due`. $1 limit. */
 const selectPendingErasures = statement(
   'deletion.select_pending_erasures',
   `SELECT user_id AS "userId" FROM deletion.erasures e WHERE e.status = 'PENDING'
@@ -112,10 +114,11 @@ interface ErasureRecord {
 }
 
 /**
- * Records an erasure and refuses the user. It waits for a running write of the user.
+ * Records an erasure and refuses the user from then on. It first waits for a running write of the
+ * user.
  *
  * @param remainingMs returns the remaining time in milliseconds.
- * @returns the state of the record. SUCCESS is final.
+ * @returns PENDING; SUCCESS if the user was erased before.
  */
 export function recordErasure(
   database: Database,
@@ -149,9 +152,10 @@ export async function readPendingErasures(database: Database, limit: number): Pr
 }
 
 /**
- * Runs a statement under the locks of clock and record.
+ * Locks the clock and the record of an erasure, and runs a statement. It commits nothing.
  *
- * @returns undefined if it is not PENDING.
+ * @returns the age of the erasure in seconds and the row of the statement; undefined if the erasure
+ *   is not PENDING.
  */
 async function runClaimed<Row extends object>(
   transaction: PgTransaction,
@@ -184,7 +188,11 @@ export async function eraseStep(
   return step?.row;
 }
 
-/** Deletes up to `limit` rows of the account app and commits. @returns as {@link eraseStep}. */
+/**
+ * Deletes up to `limit` rows of the account app and commits.
+ *
+ * @returns the number of deleted rows; undefined for a final record.
+ */
 export async function eraseAccountStep(
   transaction: PgTransaction,
   userId: string,
@@ -198,14 +206,19 @@ export async function eraseAccountStep(
   return step?.row.rows;
 }
 
-/** Ends an erasure after its last step. @returns its age in seconds, undefined if it was final. */
+/**
+ * Ends an erasure in SUCCESS after its last step.
+ *
+ * @returns the time since the request in seconds; undefined if the record was already final.
+ */
 export async function endErasure(
   transaction: PgTransaction,
   database: Pick<Database, 'eventBits'>,
   userId: string,
   limit: number,
 ): Promise<number | undefined> {
-  // Again: a request of the account app can have been running during the first deletion.
+  // Deletes account rows again, because a request that ran during the first time can have added
+  // some.
   const last = await runClaimed(transaction, userId, eraseAccount, [userId, limit]);
   const kinds = database.eventBits(['erased']);
   if (last)

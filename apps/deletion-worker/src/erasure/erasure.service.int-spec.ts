@@ -44,7 +44,7 @@ describe('a user who is erased', () => {
   it('has no rows left except the clock and the record', async () => {
     const user = await ErasedUser.store(context.owner);
     await request(user.id);
-    // The user of this test has rows in every table with rows of users.
+    // First checks that this user has rows in every table with rows of users.
     const { rows } = await context.owner.query<{ name: string }>(
       `SELECT c.oid::regclass::text AS name FROM pg_class c
        JOIN pg_namespace n ON n.oid = c.relnamespace
@@ -75,7 +75,7 @@ describe('a user who is erased', () => {
       await ErasedUser.store(context.owner),
     ];
     await request(user.id);
-    // The relay has numbered the PENDING records of both.
+    // The relay has assigned job numbers to the PENDING records of both users.
     await eventually(async () =>
       expect((await other.traces())['deletion.deletions']).not.toContainEqual(unsent),
     );
@@ -84,7 +84,7 @@ describe('a user who is erased', () => {
     expect(await other.traces()).toEqual(before);
   });
 
-  it('is refused from then on, also without rows', async () => {
+  it('is refused after the request, also without rows', async () => {
     const userId = randomUUID();
     expect(await request(userId)).toBe('PENDING');
     expect(await process(userId)).toBe(true);
@@ -139,14 +139,14 @@ describe('an erasure', () => {
     expect(await user.traces()).toEqual(before);
   });
 
-  it('can stop after any step and leaves the rest to another worker', async () => {
+  it('can stop after any step, and another worker continues', async () => {
     const user = await ErasedUser.store(context.owner, {
       subscriptions: 300,
       names: 8,
       episodes: 4_500,
     });
     await request(user.id);
-    // Each attempt starts again and runs one more step than the last one.
+    // Each attempt starts from the beginning and stops one step later than the previous attempt.
     for (let steps = 0, isDone = false; !isDone; steps += 1)
       isDone = await process(user.id, after(steps)).catch((error: { code: string }) => {
         if (error.code !== 'unavailable') throw error;
@@ -155,7 +155,7 @@ describe('an erasure', () => {
     expect(Object.keys(await user.traces())).toEqual(['deletion.erasures', 'sync.user_clock']);
   });
 
-  it('of two workers ends once', async () => {
+  it('that two workers run at the same time ends once', async () => {
     const user = await ErasedUser.store(context.owner, { episodes: 5_000 });
     await request(user.id);
     const ended = await Promise.all([process(user.id), process(user.id), process(user.id)]);
@@ -163,7 +163,7 @@ describe('an erasure', () => {
     expect(Object.keys(await user.traces())).toEqual(['deletion.erasures', 'sync.user_clock']);
   });
 
-  it('costs the same number of pages per row for a user with eight times the rows', async () => {
+  it('reads the same number of pages per row for a user with eight times the rows', async () => {
     const [some, many] = [await pagesOfRow(60), await pagesOfRow(480)];
     console.log(
       `pages for each row: ${some.toFixed(1)} of 60 subscriptions, ${many.toFixed(1)} of 480`,
@@ -172,14 +172,15 @@ describe('an erasure', () => {
   }, 120_000);
 });
 
-/** Returns a function that is true after a number of steps. */
+/** Returns a function that returns true after a number of calls. */
 function after(steps: number): () => boolean {
   let left = steps;
   return () => (left -= 1) < 0;
 }
 
 /**
- * Measures the pages per row for a user with a number of subscriptions and ten names of each kind.
+ * Measures the pages read per row. The user has a number of subscriptions, each with ten guids, ten
+ * URLs and ten former guids.
  */
 async function pagesOfRow(subscriptions: number): Promise<number> {
   const user = await ErasedUser.store(context.owner, {
@@ -187,7 +188,7 @@ async function pagesOfRow(subscriptions: number): Promise<number> {
     names: 10,
     episodes: subscriptions,
   });
-  // With names, a pointer for every other subscription, and episodes in three tables.
+  // Counts guids, URLs, a pointer for every other subscription, and episodes in three tables.
   const rows = subscriptions * 40;
   const pages = async () => {
     // Each of the ten connections reports its reads on request, or seconds later.
@@ -209,7 +210,7 @@ async function pagesOfRow(subscriptions: number): Promise<number> {
   return ((await pages()) - before) / rows;
 }
 
-it('a group of users needs one rewrite of the files of Redis, a later user another', async () => {
+it('users who are erased together share one AOF rewrite, a later user needs another', async () => {
   const server = await startRedisServer({ durable: true });
   const worker = await openWorker(server.url);
   const redis = connectRedis(redisConfig.parse({ REDIS_URL: server.url }));

@@ -17,32 +17,32 @@ import {
 } from './erasure.repository.js';
 import { AofCleaner } from './aof.cleaner.js';
 
-/** Maximum number of rows per step, which holds its locks for some ten milliseconds. */
+/** Maximum number of rows per step. A step holds its locks for some tens of milliseconds. */
 const rowsOfStep = 2_000;
 /** Time limit of a step in milliseconds. */
 const stepLimitMs = 30_000;
-/** Maximum users whose requests one rewrite removes. */
+/** Maximum number of users that share one AOF rewrite. */
 const usersOfRewrite = 10_000;
 /**
- * Time in milliseconds for which a user needs no other rewrite. Shorter than the hour after which
- * an erased id can be admitted again.
+ * Time in milliseconds for which a user needs no second rewrite. It is shorter than the hour after
+ * which an erased user id can be admitted again.
  */
 const rewrittenTtlMs = 30 * 60_000;
 
 /**
  * Records and processes erasures (docs/design/erasure.md). Invariants:
- * - Record and refusal are one commit under the user's clock. No earlier write is still running and
- *   no later one starts, so deleted rows never return.
+ * - The record and the refusal of the user are one commit under the user's clock. Earlier writes
+ *   have ended and later ones are refused, so deleted rows never return.
  * - Each step is a transaction under the locks of clock and record. If a worker dies, another one
- *   starts again and finds only the remaining rows.
- * - SUCCESS commits with the last deleted rows, after the rewrite of Redis' append-only file, and
- *   refuses the user permanently. Transient faults are retried without limit.
- * - One AOF rewrite covers all users whose record was committed before it started: they are
- *   refused, and their credentials were revoked. So a group of users needs one rewrite per worker.
+ *   repeats the steps and finds only the remaining rows.
+ * - SUCCESS commits with the last deleted rows, after the rewrite of Redis' append-only file (AOF).
+ *   It refuses the user permanently. Transient faults are retried without limit.
+ * - One AOF rewrite covers all users whose erasure was PENDING before it started, because they are
+ *   refused and their credentials are revoked. Each worker does its own rewrite.
  */
 @Controller()
 export class ErasureService {
-  /** Users whose earlier requests a rewrite has removed. */
+  /** Ids of users for whom this process has done an AOF rewrite. */
   private readonly rewritten = new LRUCache<string, true>({
     max: usersOfRewrite,
     ttl: rewrittenTtlMs,
@@ -76,17 +76,18 @@ export class ErasureService {
   /**
    * Erases a user, or continues an earlier attempt.
    *
-   * @param isStopping returns true to leave the rest to another worker.
-   * @returns true if the erasure ended here; false without a record or for a final one.
+   * @param isStopping returns true if this worker stops; another worker then continues.
+   * @returns true if the erasure ended in SUCCESS; false if there is no record or it is final.
    * @throws Failure `unavailable` when stopping.
    */
   async process(
     { userId }: Pick<ErasureJob, 'userId'>,
     isStopping: () => boolean,
   ): Promise<boolean> {
-    // An operator's command has no connection to Redis, and Redis can have been unavailable.
+    // Revokes again: the command `erase` has no connection to Redis, and Redis can have been
+    // unavailable during the request.
     await this.revocations.revoke([{ kind: 'user', id: userId }]);
-    // Credentials go first.
+    // Rows of the account app first, because they include the credentials.
     const account = await this.repeat(isStopping, (transaction) =>
       eraseAccountStep(transaction, userId, rowsOfStep),
     );
@@ -109,7 +110,7 @@ export class ErasureService {
     return true;
   }
 
-  /** Waits for a rewrite that counts for the user. Concurrent erasures share it. */
+  /** Waits for an AOF rewrite that covers the user. Concurrent erasures share a rewrite. */
   private async clearFiles(userId: string, isStopping: () => boolean): Promise<void> {
     while (!this.rewritten.has(userId)) {
       this.rewriting ??= this.rewrite(userId, isStopping).finally(

@@ -22,7 +22,7 @@ afterAll(async () => {
 
 const nil = '00000000-0000-0000-0000-000000000000';
 
-/** Calls of every function for erasures. */
+/** A call of each function that writes records of erasures. */
 const functions: Record<string, string> = {
   record_erasure: `SELECT deletion.record_erasure($1::uuid, '{"correlationId":"again"}')`,
   claim_due_erasures: 'SELECT * FROM deletion.claim_due_erasures(1000, 0) WHERE user_id = $1::uuid',

@@ -13,7 +13,7 @@ import { eventsIn } from '../../testing/event.follower.js';
 import { EventPublisher } from './event.publisher.js';
 import { EventRelay } from './event.relay.js';
 
-/** Time limit of an election and the reconnect of the relay in milliseconds. */
+/** Time limit for the election of a new master and the reconnect of the relay, in milliseconds. */
 const failoverMs = 60_000;
 
 let context: DatabaseWorld;

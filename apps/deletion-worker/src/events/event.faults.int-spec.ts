@@ -6,7 +6,7 @@ import { EventFollower, note } from '../../testing/event.follower.js';
 import { type EventContext, openEvents } from '../../testing/event.fixture.js';
 import { EventRelay } from './event.relay.js';
 
-/** Number of faults in a run. */
+/** Number of faults in this test. */
 const many = process.env.TEST_FULL ? 60 : 8;
 
 let context: EventContext;
@@ -17,7 +17,7 @@ afterEach(() => context.close());
 
 const turn = <Of>(all: readonly Of[], n: number) => all[n % all.length] as Of;
 
-/** Faults while users write and relays publish. */
+/** Functions that cause a fault while users write and relays publish. */
 const faults: Record<string, () => Promise<unknown>> = {
   'Redis is killed': async () => {
     await context.server.kill();
@@ -34,11 +34,11 @@ const faults: Record<string, () => Promise<unknown>> = {
       `SELECT pg_terminate_backend(pid) FROM pg_stat_activity
        WHERE datname = current_database() AND pid <> pg_backend_pid()`,
     ),
-  // Postgres reuses the space, so rows are not in commit order.
+  // Postgres reuses the space of deleted rows, so new rows are not stored in commit order.
   'rows are vacuumed': () => context.owner.query('VACUUM sync.events'),
 };
 
-/** Runs users and relays during a number of faults. @returns the violated guarantees. */
+/** Runs writes and relays while faults happen. @returns the violated guarantees of the stream. */
 async function run(count: number): Promise<string[]> {
   const last = new Map<string, string>();
   const stopping = new AbortController();

@@ -23,7 +23,10 @@ export const failedBatches = new Counter({
 
 const name = 'podcast_sync_events_lag_seconds';
 
-/** Reads the lag of the outbox at each scrape, and omits it while Postgres is unavailable. */
+/**
+ * Registers the gauge of the outbox's lag. Each scrape reads the lag; it is omitted while Postgres
+ * does not answer.
+ */
 @Injectable()
 export class EventGauge implements OnApplicationBootstrap, BeforeApplicationShutdown {
   constructor(private readonly database: Database) {}

@@ -4,12 +4,14 @@ import { type connectRedis, warnOfDenial, warnOfEviction } from '#redis';
 import type { Log } from '#runtime';
 import type { EventBatch } from './event.repository.js';
 
-/** Time limit for storing a batch on disk or on replicas, in milliseconds. */
+/** Time limit for Redis to store a batch on its disk and on replicas, each, in milliseconds. */
 const writtenLimitMs = 3_000;
 
 /**
- * Appends a batch unless a later one exists. KEYS stream, last number; ARGV number, maximum number
- * of entries, and the fields of the events. Returns the last number if it rejects the batch.
+ * Lua script that appends a batch to the stream, unless a batch with this or a higher number was
+ * appended. KEYS: stream, key of the last batch number. ARGV: batch number, approximate maximum
+ * number of entries, then user, kinds and stamp of each event. Returns the last batch number if it
+ * rejects the batch, else false.
  */
 const append = `
   local last = redis.call('GET', KEYS[2])
@@ -25,14 +27,17 @@ const append = `
 /** Errors of a server without WAITAOF, without an append-only file or without the privilege. */
 const cannotConfirmDisk = /unknown command|appendonly is disabled|NOPERM/i;
 
-/** Approximate number of entries in the stream, and number of replicas that must store a batch. */
 interface PublisherOptions {
+  /** Approximate maximum number of entries in the stream. */
   readonly maxEntries: number;
+  /** Number of Redis replicas that must store a batch. */
   readonly replicas: number;
 }
 
 /**
- * Publishes events in Redis. Invariant: batches for which {@link publish} resolved survive a crash.
+ * Publishes events in a Redis stream. Invariant: when {@link publish} resolves to undefined, the
+ * batch survives a crash of Redis. Exception: a Redis that cannot confirm writes to disk, about
+ * which a warning is logged.
  */
 export class EventPublisher implements OnApplicationShutdown {
   private warned = false;
@@ -50,15 +55,15 @@ export class EventPublisher implements OnApplicationShutdown {
   }
 
   /**
-   * Appends a batch and waits until it is on the disk of Redis.
+   * Appends a batch and waits until Redis has it on disk and on the required replicas.
    *
-   * @returns undefined, or the number of a later batch because of which Redis rejected this one.
-   * @throws Error if Redis does not confirm the batch. It can have stored it nevertheless.
+   * @returns undefined; if Redis rejected the batch, the number of the last batch that it has.
+   * @throws Error if Redis does not confirm the batch. Redis can nevertheless have stored it.
    */
   async publish({ number, events }: EventBatch): Promise<number | undefined> {
     const fields = events.flatMap(({ user, kinds, stamp }) => [user, kinds, stamp]);
     const { key, batchKey } = eventStream;
-    // WAITAOF covers the writes of its own connection only, so one pipeline sends both.
+    // WAITAOF waits only for writes of its own connection, so the same pipeline sends both.
     const pipeline = this.redis
       .pipeline()
       .eval(append, 2, key, batchKey, number, this.options.maxEntries, ...fields)
@@ -69,7 +74,9 @@ export class EventPublisher implements OnApplicationShutdown {
     if (last !== null) return Number(last);
     this.checkWritten(written);
     if (copied && resultOf<number>(copied) < this.options.replicas)
-      throw new Error(`fewer than ${this.options.replicas} replicas of Redis stored the events`);
+      throw new Error(
+        `fewer than ${this.options.replicas} replicas of Redis (EVENTS_REPLICAS) stored the events`,
+      );
     return undefined;
   }
 

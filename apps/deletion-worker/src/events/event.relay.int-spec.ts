@@ -17,7 +17,7 @@ afterEach(async () => {
   await context.owner.query('DELETE FROM sync.events');
 });
 
-/** Publishes the outbox when a relay has a connection. */
+/** Publishes the outbox as soon as a relay has a connection to Redis. */
 const announce = (relay = context.relay()) => eventually(() => relay.publishBatch());
 
 describe('an event', () => {
@@ -37,7 +37,7 @@ describe('an event', () => {
     );
   });
 
-  it('exists for effective writes only', async () => {
+  it('exists only for writes that change something', async () => {
     const [userId, requestId] = [freshUser(), randomUUID()];
     const changes: EventKind[] = ['subscriptions'];
     const write = { userId, requestId, changes, smallAnswer: true, remainingMs: () => 5_000 };
@@ -52,7 +52,7 @@ describe('an event', () => {
     expect(await context.waiting()).toBe(1);
   });
 
-  it('has more kinds if the write changes more', async () => {
+  it('has several kinds if the write changes several', async () => {
     const changes: EventKind[] = ['subscriptions'];
     const write = { userId: freshUser(), requestId: randomUUID(), changes, smallAnswer: true };
     await context.database.write(
@@ -90,7 +90,7 @@ describe('a relay', () => {
     wire.hold();
     const late = cutOff.publishBatch();
     late.catch(() => undefined);
-    // After it received its rows, so that they are in flight to Redis.
+    // The relay has received its rows, so that its batch is on the way to Redis.
     const holder = `SELECT pg_terminate_backend(a.pid)
       FROM pg_stat_activity a JOIN pg_locks l USING (pid)
       WHERE l.locktype = 'advisory' AND l.granted AND a.state = 'idle in transaction'
@@ -101,7 +101,7 @@ describe('a relay', () => {
     await eventually(async () => expect(await other.publishBatch()).toBe(1));
     if (!fenced) await context.redis.del(eventStream.batchKey);
     wire.release();
-    await expect(late).rejects.toThrow(fenced ? /is older than batch/ : /unavailable/);
+    await expect(late).rejects.toThrow(fenced ? /Redis rejected event batch/ : /unavailable/);
     const stamps = (await context.events()).map(({ stamp }) => stamp);
     expect(stamps.slice(stamps.indexOf(second))).toEqual(fenced ? [second] : [second, first]);
     wire.close();
@@ -113,7 +113,7 @@ describe('a relay', () => {
     await announce(relay);
     await context.owner.query("SELECT setval('sync.event_batch', 1)");
     await context.write(freshUser(), 'episodes');
-    await expect(relay.publishBatch()).rejects.toThrow(/is older than batch/);
+    await expect(relay.publishBatch()).rejects.toThrow(/Redis rejected event batch/);
     expect(await context.waiting()).toBe(1);
     expect(await relay.publishBatch()).toBe(1);
     expect(await context.events()).toHaveLength(2);

@@ -11,7 +11,7 @@ import { failedBatches, publishedEvents } from './event.metrics.js';
 import type { EventPublisher } from './event.publisher.js';
 import { type EventBatch, takeBatch } from './event.repository.js';
 
-/** Minimum interval of batches in milliseconds. */
+/** Minimum time between the starts of two batches, in milliseconds. */
 const pollMs = 250;
 /** Delay after a failure in milliseconds. */
 const retryMs = 1_000;
@@ -21,14 +21,14 @@ const batchLimitMs = 10_000;
 const maxBatchSize = 5_000;
 
 /**
- * Publishes the rows of the outbox. Every replica has a relay; one at a time has a batch.
- * Invariants:
- * - The transaction that deletes rows commits after Redis stored their events on disk. An earlier
- *   failure keeps the rows, and the relay publishes them again.
- * - An event carries the user's clock at the snapshot of its batch. A transaction-level lock
- *   serializes batches, so the stamps of a user never decrease.
- * - A relay that lost its lock unknowingly can have a batch in flight. Its number is lower than
- *   that of later batches, and Redis rejects it after any of those.
+ * Publishes the rows of the outbox `sync.events`. Every replica has a relay; an advisory lock lets
+ * one of them at a time publish a batch. Invariants:
+ * - The transaction that deletes rows commits only after Redis stored their events on disk. After a
+ *   failure the rows remain, and a relay publishes them again.
+ * - The stamp of an event is the user's clock in the snapshot that deletes the user's rows. As
+ *   batches do not overlap, the stamps of a user never decrease.
+ * - A relay whose connection to Postgres was lost can still send its batch. Redis rejects the batch
+ *   if it has one with a higher number.
  */
 @Injectable()
 export class EventRelay implements OnApplicationBootstrap, BeforeApplicationShutdown {
@@ -36,8 +36,8 @@ export class EventRelay implements OnApplicationBootstrap, BeforeApplicationShut
   private readonly condition = new Condition<'working' | 'Redis' | 'Postgres'>('working');
   private running: Promise<void> | undefined;
   /**
-   * Number of the last batch in Redis when it rejected ours; the next batch gets a higher one.
-   * Needed because a restored backup resets the sequence.
+   * The last batch number in Redis when it rejected a batch of this relay. The next batch gets a
+   * higher number. Needed after the restore of a backup, which resets the sequence in Postgres.
    */
   private lastStoredNumber = 0;
 
@@ -65,7 +65,7 @@ export class EventRelay implements OnApplicationBootstrap, BeforeApplicationShut
     }
   }
 
-  /** Publishes a batch. @returns the delay until the next one in milliseconds. */
+  /** Tries to publish a batch. @returns the delay until the next attempt in milliseconds. */
   private async attempt(): Promise<number> {
     const startedAt = performance.now();
     try {
@@ -109,6 +109,8 @@ export class EventRelay implements OnApplicationBootstrap, BeforeApplicationShut
     const later = await this.publisher.publish(batch);
     if (later === undefined) return;
     this.lastStoredNumber = later;
-    throw new Error(`event batch ${batch.number} is older than batch ${later}`);
+    throw new Error(
+      `Redis rejected event batch ${batch.number}: it already has batch ${later}; retrying`,
+    );
   }
 }

@@ -1,20 +1,23 @@
 import { type ChangeEvent, kindNames } from '#contracts';
 import { type Database, type PgTransaction, statement } from '#database';
 
-/** Events of one transaction of a relay, one per user. */
+/** The events that a relay publishes in one transaction, one per user. */
 export interface EventBatch {
   /** Increases with each batch. */
   readonly number: number;
   readonly events: readonly ChangeEvent[];
 }
 
-/** $1 limit of rows, $2 lower bound of the batch number. */
+/**
+ * Deletes outbox rows of some users and reads their events. $1 maximum number of users, $2 number
+ * that the batch number must exceed.
+ */
 const takeEvents = statement(
   'sync.take_events',
   'SELECT batch, user_id AS "user", stamp, kinds FROM sync.take_events($1, $2)',
 );
 
-/** Lag of the first rows found, which usually include the oldest ones. */
+/** Reads the age of the oldest of 10,000 rows in seconds. They usually include the oldest row. */
 const selectLag = statement(
   'sync.select_lag',
   `SELECT coalesce(
@@ -24,8 +27,10 @@ const selectLag = statement(
 );
 
 /**
- * Deletes rows of the outbox. A rollback restores them.
+ * Deletes rows of the outbox and returns their events. A rollback restores the rows.
  *
+ * @param limit maximum number of outbox rows to find users by; all rows of these users are taken.
+ * @param above number that the batch number must exceed.
  * @returns undefined for an empty outbox, or while another relay has a batch.
  */
 export async function takeBatch(
@@ -41,7 +46,7 @@ export async function takeBatch(
   return { number: first.batch, events };
 }
 
-/** Reads the age of the oldest row of the outbox in seconds; 0 for an empty outbox. */
+/** Reads the age of the outbox's oldest row in seconds ({@link selectLag}); 0 without rows. */
 export async function readLag(database: Database): Promise<number | undefined> {
   const [found] = await database.read<{ lag: number }>(selectLag, []);
   return found?.lag;

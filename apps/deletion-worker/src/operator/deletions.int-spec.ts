@@ -19,13 +19,13 @@ beforeEach(async () => {
   deletionId = await context.request(user.id, guid);
 });
 
-/** Runs the command in the process of the test. */
+/** Runs `podcast-sync deletions` in the process of the test. */
 const deletions = (args: string[], url = context.urls.deletion) =>
   callProgram(podcastSync, ['deletions', ...args], { DATABASE_URL: url });
 
 describe('deletions list', () => {
   it('shows pending records as an aligned table, oldest first', async () => {
-    // The only start of the built program.
+    // Only this test starts the built program.
     const environment = { DATABASE_URL: context.urls.deletion };
     const { code, stdout } = await startProgram(
       'podcast-sync',
@@ -62,11 +62,14 @@ describe('deletions list', () => {
 });
 
 describe('deletions retry', () => {
-  it('sends a new job regardless of the last one', async () => {
+  it('adds a new job although the last one is open', async () => {
     const jobNumber = () => user.record(deletionId).then((record) => record.job_number);
     await eventually(async () => expect(await jobNumber()).toBe(1));
     const { code, stdout } = await deletions(['retry', String(deletionId)]);
-    expect([code, stdout]).toEqual([0, `Deletion ${deletionId} will be sent again now.\n`]);
+    expect([code, stdout]).toEqual([
+      0,
+      `Deletion ${deletionId} is due: a deletion worker runs it again now.\n`,
+    ]);
     context.relay.wake();
     await eventually(async () => expect(await jobNumber()).toBe(2));
     expect(await (await context.queue.getJob(`deletion-${deletionId}-1`))?.getState()).toBe(
@@ -93,7 +96,7 @@ describe('deletions retry', () => {
 describe('deletions fail', () => {
   it('ends a record in FAILURE without changes and names the operator', async () => {
     const { subscriptions, ...others } = await user.everything();
-    // Except for the reference to the deletion.
+    // Only the reference to the deletion is removed.
     const before = {
       ...others,
       subscriptions: subscriptions.map((row) => ({ ...row, deletion_id: null })),
@@ -101,7 +104,7 @@ describe('deletions fail', () => {
     const { code, stdout } = await deletions(['fail', String(deletionId)]);
     expect([code, stdout]).toEqual([
       0,
-      `Deletion ${deletionId} ended in FAILURE; nothing was deleted.\n`,
+      `Deletion ${deletionId} ended in FAILURE: the subscription was not deleted.\n`,
     ]);
     expect(await user.record(deletionId)).toMatchObject({
       status: 'FAILURE',

@@ -5,7 +5,7 @@ import { CommandFailed, loadConfig, type ProgramIo } from '#runtime';
 import { endByOperator, findDeletion, listDeletions, makeDue } from './operator.repository.js';
 import { tableOf } from './operator.text.js';
 
-/** A command of an operator about deletion records. */
+/** A subcommand of `podcast-sync deletions`. */
 export type DeletionsCommand =
   | {
       readonly verb: 'list';
@@ -38,13 +38,13 @@ async function run(database: Database, command: DeletionsCommand): Promise<strin
     }
     case 'retry':
       if (await makeDue(database, command.deletionId))
-        return `Deletion ${command.deletionId} will be sent again now.\n`;
+        return `Deletion ${command.deletionId} is due: a deletion worker runs it again now.\n`;
       throw await notPending(database, command.deletionId);
     case 'fail': {
       const { deletionId, operator = operatorName() } = command;
       const cause = `ended by the operator ${operator}`;
       if (await endByOperator(database, deletionId, { status: 'FAILURE', cause }))
-        return `Deletion ${deletionId} ended in FAILURE; nothing was deleted.\n`;
+        return `Deletion ${deletionId} ended in FAILURE: the subscription was not deleted.\n`;
       throw await notPending(database, deletionId);
     }
   }
@@ -59,7 +59,7 @@ async function notPending(database: Database, deletionId: number): Promise<Comma
   );
 }
 
-/** Returns the name of the operating system user, or its uid in a container without a name. */
+/** Returns the name of the operating system user; its uid in a container where it has no name. */
 function operatorName(): string {
   try {
     return userInfo().username;
@@ -71,7 +71,7 @@ function operatorName(): string {
 /** SQLSTATEs of a statement that timed out waiting for a lock. */
 const lockTimeouts = /^(55P03|57014)$/;
 
-/** Returns an error with a message for the operator. */
+/** Returns an error whose message explains the failure to an operator. */
 function explained(error: unknown): Error {
   if (error instanceof CommandFailed) return error;
   const cause = (error instanceof Failure ? error.cause : error) as
@@ -79,6 +79,6 @@ function explained(error: unknown): Error {
   const why = lockTimeouts.test(cause?.code ?? '')
     ? 'the deletion is in progress; try again in a minute'
     : `Postgres failed (${cause?.message || cause?.code || String(error)}); ` +
-      'check that the system is running';
+      'check DATABASE_URL and that Postgres is running';
   return new CommandFailed(why, { cause: error });
 }

@@ -7,7 +7,10 @@ import { loadConfig, type ProgramIo } from '#runtime';
 import { z } from 'zod';
 import { readErasure, recordErasure } from '../erasure/erasure.repository.js';
 
-/** Time limit for locking the user's clock, which a large deletion can hold, in milliseconds. */
+/**
+ * Time limit for recording an erasure, in milliseconds. It waits for the lock of the user's clock,
+ * which a large deletion can hold for up to a minute.
+ */
 const recordLimitMs = 90_000;
 /** Interval of progress checks in milliseconds. */
 const pollMs = 500;
@@ -19,9 +22,9 @@ type Config = z.output<typeof config>;
 export type EraseCommand = { readonly user: DataUser } | { readonly file: string };
 
 /**
- * Records erasures and waits for their end.
+ * Records erasures and waits until a deletion worker has ended them.
  *
- * @returns the exit code.
+ * @returns the exit code: 0 if all users were erased, else 1.
  * @throws Error with a message for the operator; ConfigurationError.
  */
 export async function runErase(command: EraseCommand, io: ProgramIo): Promise<number> {
@@ -29,7 +32,7 @@ export async function runErase(command: EraseCommand, io: ProgramIo): Promise<nu
   const database = openDatabase(loaded, 'erase', 1);
   try {
     const recorded: NamedUser[] = [];
-    // Refuses all users before it waits for the first erasure.
+    // Records all users, which refuses their requests, before it waits for the first erasure.
     for await (const user of usersOf(command, loaded)) {
       await recordErasure(database, user.id, {}, countdown(recordLimitMs));
       recorded.push(user);
@@ -74,5 +77,8 @@ function explanationOf(error: unknown): string {
   if (error instanceof UnknownUserLine)
     return `${error.message}; the users before it will be erased`;
   const { message, code, cause } = error as Error & { code?: string; cause?: Error };
-  return `erasure failed (${cause?.message || message || code}); check that the system is running`;
+  return (
+    `erasure failed (${cause?.message || message || code}); ` +
+    'check DATABASE_URL and that Postgres is running'
+  );
 }

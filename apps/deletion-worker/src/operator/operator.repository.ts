@@ -3,15 +3,17 @@ import { type Database, statement } from '#database';
 import type { DeletionOutcome } from '../records/deletion.rules.js';
 import { endInTransaction } from '../records/deletion.repository.js';
 
-/** A deletion record for operators. */
+/** A deletion record as operators see it. */
 export interface ListedDeletion {
   id: number;
   status: DeletionStatus;
   requested: string;
   finished: string | null;
-  /** Number of its last job, and the time at which a relay last claimed it. */
+  /** Number of its last job. */
   jobNumber: number;
+  /** Time at which a relay last claimed it; null before the first time and after `makeDue`. */
   sentAt: string | null;
+  /** Number of attempts with transient faults. */
   attempts: number;
   userId: string;
   subscriptionId: number;
@@ -36,7 +38,7 @@ const listFailed = statement(
 
 const makeRecordDue = statement('deletion.make_record_due', 'SELECT id FROM deletion.make_due($1)');
 
-/** Uses an index of PENDING records, so final records do not slow it down. */
+/** Reads a PENDING record by id. It uses the index of PENDING records. $1 deletion. */
 const findPendingRecord = statement(
   'deletion.find_pending_record',
   `SELECT ${columns} FROM deletion.deletions d WHERE d.id = $1 AND d.status = 'PENDING'`,
@@ -56,12 +58,16 @@ export function listDeletions(
   return database.read<ListedDeletion>(status === 'PENDING' ? listPending : listFailed, [limit]);
 }
 
-/** Makes a PENDING record due, so a relay adds a new job. @returns false without such a record. */
+/**
+ * Makes a PENDING record due, so that a relay adds a new job.
+ *
+ * @returns false if there is no such record or it is final.
+ */
 export async function makeDue(database: Database, deletionId: number): Promise<boolean> {
   return (await database.change(makeRecordDue, [deletionId])).length > 0;
 }
 
-/** Ends a PENDING record. @returns false without such a record. */
+/** Ends a PENDING record. @returns false if there is no such record or it is final. */
 export async function endByOperator(
   database: Database,
   deletionId: number,

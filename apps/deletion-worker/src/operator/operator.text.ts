@@ -28,7 +28,7 @@ function cells({
   cause,
 }: ListedDeletion): string[] {
   const numbers = [jobNumber, attempts].map(String);
-  // The message of a fault can have several lines, a record has one.
+  // A cause can have several lines, but each record is one line of the table.
   const oneLine = (cause ?? '').replace(/\s+/g, ' ');
   return [
     String(id),

@@ -30,7 +30,7 @@ afterEach(async () => {
   processor = undefined;
 });
 
-/** Inserts a record whose process died before the relay sent it. */
+/** Inserts a record without waking a relay, as if the process died after the commit. */
 async function unsent(): Promise<number> {
   const { rows } = await context.owner.query<{ id: number }>(
     `WITH made AS (
@@ -55,7 +55,7 @@ const ends = (deletionId: number, status: string) =>
   });
 const jobOf = (deletionId: number, jobNumber: number) =>
   context.queue.getJob(`deletion-${deletionId}-${jobNumber}`);
-/** Waits until the record is sent and its job exists. The relay writes the record first. */
+/** Waits until the job of a record exists. The relay claims the record before it adds the job. */
 const wasSent = (deletionId: number, jobNumber: number) =>
   eventually(async () => {
     expect(await user.record(deletionId)).toMatchObject({
@@ -137,7 +137,7 @@ describe('the relay', () => {
     expect(await jobOf(deletionId, 2)).toBeUndefined();
   });
 
-  it('sends a new job after BullMQ gave up the last one', async () => {
+  it('sends a new job after the last one failed in BullMQ', async () => {
     const relay = context.anotherRelay();
     const deletionId = await unsent();
     await context.queue.add(
@@ -239,7 +239,7 @@ describe('the worker', () => {
 });
 
 describe('a fault of the cascade', () => {
-  /** Makes the deletion of the user's episodes fail a number of times. */
+  /** Makes deleting the user's episodes fail a number of times. */
   async function breakCascade(how: string, times: number): Promise<void> {
     await context.owner.query(`
       CREATE SEQUENCE public.faults; GRANT ALL ON SEQUENCE public.faults TO PUBLIC;
@@ -297,7 +297,7 @@ describe('a fault of the cascade', () => {
     expect({ ...(await user.everything()), clock: 0 }).toEqual({ ...before, clock: 0 });
   });
 
-  it('is no attempt if Postgres is unavailable', async () => {
+  it('does not count as an attempt if Postgres is unavailable', async () => {
     await breakCascade('PERFORM pg_terminate_backend(pg_backend_pid())', 9);
     const deletionId = await runs();
     await ends(deletionId, 'SUCCESS');

@@ -11,11 +11,11 @@ import { context, ROOT_CONTEXT } from '@opentelemetry/api';
 import { Queue } from 'bullmq';
 import { renumberLostJobs, claimDue, type DueRecord } from './due.repository.js';
 
-/** Interval of polls in milliseconds. */
+/** Interval in which the relay looks for due records, in milliseconds. */
 const pollMs = 2_000;
-/** Time after which a relay checks the job of a record again, in milliseconds. */
+/** Time after which a claimed record is due again, in milliseconds. */
 export const resendAfterMs = 30_000;
-/** Maximum number of records per poll. */
+/** Maximum number of deletions, and of erasures, per poll. */
 const batchSize = 100;
 /** Time limit of a command to Redis in milliseconds. */
 const redisLimitMs = 5_000;
@@ -33,12 +33,13 @@ const openStates: ReadonlySet<string> = new Set([
 export const LOG = Symbol('log');
 
 /**
- * Adds a job to the queue for each due record. Every replica has a relay. Invariants:
- * - The relay claims a record and commits the number of its job before it adds the job. No other
+ * Adds a job to the queue for each due record of a deletion or erasure. Every replica has a relay.
+ * Invariants:
+ * - The relay claims a record and commits the number of its job before it adds the job. So no other
  *   relay sends the record, job ids are unique, and no Postgres lock is held during a call to
  *   Redis.
- * - A later failure leaves a record without a job. The record is due again after its time limit.
- * - A record with an open job gets no other one, unless an operator clears `sent_at`.
+ * - If adding the job then fails, the record is due again after {@link resendAfterMs}.
+ * - A record with an open job gets no second job, unless an operator makes it due.
  */
 @Injectable()
 export class DeletionRelay implements OnApplicationBootstrap, BeforeApplicationShutdown {
@@ -65,7 +66,7 @@ export class DeletionRelay implements OnApplicationBootstrap, BeforeApplicationS
     await this.polling;
   }
 
-  /** Polls immediately. If a poll is running, another one follows. */
+  /** Polls immediately, or again after the poll that is running. */
   wake(): void {
     this.pollAgain = true;
     // A poll serves many requests, so its spans do not belong to the trace of the caller.
@@ -93,7 +94,7 @@ export class DeletionRelay implements OnApplicationBootstrap, BeforeApplicationS
   }
 
   private async sendDue(): Promise<number> {
-    // While Redis is unavailable the relay claims nothing, so all records stay due.
+    // Fails while Redis is unavailable. The relay then claims nothing, and all records stay due.
     await withRedisLimit(this.queue.getJobState('any'));
     const records = await claimDue(this.database, batchSize, resendAfterMs);
     const claimed = records.flat();
@@ -139,7 +140,7 @@ function jobId({ userId, deletionId, jobNumber }: DueRecord): string {
     : `deletion-${deletionId}-${jobNumber}`;
 }
 
-/** Rejects after a time limit: a queue that was never connected would wait permanently. */
+/** Limits the wait for Redis: a queue that never connected would wait forever. */
 function withRedisLimit<Answer>(answer: Promise<Answer>): Promise<Answer> {
   return withTimeLimit(
     answer,

@@ -1,15 +1,15 @@
 import { type Database, statement } from '#database';
 
-/** A record that a relay has claimed. No other relay claims it until it is due again. */
+/** A deletion or erasure that a relay has claimed. Others skip it until it is due again. */
 export interface DueRecord {
   userId: string;
   /** Null for an erasure: a user has at most one. */
   deletionId: number | null;
   /** The number of its last job. */
   jobNumber: number;
-  /** True for a new number: the relay then adds a job, regardless of earlier ones. */
+  /** True if `jobNumber` is new: the relay adds a job without looking for an earlier one. */
   isNew: boolean;
-  /** Trace headers and correlation id of the DELETE. */
+  /** Trace headers and correlation id of the request. */
   origin: Record<string, string> | null;
 }
 
@@ -18,9 +18,9 @@ const columns = (id: 'id' | 'NULL') =>
    origin`;
 
 /**
- * Claims PENDING records that are due. $1 limit, $2 age of `sent_at` in milliseconds. A record
- * without `sent_at` is new, or an operator retries it: it gets the number of a new job. The
- * functions skip rows that another relay locks.
+ * Claims PENDING records that are due: without `sent_at`, or with one older than $2 milliseconds.
+ * $1 maximum number. A record without `sent_at` is new or was made due by an operator, and gets a
+ * new job number. Locked rows are skipped.
  */
 const claims = [
   statement('deletion.claim_due', `SELECT ${columns('id')} FROM deletion.claim_due($1, $2)`),
@@ -30,7 +30,7 @@ const claims = [
   ),
 ];
 
-/** A locked record has a running job, so the functions skip it. */
+/** Assigns the next job number to records. Locked records have a running job and are skipped. */
 const renumberJobs = statement(
   'deletion.renumber_lost_jobs',
   `SELECT ${columns('id')} FROM deletion.renumber_lost_jobs($1, $2, $3)`,
@@ -41,8 +41,8 @@ const renumberErasureJobs = statement(
 );
 
 /**
- * Claims due deletions and due erasures, each up to the limit. It commits immediately, so requests
- * and cascades never wait for a relay.
+ * Claims due deletions and due erasures, each up to the limit, and returns both lists. It commits
+ * immediately, so requests and cascades do not wait for calls of the relay to Redis.
  */
 export function claimDue(
   database: Database,

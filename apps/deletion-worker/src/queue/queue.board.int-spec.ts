@@ -29,7 +29,7 @@ afterAll(async () => {
   await context.close();
 });
 
-/** Starts a server like the ops port. @returns a function that sends a request. */
+/** Starts a server with the routes, like the ops port. @returns a function to request it. */
 async function open(environment: Record<string, string>) {
   const routes = await queueBoard(context.queue, loadConfig(queueBoardConfig, environment));
   const server = createServer((request, response) => {
@@ -72,7 +72,10 @@ describe("the queue's board", () => {
       '/queues/none',
     ]) {
       const response = await ask(path, { authorization });
-      expect([response.status, await response.text()]).toEqual([401, 'not authorized\n']);
+      expect([response.status, await response.text()]).toEqual([
+        401,
+        'not authorized: send QUEUE_BOARD_PASSWORD with any user name\n',
+      ]);
       expect(response.headers.get('www-authenticate')).toMatch(/^Basic /);
     }
   });

@@ -3,14 +3,14 @@ import type { OpsRoutes } from '#runtime';
 import type { Queue } from 'bullmq';
 import { z } from 'zod';
 
-/** Path of the board on the ops port. */
+/** Path of Bull Board on the ops port (`OPS_PORT`). */
 const boardPath = '/queues';
 
-/** Access of operators to the queue. Part of the deletion worker's configuration. */
+/** Settings of the page about the queue, part of the deletion worker's configuration. */
 export const queueBoardConfig = z.object({
   QUEUE_BOARD_PASSWORD: z
     .string()
-    .min(16, 'has at least 16 characters')
+    .min(16, 'must have at least 16 characters')
     .optional()
     .describe(
       'Password of a page about the queue at `/queues` on `OPS_PORT`. Without it there is no page.',
@@ -25,10 +25,10 @@ export const queueBoardConfig = z.object({
 type QueueBoardConfig = z.output<typeof queueBoardConfig>;
 
 /**
- * Creates Bull Board for a queue, protected by a password: HTTP Basic with any user name, or a
- * bearer token. Its packages are loaded only with a password.
+ * Creates Bull Board, a page about the queue. It requires `QUEUE_BOARD_PASSWORD` by HTTP Basic with
+ * any user name, or as a bearer token.
  *
- * @returns undefined without a password.
+ * @returns its routes; undefined, without loading its packages, if no password is configured.
  */
 export async function queueBoard(
   queue: Queue,
@@ -49,7 +49,7 @@ export async function queueBoard(
     await reply
       .code(401)
       .header('www-authenticate', 'Basic realm="queues", charset="UTF-8"')
-      .send('not authorized\n');
+      .send('not authorized: send QUEUE_BOARD_PASSWORD with any user name\n');
   });
   const serverAdapter = new FastifyAdapter();
   serverAdapter.setBasePath(boardPath);
@@ -68,7 +68,8 @@ export async function queueBoard(
 }
 
 /**
- * Compares digests: they have equal lengths, and the duration reveals nothing about the password.
+ * Returns true if an `Authorization` header has the password. It compares SHA-256 digests in
+ * constant time, so the duration reveals nothing about the password.
  */
 function isPassword(authorization: string | undefined, password: string): boolean {
   const [, scheme = '', credential = ''] =

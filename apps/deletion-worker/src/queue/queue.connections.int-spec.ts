@@ -17,7 +17,7 @@ it('a rejected password is logged once as an error, without the password', async
     { write: (line: string) => void logged.push(JSON.parse(line)) },
   );
   const connections = new QueueConnections((overrides) => connectRedis(config, overrides), lines);
-  // Each connection attempt is a line at debug level.
+  // Each connection attempt logs a line at debug level.
   await eventually(() =>
     expect(logged.filter(({ level }) => level === 20).length).toBeGreaterThan(6),
   );

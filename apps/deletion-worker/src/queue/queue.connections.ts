@@ -6,8 +6,9 @@ import type { Queue, QueueBaseOptions } from 'bullmq';
 type Connect = (overrides?: Parameters<typeof connectRedis>[1]) => ReturnType<typeof connectRedis>;
 
 /**
- * Holds the queue's two connections to Redis. The producer's commands fail immediately while Redis
- * is unavailable. The worker's commands wait. Both close after everything that uses them.
+ * Holds the queue's two connections to Redis, for adding jobs (producer) and for running them
+ * (worker). While Redis is unavailable, commands of the producer fail immediately and commands of
+ * the worker wait. Both connections close after the relay and the worker.
  */
 @Injectable()
 export class QueueConnections implements OnApplicationShutdown {
@@ -20,8 +21,8 @@ export class QueueConnections implements OnApplicationShutdown {
     this.worker = connect({
       maxRetriesPerRequest: null,
       enableOfflineQueue: true,
-      // Resends unanswered commands after a reconnect. Otherwise the worker would wait permanently.
-      // BullMQ detects a job that was claimed twice as stalled.
+      // Resends unanswered commands after a reconnect, because the worker would wait for them
+      // forever. If this claims a second job, BullMQ detects the first one as stalled.
       autoResendUnfulfilledCommands: true,
       // Longer than a blocking command of the worker, which takes up to 10 s.
       socketTimeout: 15_000,
@@ -38,22 +39,22 @@ export class QueueConnections implements OnApplicationShutdown {
     }
   }
 
-  /** Returns the options of the queue to which jobs are added. */
+  /** Options of BullMQ's `Queue`, which adds jobs. */
   get forQueue(): QueueBaseOptions {
-    // BullMQ reads the server's version once. If that fails, all later commands of the queue fail.
+    // BullMQ checks the server's version once. If that fails, all later commands of the queue fail.
     return { connection: this.producer, skipVersionCheck: true };
   }
 
-  /** Returns the options of the worker. */
+  /** Options of BullMQ's `Worker`, which runs jobs. */
   get forWorker(): QueueBaseOptions {
-    // This connection retries the version check. Without the version BullMQ would wait for whole
-    // seconds and start delayed retries late.
+    // The version check stays on, because this connection retries it. Without a version, BullMQ
+    // waits in whole seconds and starts delayed jobs late.
     return { connection: this.worker };
   }
 
   /**
-   * Closes a queue with the connections. They report the same errors, so those of the queue are
-   * ignored.
+   * Closes a queue together with the connections. Errors of the queue are ignored, because its
+   * connection also reports them.
    */
   watch(queue: Queue): Queue {
     queue.on('error', () => undefined);

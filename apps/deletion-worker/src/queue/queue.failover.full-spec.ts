@@ -14,10 +14,10 @@ import { DeletionModule } from '../deletion.module.js';
 import { DeletionService } from '../records/deletion.service.js';
 import { deletionWorkerConfig } from '../deletion-worker.config.js';
 
-/** Time limit of an election and the reconnect of the queue in milliseconds. */
+/** Time limit for the election of a new master and the reconnect of the queue, in milliseconds. */
 const failoverMs = 60_000;
 
-/** The module of the worker, with a queue on separate servers. */
+/** The module of the worker, with its queue on a separate Redis. */
 async function openWorker(redis: Record<string, string>) {
   const context = await openDatabase('deletion');
   const queueRedis = Object.fromEntries(

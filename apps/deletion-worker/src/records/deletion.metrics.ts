@@ -14,7 +14,7 @@ const durations = new Histogram({
   buckets: [0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 300, 1_800, 3_600, 86_400],
 });
 
-/** Counts attempts at deletions: `done`, or the kind of fault that ended them. */
+/** Counts attempts to run deletions, by result: `done`, or the kind of fault. */
 export const attempts = new Counter({
   name: 'podcast_sync_deletion_attempts_total',
   help: 'Attempts at deletions: done, or the kind of fault: unavailable, transient or permanent.',

@@ -14,7 +14,7 @@ import {
 } from '#database';
 import type { DeletionOutcome } from './deletion.rules.js';
 
-/** A subscription with its PENDING deletion. */
+/** The subscription of a DELETE, with its PENDING deletion if there is one. */
 export interface MatchedSubscription {
   subscriptionId: number;
   /** False for a tombstone. */
@@ -22,8 +22,9 @@ export interface MatchedSubscription {
   isSubscribed: boolean;
   /** Time of the listener's last change of `is_subscribed`, UTC with microseconds. */
   subscribedAt: string;
+  /** Null without a PENDING deletion. */
   deletionId: number | null;
-  /** True if a later write replaced the deletion. */
+  /** True if a later write removed the reference to the deletion from the subscription. */
   isOvertaken: boolean | null;
 }
 
@@ -31,15 +32,13 @@ export interface MatchedSubscription {
 interface ClaimedDeletion {
   status: DeletionStatus;
   subscriptionId: number;
-  /**
-   * True if the row of the subscription still refers to the deletion: no later write replaced it.
-   */
+  /** True if the subscription is live, not merged, and still refers to the deletion. */
   isCurrent: boolean;
   /** Time since the request in seconds. */
   age: number;
 }
 
-/** $1 user, $2 guid: reads a {@link MatchedSubscription}. */
+/** Reads a {@link MatchedSubscription}. $1 user, $2 guid. */
 export const findSubscription = statement(
   'deletion.find_subscription',
   `SELECT n.subscription_id AS "subscriptionId", n.is_live AS "isLive",
@@ -52,16 +51,19 @@ export const findSubscription = statement(
    WHERE n.user_id = $1 AND n.guid = $2`,
 );
 
-/** $1 user, $2 subscription, $3 stamp of the request, $4 its origin. */
+/**
+ * Inserts a PENDING record. $1 user, $2 subscription, $3 stamp of the request, $4 its trace headers
+ * and correlation id.
+ */
 const insertRecord = statement(
   'deletion.insert_record',
   'SELECT deletion.add_pending($1, $2, $3, $4) AS id',
 );
 
 /**
- * Links a deletion to its subscription. $1 user, $2 subscription, $3 its new deletion, $4 time of
- * the DELETE. The row keeps the later of both times. Without $3 it keeps its
- * deletion, which can end at the same time.
+ * Stores a deletion and the time of its DELETE in the row of the subscription. $1 user, $2
+ * subscription, $3 deletion, or NULL to keep that of the row, $4 time of the DELETE. An earlier $4
+ * does not change the row's time.
  */
 export const linkDeletion = statement(
   'deletion.link_deletion',
@@ -72,23 +74,23 @@ export const linkDeletion = statement(
 );
 
 /**
- * Ends a PENDING record and clears the reference on the row of its subscription. $1 user, $2
- * deletion, $3 final state, $4 cause, $5 kinds of events. Only functions of the database are
- * allowed to update or lock records.
+ * Ends a PENDING record, clears the reference to it in the row of its subscription, and returns the
+ * age of the record in seconds. $1 user, $2 deletion, $3 final state, $4 cause of a FAILURE, $5
+ * kinds of events as bits.
  */
 const endRecord = statement(
   'deletion.end_record',
   'SELECT age FROM deletion.end_pending($1, $2, $3, $4, $5)',
 );
 
-/** $1 user, $2 deletion. */
+/** Reads the state of a record. $1 user, $2 deletion. */
 export const selectStatus = statement(
   'deletion.select_status',
   `SELECT c.refused, d.status FROM ${clockOfUser} c
    LEFT JOIN deletion.deletions d ON d.user_id = $1 AND d.id = $2`,
 );
 
-/** $1 user, $2 last id of the previous page, $3 limit. */
+/** Reads a page of records. $1 user, $2 last id of the previous page, $3 maximum number of rows. */
 const selectRecords = statement(
   'deletion.select_records',
   `SELECT c.refused, found.* FROM ${clockOfUser} c
@@ -104,10 +106,10 @@ const countAttempt = statement(
   'SELECT attempts FROM deletion.count_attempt($1, $2)',
 );
 
-/** $1 user: blocks all other writes of the user. */
+/** Locks the clock, so that all other writes of the user wait. $1 user. */
 const lockClock = statement('sync.lock_clock', 'SELECT sync.lock_clock($1)');
 
-/** The cascade needs this setting: see the indexes of episode.episodes. */
+/** Turns bitmap scans off for the cascade; the migration of episode.episodes_enclosure says why. */
 const avoidBitmaps = statement(
   'deletion.avoid_bitmaps',
   `SELECT set_config('enable_bitmapscan', 'off', true)`,
@@ -119,7 +121,7 @@ const findEpisode = statement(
   `SELECT e.id FROM episode.episodes e WHERE e.user_id = $1 AND e.subscription_id = $2 LIMIT 1`,
 );
 
-/** $1 user, $2 deletion: locks a record and reads it as a {@link ClaimedDeletion}. */
+/** Locks a record and reads it as a {@link ClaimedDeletion}. $1 user, $2 deletion. */
 const claimRecord = statement(
   'deletion.claim_record',
   `SELECT status, subscription_id AS "subscriptionId", is_current AS "isCurrent", age
@@ -128,9 +130,8 @@ const claimRecord = statement(
 
 /**
  * Deletes the episodes of a subscription and makes it a tombstone without a title. $1 user, $2
- * subscription, $3 the stamp, to which the clock has advanced. It calls no function that reads
- * tables and has no INSERT: a cluster would run each of its CTEs alone and send the rows to all
- * nodes.
+ * subscription, $3 the new stamp of the clock. It contains no INSERT and calls no function that
+ * reads tables. With either, Citus would run each CTE separately and send its rows to all nodes.
  */
 export const deleteSubscription = statement(
   'deletion.delete_subscription',
@@ -165,7 +166,8 @@ export const deleteSubscription = statement(
 );
 
 /**
- * $1 user, $2 guid, $3 stamp: the deletion in the answer to a request for the guid at the stamp.
+ * Reads the id of the deletion that was returned to a request. $1 user, $2 guid and $3 stamp of the
+ * request.
  */
 const findRequested = statement(
   'deletion.find_requested',
@@ -187,7 +189,7 @@ export async function insertDeletion(
   return (inserted as { id: number }).id;
 }
 
-/** Returns the id of the deletion in the answer to an earlier request, in any state. */
+/** Returns the id of the deletion that the first run of a repeated request returned. */
 export async function findRequestedDeletion(
   transaction: Transaction,
   userId: string,
@@ -199,8 +201,8 @@ export async function findRequestedDeletion(
 }
 
 /**
- * Returns the statement that ends a deletion and reads its age in seconds. It has no effect on a
- * final record.
+ * Returns the statement that ends a deletion and reads its age in seconds. It changes no final
+ * record and returns no row for it.
  */
 export function endOf(
   database: Pick<Database, 'eventBits'>,
@@ -215,8 +217,8 @@ export function endOf(
 }
 
 /**
- * Advances the clock, and returns the statements that delete a subscription with its episodes and
- * add the event.
+ * Advances the clock. @returns the statements that delete a subscription with its episodes and add
+ * the event, to send with the commit.
  */
 export async function startCascade(
   transaction: PgTransaction,
@@ -240,7 +242,7 @@ export async function startCascade(
 /**
  * Ends a deletion in its own transaction.
  *
- * @returns its age in seconds, undefined if it was final.
+ * @returns the time since the request in seconds; undefined if the record was already final.
  */
 export async function endInTransaction(
   database: Database,
@@ -254,7 +256,11 @@ export async function endInTransaction(
   return record?.age;
 }
 
-/** Reads the state of a record, if it exists. @throws Failure `unauthorized` for a refused user. */
+/**
+ * Reads the state of a record; undefined without such a record.
+ *
+ * @throws Failure `unauthorized` for a refused user.
+ */
 export async function readStatus(
   database: Database,
   userId: string,
@@ -301,7 +307,10 @@ export async function addAttempt(
   return record?.attempts;
 }
 
-/** Locks the user's clock and then the record. Data of the user is constant until the commit. */
+/**
+ * Locks the user's clock and then the record, so that no other write changes data of the user until
+ * the commit. @returns undefined without such a record.
+ */
 export async function claimDeletion(
   transaction: PgTransaction,
   userId: string,

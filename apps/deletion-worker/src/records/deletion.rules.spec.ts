@@ -8,7 +8,7 @@ describe('the step for a locked record', () => {
     expect(stepFor({ status, isCurrent: false })).toBe('leave');
   });
 
-  it('executes a PENDING record, or ends it in FAILURE if a later write won', () => {
+  it('executes a PENDING record, or ends it in FAILURE if the subscription changed later', () => {
     expect(stepFor({ status: 'PENDING', isCurrent: true })).toEqual({ status: 'SUCCESS' });
     expect(stepFor({ status: 'PENDING', isCurrent: false })).toEqual(overtakenOutcome);
   });

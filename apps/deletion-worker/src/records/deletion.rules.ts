@@ -11,25 +11,25 @@ export type DeletionOutcome =
  */
 export type Step = 'leave' | DeletionOutcome;
 
-/** Outcome of a deletion after which the user changed the subscription again. */
+/** Outcome of a deletion whose subscription was changed again after the request. */
 export const overtakenOutcome: DeletionOutcome = {
   status: 'FAILURE',
   cause: 'the subscription was added again, merged or deleted since the request',
 };
 
-/** Outcome of a DELETE whose timestamp is older than the current value. */
+/** Outcome of a DELETE whose timestamp is earlier than that of the current `is_subscribed`. */
 export const supersededOutcome: DeletionOutcome = {
   status: 'FAILURE',
-  cause: 'the listener subscribed or unsubscribed later than the time of the request',
+  cause: 'the listener subscribed or unsubscribed later than the timestamp of the request',
 };
 
 /**
  * Returns the step for a locked record. SUCCESS and FAILURE are final
- * (docs/reference/subscriptions.md, "Deletion"). Privileges, checks and functions of the table
- * enforce the same.
+ * (docs/reference/subscriptions.md, "Deletion"). Privileges and functions of the database also
+ * enforce this.
  *
- * @param isCurrent true if the row of the subscription still names the deletion: it is live, not
- *   merged and not added again since the request (deletion.repository.ts).
+ * @param isCurrent true if the row of the subscription still has the id of the deletion: the
+ *   subscription is live, not merged and not added again since the request.
  */
 export function stepFor({
   status,
@@ -46,8 +46,9 @@ export function stepFor({
 export const maxAttempts = 5;
 
 /**
- * Returns the step after a failed attempt. The record waits while Postgres is unavailable. It is
- * retried after a transient fault, up to {@link maxAttempts} times. A permanent fault ends it.
+ * Returns the step after a failed attempt. An unavailable Postgres leaves the record unchanged. So
+ * does a transient fault, but the {@link maxAttempts}th one ends the record in FAILURE, as any
+ * permanent fault does.
  *
  * @param attempts number of attempts with transient faults, including this one.
  */

@@ -89,7 +89,7 @@ describe('DELETE with a timestamp', () => {
     const deletionId = await requestAt('2020-01-01T00:00:00Z');
     expect(await user.record(deletionId)).toMatchObject({
       status: 'FAILURE',
-      cause: 'the listener subscribed or unsubscribed later than the time of the request',
+      cause: 'the listener subscribed or unsubscribed later than the timestamp of the request',
     });
     expect(await row()).toEqual(before);
     expect(await context.service.process({ userId: user.id, deletionId })).toBeUndefined();
@@ -148,7 +148,7 @@ describe('DELETE with a timestamp', () => {
     expect(new Date(String((await row())['is_subscribed_at']))).toEqual(new Date(time));
   });
 
-  it('is rejected if it is no time', () =>
+  it('is rejected if it is not a date and time', () =>
     expect(requestAt('yesterday')).rejects.toMatchObject({ code: 'invalid' }));
 
   it.each(['FAILURE', 'SUCCESS'] as const)(
@@ -185,7 +185,7 @@ describe('the cascade', () => {
       title: null,
       title_at: null,
     });
-    // `flipped` is what removes the feed from the lists of gpodder clients.
+    // `flipped` makes the lists of gpodder clients report the removal of the feed.
     const stamps = ['deleted', 'subscription_changed', 'flipped', 'changed'].map(
       (name) => new Date(String(tombstone?.[name])),
     );
@@ -225,7 +225,7 @@ describe('the cascade', () => {
     expect(await user.everything()).toEqual(before);
   });
 
-  it('ends in FAILURE without changes after a merge, never following the alias', async () => {
+  it('ends in FAILURE without changes after a merge, and keeps the survivor', async () => {
     const deletionId = await request();
     const survivor = await user.subscribe(randomUUID());
     await user.merge(subscriptionId, survivor);

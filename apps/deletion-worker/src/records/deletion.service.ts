@@ -21,7 +21,7 @@ import {
   stepFor,
   supersededOutcome,
 } from './deletion.rules.js';
-import { beyondQuotas } from './quota.repository.js';
+import { excessStatements } from './quota.repository.js';
 import { type DeletionQuotas, QUOTAS } from '../deletion-worker.config.js';
 import { countOutcome } from './deletion.metrics.js';
 import {
@@ -42,13 +42,14 @@ export const cascadeLimitMs = 60_000;
 
 /**
  * Requests, processes and reads deletions. Invariants:
- * - A record changes once from PENDING to SUCCESS or FAILURE. deletion.rules.ts and the database
- *   functions, which alone update records, enforce this.
+ * - A record changes once, from PENDING to SUCCESS or FAILURE. `stepFor` in deletion.rules.ts and
+ *   the functions of the database enforce this; services have no privilege to update records.
  * - A subscription has at most one PENDING record (a unique index of the table).
- * - Cascade and SUCCESS are one transaction under the user's clock. An interruption leaves PENDING.
- * - Quotas limit the tombstones and final records of a user. Each deletion removes the oldest rows,
- *   up to a limit; the next deletion removes the rest.
- * - A job only names a record. A lost or duplicated job only changes the duration.
+ * - Cascade and SUCCESS are one transaction under the user's clock. If it is interrupted, the
+ *   record stays PENDING.
+ * - Quotas limit the tombstones and final records of a user. Each deletion removes the oldest rows
+ *   above the quotas, at most 100 of each.
+ * - A job contains only the ids of a record. A lost or duplicated job delays the deletion at most.
  */
 @Controller()
 export class DeletionService {
@@ -59,11 +60,13 @@ export class DeletionService {
   ) {}
 
   /**
-   * Accepts a deletion (DELETE /subscriptions/{guid}). Returns the id of an existing PENDING
-   * record. A request that is older than the current value ends immediately.
+   * Accepts a deletion (DELETE /subscriptions/{guid}) and returns the id of its record.
+   * - If the subscription already has a PENDING record, it returns that one.
+   * - If the current `is_subscribed` is later than the timestamp, the new record ends in FAILURE
+   *   immediately.
    *
    * @throws Failure `not_found` if the guid matches no live subscription; `invalid` for an invalid
-   *   time.
+   *   timestamp.
    */
   @Handle(requestDeletion)
   async request(
@@ -98,7 +101,7 @@ export class DeletionService {
       const linkedAt = at ?? transaction.stamp;
       const link = (deletionId: number | null) =>
         transaction.sendWithCommit(linkDeletion, [userId, subscriptionId, deletionId, linkedAt]);
-      // Deleted already, at an earlier time. With the later time, no POST in between revives it.
+      // A tombstone with an earlier time. With the later time, no POST between the two revives it.
       if (movesTime) {
         link(null);
         return { deletionId: null };
@@ -107,8 +110,8 @@ export class DeletionService {
         link(null);
         return { deletionId: found.deletionId };
       }
-      // A later POST replaced the pending deletion, which ends here. This request deletes the
-      // subscription of that POST.
+      // A POST subscribed again after the pending deletion, so that deletion ends here in FAILURE.
+      // This request gets a new record.
       if (found.deletionId !== null) {
         const [ended] = await transaction.query<{ age: number }>(
           ...endOf(this.database, userId, found.deletionId, overtakenOutcome),
@@ -120,7 +123,7 @@ export class DeletionService {
         transaction.sendWithCommit(...endOf(this.database, userId, deletionId, supersededOutcome));
         outcomes.push([supersededOutcome, 0]);
       } else link(deletionId);
-      const [deleteRecords, values] = beyondQuotas(userId, this.quotas).records;
+      const [deleteRecords, values] = excessStatements(userId, this.quotas).records;
       if (outcomes.length > 0) transaction.sendWithCommit(deleteRecords, values);
       return { deletionId };
     });
@@ -131,8 +134,8 @@ export class DeletionService {
   }
 
   /**
-   * Returns the deletion of a repeated request whose stored answer is gone. A new record would be
-   * rolled back.
+   * Returns the record of a repeated request whose stored answer was dropped. A new record would be
+   * rolled back, as all changes of a repeated request are.
    */
   private async answerAgain(
     transaction: Transaction,
@@ -143,7 +146,11 @@ export class DeletionService {
     return { deletionId };
   }
 
-  /** Reads a record (GET /deletions/{id}). @throws Failure `not_found`. */
+  /**
+   * Reads a record (GET /deletions/{id}).
+   *
+   * @throws Failure `not_found` without such a record, `unauthorized` for a refused user.
+   */
   @Handle(readDeletion)
   async read(request: RequestOf<typeof readDeletion>): Promise<ReplyOf<typeof readDeletion>> {
     const { userId, deletionId } = request;
@@ -163,9 +170,10 @@ export class DeletionService {
   }
 
   /**
-   * Executes a deletion, or ends it in FAILURE if a later write won.
+   * Executes a deletion, or ends it in FAILURE if the subscription was added again, merged or
+   * deleted since the request.
    *
-   * @returns the outcome; undefined without such a record or for one that is already final.
+   * @returns the outcome; undefined if there is no such record or it is already final.
    */
   async process({
     userId,
@@ -176,7 +184,7 @@ export class DeletionService {
       const step = claimed ? stepFor(claimed) : 'leave';
       if (!claimed || step === 'leave') return undefined;
       const startedAt = performance.now();
-      const excess = beyondQuotas(userId, this.quotas);
+      const excess = excessStatements(userId, this.quotas);
       const last: Bound[] = [endOf(this.database, userId, deletionId, step), excess.records];
       if (step.status === 'SUCCESS') {
         const { subscriptionId } = claimed;

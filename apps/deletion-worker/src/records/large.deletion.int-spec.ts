@@ -50,7 +50,7 @@ it(`a deletion of ${size} episodes is atomic for readers and blocks no other use
   const startedAt = performance.now();
   await context.service.process({ userId: user.id, deletionId });
   const took = performance.now() - startedAt;
-  // The next read sees the final state.
+  // A read after the commit sees the final state.
   states.add(JSON.stringify((await context.owner.query(seen, [user.id])).rows[0]));
   done.abort();
   await beside;

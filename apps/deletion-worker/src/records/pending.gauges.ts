@@ -8,9 +8,10 @@ import { withTimeLimit } from '#runtime';
 import { Gauge, register } from 'prom-client';
 import { resendAfterMs } from '../queue/deletion.relay.js';
 
-/** Time limit of the query of a scrape in milliseconds. */
+/** Time limit of the query during a scrape, in milliseconds. */
 const scrapeLimitMs = 1_000;
 
+/** Counts of PENDING records, and their ages in seconds. */
 interface PendingCounts {
   pending: number;
   oldestAge: number;
@@ -19,10 +20,13 @@ interface PendingCounts {
   relayLag: number;
 }
 
-/** SQL for the seconds since a time. */
+/** SQL for the seconds since a time, 0 for NULL or a time in the future. */
 const since = (time: string) =>
   `coalesce(greatest(extract(epoch FROM now() - ${time}), 0), 0)::float8`;
-/** SQL for the number, the oldest and the first due one of a table's pending records. */
+/**
+ * SQL of a table's PENDING records: their number, the oldest request, and the earliest time at
+ * which one was due for a relay.
+ */
 const pendingIn = (table: string) => `(
      SELECT count(*)::int AS pending, min(requested) AS oldest,
        min(coalesce(sent_at + $1 * interval '1 millisecond', requested)) AS due
@@ -60,7 +64,10 @@ const gauges: Record<keyof PendingCounts, { name: string; help: string }> = {
   },
 };
 
-/** Reads metrics from the records at each scrape, and omits them while Postgres is unavailable. */
+/**
+ * Registers gauges of PENDING deletions and erasures. Each scrape reads them from the tables; the
+ * gauges are omitted while Postgres does not answer.
+ */
 @Injectable()
 export class PendingGauges implements OnApplicationBootstrap, BeforeApplicationShutdown {
   private polling: Promise<PendingCounts | undefined> | undefined;

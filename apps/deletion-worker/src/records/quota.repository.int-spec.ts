@@ -33,7 +33,7 @@ async function column(table: string, name: string): Promise<unknown[]> {
 }
 
 describe('tombstones', () => {
-  it('above the quota are deleted, oldest first, with names and pointers', async () => {
+  it('above the quota are deleted, oldest first, with guids, URLs and pointers', async () => {
     const guids = Array.from({ length: 6 }, () => randomUUID());
     const ids: number[] = [];
     for (const guid of guids) ids.push(await user.subscribe(guid));
@@ -128,12 +128,12 @@ describe('final records', () => {
       'SELECT status FROM deletion.deletions WHERE user_id = $1',
       [user.id],
     );
-    // Earlier final records, the last final one and the PENDING one.
+    // The earlier final records, the record that ended now, and the PENDING record.
     expect(rows.length).toBeLessThanOrEqual(5 + 2);
   });
 });
 
-describe('a DELETE whose stored answer is gone', () => {
+describe('a repeated DELETE without its stored answer', () => {
   const forget = () => context.owner.query('DELETE FROM sync.answer WHERE user_id = $1', [user.id]);
 
   it('returns its own deletion in any state and creates none', async () => {
@@ -152,7 +152,7 @@ describe('a DELETE whose stored answer is gone', () => {
     expect(rows).toEqual([{ id: deletionId }]);
   });
 
-  it('is not_found again if it matched nothing', async () => {
+  it('is not_found again if the first request matched nothing', async () => {
     const requestId = randomUUID();
     await expect(request(randomUUID(), requestId)).rejects.toMatchObject({ code: 'not_found' });
     await forget();

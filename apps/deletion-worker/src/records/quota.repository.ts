@@ -1,10 +1,10 @@
 import { type Bound, statement } from '#database';
 import type { DeletionQuotas } from '../deletion-worker.config.js';
 
-/** Maximum number of excess rows per deletion, which limits the time that it locks the clock. */
+/** Maximum number of rows that one deletion removes, because it locks the user's clock. */
 const maxRemovedRows = 100;
 
-/** SQL for the number of a user's rows beyond $2, limited to {@link maxRemovedRows}. */
+/** SQL for the number of a user's rows above the quota $2, at most {@link maxRemovedRows}. */
 const beyond = (rows: string) =>
   `SELECT greatest(count(*) - $2, 0) FROM (SELECT 1 FROM ${rows} LIMIT $2 + ${maxRemovedRows}) n`;
 const tombstones =
@@ -12,8 +12,9 @@ const tombstones =
 const finalRecords = `deletion.deletions WHERE user_id = $1 AND status <> 'PENDING'`;
 
 /**
- * Deletes the oldest tombstones beyond the quota with their names and pointers. $1 user, $2 quota.
- * A tombstone with many pointers is deleted after its pointers.
+ * Deletes the oldest tombstones above the quota with their guids, URLs and pointers. $1 user, $2
+ * quota. A tombstone with too many pointers for one statement stays until the last of them is
+ * deleted.
  */
 export const deleteOldestTombstones = statement(
   'deletion.delete_oldest_tombstones',
@@ -50,7 +51,7 @@ export const deleteOldestTombstones = statement(
    DELETE FROM subscription.subscriptions s USING excess WHERE s.user_id = $1 AND s.id = excess.id`,
 );
 
-/** Deletes the oldest final records beyond the quota. $1 user, $2 quota. */
+/** Deletes the oldest final records above the quota. $1 user, $2 quota. */
 export const deleteOldestRecords = statement(
   'deletion.delete_oldest_records',
   `DELETE FROM deletion.deletions d
@@ -60,8 +61,8 @@ export const deleteOldestRecords = statement(
      ))`,
 );
 
-/** Returns the statements that delete a user's rows beyond the quotas. */
-export function beyondQuotas(
+/** Returns the statements that delete a user's oldest rows above the quotas. */
+export function excessStatements(
   userId: string,
   quotas: DeletionQuotas,
 ): Record<'tombstones' | 'records', Bound> {

@@ -14,7 +14,7 @@ export class AccountEntity {
   @Column({ type: 'text', nullable: true })
   name!: string | null;
 
-  /** The identity of a user who signs in with another provider. */
+  /** With `subject`, the identity at an external identity provider; null without one. */
   @Column({ type: 'text', nullable: true })
   issuer!: string | null;
 

@@ -39,11 +39,11 @@ export class CredentialEntity {
   @Column({ name: 'expires_at', type: 'timestamp with time zone', nullable: true })
   expiresAt!: Date | null;
 
-  /** Time of the sign-out after which its owner has to keep it; null while it is valid. */
+  /** Time of a sign-out after which it is refused until its owner keeps it; null while valid. */
   @Column({ name: 'suspended_at', type: 'timestamp with time zone', nullable: true })
   suspendedAt!: Date | null;
 
-  /** True if it belongs to a podcast app: of a login flow, or of a page "Connect an app". */
+  /** True if it was created for a podcast app, by a login flow or the page "Connect an app". */
   @Column({ name: 'is_app', type: 'boolean', default: false })
   isApp!: boolean;
 

@@ -1,6 +1,6 @@
 import { Check, Column, Entity, Index, PrimaryColumn } from 'typeorm';
 
-/** A single-use link of a mail, a message or a terminal. */
+/** A single-use link that was sent by mail, passed on by a person or printed in a terminal. */
 @Entity({ schema: 'account', name: 'links' })
 @Index('links_account', ['accountId'])
 @Index('links_expiry', ['expiresAt'])

@@ -9,7 +9,7 @@ import {
 } from 'typeorm';
 import { AccountEntity } from './account.entity.js';
 
-/** A Nextcloud login flow (v2), from its start until the app has its answer. */
+/** A Nextcloud login flow (v2), from its start until the app has received its app password. */
 @Entity({ schema: 'account', name: 'logins' })
 @Index('logins_login_key', ['loginHash'], { unique: true })
 @Index('logins_account', ['accountId'])
@@ -40,11 +40,11 @@ export class LoginEntity {
   @Column({ name: 'expires_at', type: 'timestamp with time zone' })
   expiresAt!: Date;
 
-  /** The account that granted access. */
+  /** The account that granted access; null until then. */
   @Column({ name: 'account_id', type: 'uuid', nullable: true })
   accountId!: string | null;
 
-  /** The app password that a poll created. For some time, a repeated poll replaces it. */
+  /** The app password that the last poll created. A repeated poll replaces it for a minute. */
   @Column({ name: 'credential_id', type: 'uuid', nullable: true })
   credentialId!: string | null;
 

@@ -12,7 +12,7 @@ export class OidcEntity {
   @PrimaryColumn({ type: 'text' })
   model!: string;
 
-  /** SHA-256 of the client's value. */
+  /** SHA-256 of the code, token or id that the client has. */
   @PrimaryColumn({ type: 'bytea' })
   id!: Buffer;
 
@@ -22,15 +22,15 @@ export class OidcEntity {
   @Column({ name: 'account_id', type: 'uuid', nullable: true })
   accountId!: string | null;
 
-  /** As SHA-256. */
+  /** SHA-256 of the user code. */
   @Column({ name: 'user_code', type: 'bytea', nullable: true })
   userCode!: Buffer | null;
 
-  /** Address that started a request which waits for a person. */
+  /** Address of the client whose request waits for a person's consent. */
   @Column({ type: 'text', nullable: true })
   address!: string | null;
 
-  /** Network of the address, for rate limits; until a person decides. */
+  /** Network of the address, for rate limits; null after the person decided. */
   @Column({ type: 'text', nullable: true })
   network!: string | null;
 

@@ -6,8 +6,8 @@ const writers =
   'podcast_sync_subscription_group, podcast_sync_episode_group, podcast_sync_deletion_group';
 
 /**
- * Creates the schema of every writer: clocks of users, markers and answers of writes, and the sync
- * state of clients of the gpodder API.
+ * Creates the schema that all services write: clocks of users, markers and stored answers of
+ * writes, the outbox of events, and the sync state of gpodder clients.
  */
 export class CreateSync1764195000001 implements MigrationInterface {
   async up(runner: QueryRunner): Promise<void> {
@@ -15,12 +15,12 @@ export class CreateSync1764195000001 implements MigrationInterface {
       CREATE SCHEMA IF NOT EXISTS sync;
       GRANT USAGE ON SCHEMA sync TO ${writers}, podcast_sync_dump_group,
         podcast_sync_account_group, podcast_sync_feed_group;
-      -- An app is ready when all of its migrations are applied.
+      -- Apps read it, because an app is ready only when all its migrations are applied.
       GRANT SELECT ON sync.migrations
         TO ${writers}, podcast_sync_account_group, podcast_sync_feed_group;
 
-      -- Returns the number of the service of this login. The owner of the database can get any
-      -- number, because row-level security does not apply to it.
+      -- Returns the number of the service whose group the login is in, else 0. The number does not
+      -- matter for the owner of the database: row-level security does not apply to it.
       CREATE FUNCTION sync.writer() RETURNS smallint
       LANGUAGE sql STABLE PARALLEL SAFE AS $$
         SELECT CASE
@@ -31,15 +31,15 @@ export class CreateSync1764195000001 implements MigrationInterface {
         END::smallint
       $$;
 
-      -- Room on each page, so that advancing a clock stays a heap-only update.
+      -- The fillfactor leaves space on each page, so that advancing a clock is a heap-only update.
       CREATE TABLE sync.user_clock (
         user_id uuid NOT NULL,
         stamp timestamptz(3) NOT NULL,
         answer_bytes bigint NOT NULL DEFAULT 0,
         -- The reason to refuse the user: 1 disabled, 2 being erased, 3 erased; else NULL.
         refused smallint,
-        -- The last second that a client of the gpodder API received, 0 for none. Later rows have
-        -- stamps at least one second later.
+        -- The last second that was sealed for a client of the gpodder API, 0 for none. Rows that
+        -- are written later have stamps at least one second later.
         answered_second bigint NOT NULL DEFAULT 0,
         CONSTRAINT user_clock_pkey PRIMARY KEY (user_id),
         CONSTRAINT user_clock_refused CHECK (refused IN (1, 2, 3)),
@@ -48,8 +48,8 @@ export class CreateSync1764195000001 implements MigrationInterface {
             OR stamp >= to_timestamp((answered_second + 1)::double precision)
         )
       ) WITH (fillfactor = 70);
-      -- Only functions write the column refused. An INSERT on a cluster names the columns with
-      -- defaults as well.
+      -- Only functions write the column refused. The columns with defaults need the privilege too,
+      -- because an INSERT on a cluster names them.
       GRANT
         SELECT,
         INSERT (user_id, stamp, answer_bytes, answered_second),
@@ -70,25 +70,25 @@ export class CreateSync1764195000001 implements MigrationInterface {
         writer smallint NOT NULL DEFAULT sync.writer(),
         CONSTRAINT request_pkey PRIMARY KEY (user_id, request_id)
       );
-      -- The only index that does not start with the user: rows of all users are removed by age.
+      -- Does not start with the user, because the sweep deletes old rows of all users.
       CREATE INDEX request_created_at ON sync.request (created_at);
       GRANT SELECT, INSERT, UPDATE, DELETE ON sync.request TO ${writers};
-      -- Markers and stored answers are rows of the service that wrote them (ADR 48). A marker has
-      -- no data of the user. All services read it, to reject a key that was used for a request to
-      -- another service.
+      -- Markers and stored answers belong to the service that wrote them (ADR 48). All services
+      -- can read all markers, to reject an Idempotency-Key that was used for a request to another
+      -- service. A marker contains no data of the user.
       ALTER TABLE sync.request ENABLE ROW LEVEL SECURITY;
       CREATE POLICY all_read ON sync.request FOR SELECT USING (true);
       CREATE POLICY own_added ON sync.request FOR INSERT WITH CHECK (writer = sync.writer());
       CREATE POLICY own_deleted ON sync.request FOR DELETE USING (writer = sync.writer());
-      -- By the sweep, and by a write that reuses the id.
+      -- For the sweep, and for a write with the request id of an old marker.
       CREATE POLICY old_deleted ON sync.request FOR DELETE
         USING (created_at < now() - interval '1 hour');
-      -- The sweep locks old rows first. No service changes one.
+      -- The sweep locks old rows, which needs an UPDATE policy. No service can change a row.
       CREATE POLICY old_locked ON sync.request FOR UPDATE
         USING (created_at < now() - interval '1 hour') WITH CHECK (false);
 
-      -- The stored answers of requests. They have their own table, so that an eviction reads only
-      -- requests with an answer.
+      -- The stored answers of requests. They have their own table, so that deleting the oldest ones
+      -- reads only requests with an answer.
       CREATE TABLE sync.answer (
         user_id uuid NOT NULL,
         request_id uuid NOT NULL,
@@ -97,7 +97,7 @@ export class CreateSync1764195000001 implements MigrationInterface {
         answer json NOT NULL,
         writer smallint NOT NULL DEFAULT sync.writer(),
         CONSTRAINT answer_pkey PRIMARY KEY (user_id, request_id),
-        -- The deletion of a marker deletes its answer, also that of another service.
+        -- Deleting a marker deletes its answer, even if another service wrote it.
         CONSTRAINT answer_request_fkey
           FOREIGN KEY (user_id, request_id) REFERENCES sync.request ON DELETE CASCADE
       );
@@ -105,10 +105,9 @@ export class CreateSync1764195000001 implements MigrationInterface {
       ALTER TABLE sync.answer ENABLE ROW LEVEL SECURITY;
       CREATE POLICY own ON sync.answer USING (writer = sync.writer());
 
-      -- The outbox of events: users and the kinds of their unannounced changes (bits: 1
-      -- subscriptions, 2 episodes, 4 deletions). A write adds its row, and a relay deletes it, so
-      -- the table is a short queue. The relay deletes by user. Vacuum depends on the number of dead
-      -- rows only.
+      -- The outbox of events: users and the kinds of their unpublished changes (bits: 1
+      -- subscriptions, 2 episodes, 4 deletions, 8 erased). A write adds a row, and a relay deletes
+      -- all rows of a user. As the table stays small, only the number of dead rows starts a vacuum.
       CREATE TABLE sync.events (
         user_id uuid NOT NULL,
         created_at timestamptz NOT NULL DEFAULT now(),
@@ -123,10 +122,10 @@ export class CreateSync1764195000001 implements MigrationInterface {
       CREATE SEQUENCE sync.event_batch;
       GRANT USAGE, UPDATE ON SEQUENCE sync.event_batch TO podcast_sync_deletion_group;
 
-      -- Sync states of clients that read a list of the gpodder API (1 subscriptions, 2 episodes)
-      -- with an app password, and the stamp up to which a session has all rows. Times are seconds
-      -- since 1970, or milliseconds in columns that end with _ms. The rows of a user are limited;
-      -- the least recently used are deleted.
+      -- Sync states of gpodder clients (libs/gpodder-sync): readers has K of each app password and
+      -- list (1 subscriptions, 2 episodes), reader_sessions has M of each session and list. Times
+      -- are seconds since 1970, or milliseconds in columns that end with _ms. Above 400 rows of a
+      -- user per table, the least recently used are deleted.
       CREATE TABLE sync.readers (
         user_id uuid NOT NULL,
         credential_id uuid NOT NULL,
@@ -151,8 +150,8 @@ export class CreateSync1764195000001 implements MigrationInterface {
       -- For erasures.
       GRANT SELECT, DELETE ON sync.readers, sync.reader_sessions TO podcast_sync_deletion_group;
 
-      -- Locks and returns the user's clock until the end of the transaction; the epoch before the
-      -- first write.
+      -- Locks the user's clock until the end of the transaction and returns it. Before the first
+      -- write it creates the clock at the epoch.
       CREATE FUNCTION sync.lock_clock(p_user uuid) RETURNS timestamptz
       LANGUAGE plpgsql AS $$
       DECLARE
@@ -167,9 +166,9 @@ export class CreateSync1764195000001 implements MigrationInterface {
         RETURN v_stamp;
       END $$;
 
-      -- Stores the answer of a write under a locked clock, if all answers of the user fit into
-      -- p_limit bytes. answer_bytes is never less than their sum. If it exceeds the limit, the
-      -- answers are counted again and the oldest are deleted.
+      -- Stores the answer of a write, unless it alone exceeds p_limit bytes. The clock must be
+      -- locked. answer_bytes is at least the sum of the user's answers. If it exceeds p_limit, the
+      -- answers are counted again, and the oldest are deleted.
       CREATE FUNCTION sync.keep_answer(
         p_user uuid, p_request uuid, p_stamp timestamptz, p_answer text, p_limit bigint
       ) RETURNS void
@@ -192,9 +191,9 @@ export class CreateSync1764195000001 implements MigrationInterface {
         END IF;
       END $$;
 
-      -- The SHA-256 of a text, for keys that are too long for an index entry. Marked immutable:
-      -- convert_to is only stable because conversions can be replaced. In plpgsql, which is faster
-      -- than SQL that cannot be inlined.
+      -- The SHA-256 of a text, for keys that are too long for an index entry. It is marked
+      -- IMMUTABLE, as an index requires. convert_to is only STABLE, because conversions can be
+      -- replaced. In plpgsql, because an SQL function could not be inlined and would be slower.
       CREATE FUNCTION sync.sha256(p_text text) RETURNS bytea
       LANGUAGE plpgsql IMMUTABLE STRICT PARALLEL SAFE AS $$
       BEGIN
@@ -204,7 +203,8 @@ export class CreateSync1764195000001 implements MigrationInterface {
     await runner.query(clockFunctions);
     await runner.query(eventFunctions);
     await runner.query(`
-      -- The limit of bytes is that of the user, so the oldest answers of all services go.
+      -- The limit applies to all answers of a user, so the oldest answers of any service are
+      -- deleted (SECURITY DEFINER).
       REVOKE EXECUTE ON FUNCTION sync.evict_answers(uuid, bigint, integer) FROM PUBLIC;
       GRANT EXECUTE ON FUNCTION sync.evict_answers(uuid, bigint, integer) TO ${writers};
     `);

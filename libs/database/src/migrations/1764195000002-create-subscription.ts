@@ -20,7 +20,7 @@ export class CreateSubscription1764195000002 implements MigrationInterface {
         is_subscribed boolean NOT NULL,
         subscription_changed timestamptz(3) NOT NULL,
         is_subscribed_at timestamptz NOT NULL,
-        -- The last change of is_subscribed; NULL if it never was true.
+        -- The stamp of the last change of is_subscribed; NULL if it never was true.
         flipped timestamptz(3),
         declared_guids integer NOT NULL DEFAULT 0,
         deletion_id bigint,
@@ -92,7 +92,7 @@ export class CreateSubscription1764195000002 implements MigrationInterface {
         user_id uuid NOT NULL,
         url_sha256 bytea NOT NULL,
         subscription_id bigint NOT NULL,
-        -- The URL, if it differs or differed from the subscription's feed_url and is stored.
+        -- The text of the URL. NULL while it is the subscription's feed_url, or if never stored.
         url text,
         CONSTRAINT feed_urls_pkey PRIMARY KEY (user_id, url_sha256),
         CONSTRAINT feed_urls_subscription_id_fkey FOREIGN KEY (user_id, subscription_id)
@@ -103,8 +103,8 @@ export class CreateSubscription1764195000002 implements MigrationInterface {
       CREATE INDEX feed_urls_by_url ON subscription.feed_urls ((url_sha256 || ''::bytea), user_id);
       GRANT SELECT, INSERT, UPDATE ON subscription.feed_urls TO podcast_sync_subscription_group;
 
-      -- Numbers for each user's quotas, maintained by the statements that add or remove rows. A
-      -- count for each new name would read all rows of the user.
+      -- Numbers of rows for each user's quotas, updated by the statements that add or remove rows.
+      -- Counting for each write would read all rows of the user.
       CREATE TABLE subscription.totals (
         user_id uuid NOT NULL,
         live bigint NOT NULL DEFAULT 0,
@@ -161,7 +161,8 @@ export class CreateSubscription1764195000002 implements MigrationInterface {
         WHERE s.is_subscribed AND s.merged_into IS NULL;
       GRANT SELECT ON subscription.followers TO podcast_sync_feed_group;
 
-      -- The columns that views publish: a cluster checks the rights of the reader of a view.
+      -- The columns that the views show. A cluster checks the privileges of the reader of a view,
+      -- not of its owner.
       GRANT SELECT (
         user_id, id, guid, feed_url, is_subscribed, is_subscribed_at, deleted, deletion_id, changed,
         merged_into, title
@@ -172,8 +173,8 @@ export class CreateSubscription1764195000002 implements MigrationInterface {
       GRANT SELECT (user_id, url_sha256, subscription_id) ON subscription.feed_urls
         TO podcast_sync_episode_group, podcast_sync_feed_group;
 
-      -- A request for a deletion marks the row. The cascade reads it and leaves a tombstone. The
-      -- oldest tombstones above a limit are deleted with their names.
+      -- For the deletion worker: a DELETE sets deletion_id, the cascade makes the row a tombstone,
+      -- and the oldest tombstones above a quota are deleted with their guids and URLs.
       GRANT
         SELECT,
         UPDATE (
@@ -198,8 +199,8 @@ const ensureFeeds = `
   -- Called by the subscription service and, in the transaction that writes episodes, by the episode
   -- service (EXECUTE is granted to podcast_sync_subscription_group and podcast_sync_episode_group).
   -- Creates an unsubscribed subscription with the derived guid for each URL that matches none,
-  -- while the quotas p_live_quota and p_name_quota are not reached. A URL matches by its lookup key
-  -- or derived guid. Returns the number of new subscriptions.
+  -- until p_live_quota, or p_name_quota of guids or URLs, is reached. A URL matches by its lookup
+  -- key or derived guid. Returns the number of new subscriptions.
   CREATE FUNCTION subscription.ensure_feeds(
     p_user uuid, p_urls text[], p_guids uuid[], p_keys bytea[], p_stamp timestamptz,
     p_live_quota bigint, p_name_quota bigint

@@ -2,7 +2,10 @@ import type { MigrationInterface, QueryRunner } from 'typeorm';
 import { countStates, matchSubscriptions } from './match.sql.js';
 import { mergeSubscriptions, statuses, unknownDate, wholeStatuses } from './status.sql.js';
 
-/** Creates episode states, and the merge that the subscription service runs in its transaction. */
+/**
+ * Creates episodes and their states, and the functions with which the subscription service merges
+ * and counts them.
+ */
 export class CreateEpisode1764195000003 implements MigrationInterface {
   async up(runner: QueryRunner): Promise<void> {
     await runner.query(keys);
@@ -23,9 +26,9 @@ const keys = `
   GRANT USAGE ON SCHEMA episode TO podcast_sync_subscription_group, podcast_sync_episode_group,
     podcast_sync_deletion_group, podcast_sync_dump_group, podcast_sync_feed_group;
 
-  -- Keys of the indexes that find episodes, because long texts do not fit into an index entry.
-  -- This one keeps guids unique, so it has 128 bits of a cryptographic hash. In plpgsql, because
-  -- convert_to is not marked immutable.
+  -- Functions for the keys of indexes, because long texts do not fit into an index entry. guid_key
+  -- keeps guids unique, so it returns 128 bits of a cryptographic hash. It is in plpgsql, because
+  -- convert_to is not marked IMMUTABLE.
   CREATE FUNCTION episode.guid_key(p_subscription bigint, p_guid text) RETURNS uuid
   LANGUAGE plpgsql IMMUTABLE STRICT PARALLEL SAFE AS $$
   BEGIN
@@ -33,8 +36,9 @@ const keys = `
       pg_catalog.sha256(int8send(p_subscription) || convert_to(p_guid, 'UTF8')), 1, 16), 'hex');
   END $$;
 
-  -- The others find candidates, which are then compared by their texts. Postgres inlines them.
-  -- p_without_guid is true for an episode without an episode_guid.
+  -- enclosure_key and pair_key find candidates, whose texts are then compared, so 64 bits suffice.
+  -- Postgres inlines these functions. p_without_guid is true for an episode without an
+  -- episode_guid.
   CREATE FUNCTION episode.enclosure_key(p_without_guid boolean, p_url text) RETURNS bigint
   LANGUAGE sql IMMUTABLE PARALLEL SAFE AS $$
     SELECT hashtextextended(p_url, p_without_guid::int)
@@ -56,10 +60,10 @@ const tables = `
   CREATE SEQUENCE episode.episode_id;
   GRANT USAGE ON SEQUENCE episode.episode_id TO podcast_sync_episode_group;
 
-  -- Metadata of episodes, which rarely change, with all indexes that find them. Statuses change
-  -- often and are in episode.states, with a row for each row here and the same id and sync_id.
-  -- Primary keys: (user_id, sync_id) here, (user_id, id) in episode.states. Neither table indexes
-  -- the other identifier. To find an episode by id, read its sync_id from episode.states.
+  -- Metadata of episodes, which rarely changes, with all indexes for matching. Statuses change
+  -- often and are in episode.states, which has one row for each row here, with the same id and
+  -- sync_id. The primary key is (user_id, sync_id) here and (user_id, id) in episode.states. To
+  -- find an episode by id, read its sync_id from episode.states first.
   CREATE TABLE episode.episodes (
     user_id uuid NOT NULL,
     id bigint NOT NULL DEFAULT nextval('episode.episode_id'),
@@ -71,7 +75,7 @@ const tables = `
     title text NOT NULL,
     enclosure_url text NOT NULL,
     episode_url text NOT NULL,
-    -- The form by which enclosure_url is compared, if it differs (ADR 45).
+    -- The comparable form of enclosure_url (ADR 45); NULL if it equals enclosure_url.
     comparable_enclosure_url text,
     CONSTRAINT episodes_pkey PRIMARY KEY (user_id, sync_id),
     CONSTRAINT episodes_duration_is_positive CHECK (duration > 0),
@@ -82,12 +86,13 @@ const tables = `
   CREATE UNIQUE INDEX episodes_guid
     ON episode.episodes (user_id, episode.guid_key(subscription_id, episode_guid))
     WHERE episode_guid <> '';
-  -- Each index has the rows with equal values in the order of ids, separately for rows without an
-  -- episode_guid, so a lookup reads the first few. "id + 0" has no other index that Postgres could
-  -- use instead. The indexes start with the subscription, which belongs to one user, because a
-  -- user_id needs twice the bytes. The first has all rows, so it also finds those of one
-  -- subscription. Such a query turns bitmap scans off: Postgres could combine the index with all
-  -- keys of the user to save a few rows. An episode without a date has that of 1970.
+  -- The next four indexes find candidates by equal values.
+  -- - Rows with equal values are in the order of ids, separately for rows without an episode_guid.
+  --   So a lookup reads only the first few. No other index has "id + 0", so Postgres uses these.
+  -- - They start with subscription_id, which determines the user and has half the bytes of user_id.
+  -- - episodes_enclosure has all rows, so it also finds the episodes of a subscription. A query for
+  --   these must turn bitmap scans off, or Postgres could also read all primary keys of the user.
+  -- - An episode without a date has the publish_date 1970-01-01.
   CREATE INDEX episodes_enclosure
     ON episode.episodes (
       subscription_id,
@@ -118,8 +123,8 @@ const tables = `
   GRANT SELECT ON episode.untitled TO podcast_sync_feed_group;
   GRANT SELECT (user_id, subscription_id, title) ON episode.episodes TO podcast_sync_feed_group;
 
-  -- No statement changes an id or a sync_id. They precede the changing columns, so that the WAL of
-  -- a change omits them.
+  -- No statement changes an id or a sync_id. They come before the columns that change, so that the
+  -- WAL of an update omits them.
   CREATE TABLE episode.states (
     user_id uuid NOT NULL,
     id bigint NOT NULL,
@@ -154,8 +159,8 @@ const tables = `
   GRANT SELECT, INSERT, UPDATE, DELETE ON episode.sync_ids TO podcast_sync_episode_group;
   GRANT SELECT, DELETE ON episode.sync_ids TO podcast_sync_deletion_group;
 
-  -- Numbers of each user's episodes and further sync_ids, maintained by the statements that add or
-  -- remove rows. A count for a list's total or a quota would read all rows of the user.
+  -- Numbers of each user's episodes and aliases (sync_ids), updated by the statements that add or
+  -- remove rows. Counting for a list's total or a quota would read all rows of the user.
   CREATE TABLE episode.totals (
     user_id uuid NOT NULL,
     episodes bigint NOT NULL DEFAULT 0,
@@ -170,7 +175,7 @@ const tables = `
 `;
 
 const newest = `
-  -- A status as one value; booleans as 1 and 0. "minute": its time has a precision of one minute.
+  -- A status as one value; a boolean is 1 or 0. minute is true if its time is in minute form.
   CREATE TYPE episode.status AS (value double precision, at timestamptz, minute boolean);
 
   -- "newer" of apps/episode/src/episode.rules.ts in SQL.

@@ -8,9 +8,9 @@ export class CreateDeletion1764195000004 implements MigrationInterface {
       CREATE SCHEMA deletion;
       GRANT USAGE ON SCHEMA deletion TO podcast_sync_deletion_group;
 
-      -- Returns a random id of 52 bits, which is exact in JSON. From the ids of a sequence, or from
-      -- results of random(), a user could compute how many deletions other users requested. A UUID
-      -- has secure random bits after its first 17 digits, which contain its version and variant.
+      -- Returns a random id of up to 2^52, which is exact in JSON. From ids of a sequence, or of
+      -- random(), a user could compute how many deletions other users requested. The last 13 digits
+      -- of a UUID are random bits of a secure generator.
       CREATE FUNCTION deletion.new_id() RETURNS bigint
       LANGUAGE sql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
         SELECT 1 + ('x' || right(translate(gen_random_uuid()::text, '-', ''), 13))::bit(52)::bigint
@@ -36,11 +36,11 @@ export class CreateDeletion1764195000004 implements MigrationInterface {
       );
       CREATE UNIQUE INDEX deletions_one_pending ON deletion.deletions (user_id, subscription_id)
         WHERE status = 'PENDING';
-      -- For the relays: the PENDING records of all users, and no others.
+      -- For the relays: only the PENDING records, of all users.
       CREATE INDEX deletions_due ON deletion.deletions (coalesce(sent_at, '-infinity'), id)
         WHERE status = 'PENDING';
-      -- An ended record can be deleted and not changed: there is no right to insert or update, and
-      -- the functions below find PENDING records only.
+      -- The service cannot change final records: it has no privilege to insert or update, and the
+      -- functions below change only PENDING records.
       GRANT SELECT, DELETE ON deletion.deletions TO podcast_sync_deletion_group;
 
       -- One record per user. After SUCCESS it keeps only the user's id and times, which no longer
@@ -66,14 +66,14 @@ export class CreateDeletion1764195000004 implements MigrationInterface {
       -- For the relays: the PENDING records of all users.
       CREATE INDEX erasures_due ON deletion.erasures (coalesce(sent_at, '-infinity'))
         WHERE status = 'PENDING';
-      -- Only the functions below write.
+      -- Only the functions below write erasures.
       GRANT SELECT ON deletion.erasures TO podcast_sync_deletion_group;
       GRANT DELETE ON episode.totals, subscription.totals TO podcast_sync_deletion_group;
 
       -- Called by the account app (EXECUTE is granted to podcast_sync_account_group). Refuses a
-      -- user (1), or admits the user again (NULL). It never changes the refusal of an erasure.
-      -- Returns the value, which holds until the end of the transaction: the lock waits for a
-      -- running write of the user and delays the next one.
+      -- user (p_refused 1), or admits the user again (NULL). It does not change the refusal of a
+      -- user who is being erased or erased. Returns the stored value. It waits for a running write
+      -- of the user, and the next write waits for the end of this transaction.
       CREATE FUNCTION sync.refuse_user(p_user uuid, p_refused smallint) RETURNS smallint
       LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
       DECLARE

@@ -1,8 +1,9 @@
 import type { MigrationInterface, QueryRunner } from 'typeorm';
 
 /**
- * Creates people, credentials, sessions and the OAuth issuer's state. The tables are not
- * distributed by user, as most lookups precede the identification. Secrets are stored as SHA-256.
+ * Creates accounts, credentials, sessions and the OAuth issuer's state. Citus does not distribute
+ * these tables by user, because most lookups come before the user is identified. Random secrets
+ * are stored as SHA-256.
  */
 export class CreateAccount1764195000005 implements MigrationInterface {
   async up(runner: QueryRunner): Promise<void> {
@@ -10,20 +11,21 @@ export class CreateAccount1764195000005 implements MigrationInterface {
       CREATE SCHEMA account;
       GRANT USAGE ON SCHEMA account TO podcast_sync_account_group, podcast_sync_deletion_group;
 
-      -- A person. The id is the user's id everywhere else.
+      -- The account of a person. Its id is the user id in all other schemas.
       CREATE TABLE account.accounts (
         id uuid NOT NULL,
-        -- As the person typed it; unique without case. NULL until a person of a provider chooses
-        -- one.
+        -- The name as typed, unique regardless of case. NULL until a user of an external identity
+        -- provider chooses one.
         name text,
-        -- For people who sign in with another provider.
+        -- The identity at an external identity provider; NULL without one.
         issuer text,
         subject text,
         -- PHC text of argon2id; NULL without a password.
         password text,
-        -- Sealed; its last accepted step, so that a code counts once.
+        -- Encrypted.
         totp_secret bytea,
         totp_confirmed_at timestamptz,
+        -- The time step of the last accepted code, so that a code is valid once.
         totp_step bigint,
         email text,
         email_verified_at timestamptz,
@@ -45,13 +47,13 @@ export class CreateAccount1764195000005 implements MigrationInterface {
           REFERENCES account.accounts (id) ON DELETE CASCADE
       );
 
-      -- Browsers that are signed in.
+      -- Sessions of signed-in browsers.
       CREATE TABLE account.sessions (
         hash bytea NOT NULL,
         id uuid NOT NULL,
         account_id uuid NOT NULL,
         created_at timestamptz NOT NULL DEFAULT now(),
-        -- The last authentication by password, code or provider.
+        -- Time of the last authentication by password, code or provider.
         authenticated_at timestamptz NOT NULL DEFAULT now(),
         -- Updated at most once an hour.
         last_used_at timestamptz NOT NULL DEFAULT now(),
@@ -70,7 +72,7 @@ export class CreateAccount1764195000005 implements MigrationInterface {
       CREATE TABLE account.links (
         hash bytea NOT NULL,
         kind text NOT NULL,
-        -- The account whose password is reset, whose address is verified, or whose id is reused.
+        -- The account to reset or verify, or the id of the account to create.
         account_id uuid,
         name text,
         email text,
@@ -92,10 +94,11 @@ export class CreateAccount1764195000005 implements MigrationInterface {
         -- True for the app password of a podcast app, false for that of a script.
         is_app boolean NOT NULL DEFAULT false,
         created_at timestamptz NOT NULL DEFAULT now(),
-        -- To the minute.
+        -- Updated at most once a minute.
         last_used_at timestamptz,
         expires_at timestamptz,
-        -- The sign-out after which its owner has to keep it.
+        -- Time of a sign-out after which the app password is refused until its owner keeps it;
+        -- NULL while it is valid.
         suspended_at timestamptz,
         CONSTRAINT credentials_pkey PRIMARY KEY (id),
         CONSTRAINT credentials_account_fkey FOREIGN KEY (account_id)
@@ -104,8 +107,8 @@ export class CreateAccount1764195000005 implements MigrationInterface {
       CREATE UNIQUE INDEX credentials_hash_key ON account.credentials (hash);
       CREATE INDEX credentials_account ON account.credentials (account_id);
 
-      -- Sessions of the gpodder API. Ended ones are kept, because their signed cookies would start
-      -- them again.
+      -- Sessions of the gpodder API. Ended sessions are kept: the signed cookie of a deleted one
+      -- would start it again.
       CREATE TABLE account.gpodder_sessions (
         credential_id uuid NOT NULL,
         -- The first 16 bytes of the SHA-256 of its cookie.
@@ -121,14 +124,14 @@ export class CreateAccount1764195000005 implements MigrationInterface {
       );
       CREATE INDEX gpodder_sessions_account ON account.gpodder_sessions (account_id);
 
-      -- Devices, as clients of the gpodder API name them.
+      -- Devices that gpodder clients have registered; the id is from the client.
       CREATE TABLE account.devices (
         account_id uuid NOT NULL,
         id text NOT NULL,
         caption text NOT NULL,
         type text NOT NULL,
-        -- The app password that the device used last. Without a foreign key: a device outlives its
-        -- app password, and the id then matches none.
+        -- The app password that the device used last. It has no foreign key, because a device
+        -- remains after its app password was deleted.
         credential_id uuid,
         -- Updated at most once a day.
         last_used_at timestamptz NOT NULL DEFAULT now(),
@@ -142,12 +145,12 @@ export class CreateAccount1764195000005 implements MigrationInterface {
       CREATE TABLE account.settings (
         account_id uuid NOT NULL,
         scope text NOT NULL,
-        -- The device, the guid of the subscription, or the sync_id of the episode; empty for the
-        -- account.
+        -- By scope: the id of the device, the guid of the subscription or the sync_id of the
+        -- episode; empty for the account.
         subject text NOT NULL,
-        -- As sent: jsonb would change numbers and reject some texts.
+        -- As sent by the client: jsonb would change numbers and reject some texts.
         settings json NOT NULL,
-        -- Its part of the user's limit.
+        -- The bytes that count for the user's limit of settings.
         bytes integer NOT NULL,
         CONSTRAINT settings_pkey PRIMARY KEY (account_id, scope, subject),
         CONSTRAINT settings_scope CHECK (scope IN ('account', 'device', 'podcast', 'episode')),
@@ -161,15 +164,16 @@ export class CreateAccount1764195000005 implements MigrationInterface {
         login_hash bytea NOT NULL,
         user_agent text NOT NULL,
         address text NOT NULL,
-        -- The network of the address, for limits.
+        -- The network of the address, for rate limits.
         network text NOT NULL,
         server text NOT NULL,
         created_at timestamptz NOT NULL DEFAULT now(),
         expires_at timestamptz NOT NULL,
-        -- The approving account, the app password that a poll created, and its time: a repeated
-        -- poll replaces it for a while.
+        -- The account that granted access; NULL until then.
         account_id uuid,
+        -- The app password that the last poll created. A repeated poll replaces it for a minute.
         credential_id uuid,
+        -- Time of the first poll that returned an app password.
         answered_at timestamptz,
         CONSTRAINT logins_pkey PRIMARY KEY (poll_hash),
         CONSTRAINT logins_account_fkey FOREIGN KEY (account_id)
@@ -179,14 +183,14 @@ export class CreateAccount1764195000005 implements MigrationInterface {
       CREATE INDEX logins_account ON account.logins (account_id);
       CREATE INDEX logins_expiry ON account.logins (expires_at);
 
-      -- Dynamically registered apps (RFC 7591).
+      -- OAuth clients from dynamic registration (RFC 7591).
       CREATE TABLE account.clients (
         id text NOT NULL,
         payload jsonb NOT NULL,
-        -- The network of the registration, for limits.
+        -- The network of the address that registered it, for rate limits.
         network text NOT NULL,
         created_at timestamptz NOT NULL DEFAULT now(),
-        -- The hour of the last consent. An app without one is deleted after a day.
+        -- Time of the last consent, to the hour. A client without consent is deleted after a day.
         used_at timestamptz,
         CONSTRAINT clients_pkey PRIMARY KEY (id)
       );
@@ -200,9 +204,9 @@ export class CreateAccount1764195000005 implements MigrationInterface {
         grant_id text,
         account_id uuid,
         user_code bytea,
-        -- The address of a request that waits for a person.
+        -- The address of the client whose request waits for a person's consent.
         address text,
-        -- The network of that address, for limits, until the person decides.
+        -- The network of that address, for rate limits; NULL after the person decided.
         network text,
         payload jsonb NOT NULL,
         created_at timestamptz NOT NULL DEFAULT now(),
@@ -214,14 +218,14 @@ export class CreateAccount1764195000005 implements MigrationInterface {
       CREATE INDEX oidc_account ON account.oidc (account_id, model, created_at);
       CREATE INDEX oidc_user_code ON account.oidc (user_code);
       CREATE INDEX oidc_network ON account.oidc (model, network) WHERE network IS NOT NULL;
-      -- For the sweep of apps without a grant.
+      -- For deleting clients without a grant.
       CREATE INDEX oidc_client ON account.oidc ((payload ->> 'clientId')) WHERE model = 'Grant';
       CREATE INDEX oidc_expiry ON account.oidc (expires_at);
 
       GRANT SELECT, INSERT, UPDATE, DELETE ON ALL TABLES IN SCHEMA account
         TO podcast_sync_account_group;
 
-      -- Notices that the account page shows. They go with their account.
+      -- Notices about changes that the account page shows. They are deleted with their account.
       CREATE TABLE account.notices (
         account_id uuid NOT NULL,
         id uuid NOT NULL,
@@ -243,8 +247,8 @@ export class CreateAccount1764195000005 implements MigrationInterface {
       GRANT SELECT, INSERT, DELETE ON account.notices TO podcast_sync_account_group;
 
       -- Called by the deletion worker (EXECUTE is granted to podcast_sync_deletion_group). Deletes
-      -- up to p_limit rows of a user, the account last, and returns their number. With fewer than
-      -- p_limit, none is left.
+      -- up to p_limit rows of a user, the account last, and returns their number. Less than p_limit
+      -- means that all rows are deleted.
       CREATE FUNCTION account.erase_user(p_user uuid, p_limit integer) RETURNS integer
       LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
       DECLARE
@@ -252,9 +256,9 @@ export class CreateAccount1764195000005 implements MigrationInterface {
         v_rows integer;
         v_table text;
       BEGIN
-        -- Locks rows in the order of a sign-out before it deletes any. This lock does not block
-        -- inserts that reference the account: they can hold locks that the next statements wait
-        -- for.
+        -- Locks rows in the order of a sign-out before it deletes any. NO KEY UPDATE does not block
+        -- inserts that reference the account, because these can hold locks that the next
+        -- statements wait for.
         PERFORM FROM account.accounts a WHERE a.id = p_user FOR NO KEY UPDATE;
         PERFORM FROM account.logins l WHERE l.account_id = p_user ORDER BY l.poll_hash FOR UPDATE;
         -- Waits for running inserts under a grant, so that the statements below see their rows.

@@ -1,9 +1,9 @@
 import type { MigrationInterface, QueryRunner } from 'typeorm';
 
 /**
- * Creates the feeds of podcasts with their pictures, the schedule of fetches, the tasks that visit
- * followers, and previews. No table lists the users of a feed. All rows can be read again from the
- * publishers.
+ * Creates the feeds of podcasts with their pictures, the schedule of fetches, the tasks that apply
+ * changes of feeds to their followers, and previews. No table lists the users of a feed. All rows
+ * can be fetched again from the publishers.
  */
 export class CreateFeed1764195000006 implements MigrationInterface {
   async up(runner: QueryRunner): Promise<void> {
@@ -12,12 +12,11 @@ export class CreateFeed1764195000006 implements MigrationInterface {
       GRANT USAGE ON SCHEMA feed TO podcast_sync_feed_group, podcast_sync_episode_group;
 
       CREATE TABLE feed.feeds (
-        -- The SHA-256 of the exact URL. Only users who have the URL, and could fetch it, find the
-        -- row.
+        -- The SHA-256 of the exact URL, so that only users who have the URL find the row.
         url_sha256 bytea NOT NULL,
         url text NOT NULL,
-        -- When a follower last read it, to the day; a push sets a later time. Feeds that nobody
-        -- reads are removed.
+        -- Time at which a user last read it, updated at most once a day. A push sets a later time.
+        -- Feeds that nobody has read for 14 days are deleted.
         last_read_at timestamptz NOT NULL,
         status text NOT NULL DEFAULT 'pending',
         title text,
@@ -28,9 +27,9 @@ export class CreateFeed1764195000006 implements MigrationInterface {
         image_url text,
         declared_guid uuid,
         latest_publish_date timestamptz(3),
-        -- The newest episodes as a JSON array, in the form of an answer.
+        -- The newest episodes as a JSON array, as they are in answers.
         episodes text NOT NULL DEFAULT '[]',
-        -- When the status or the content last changed.
+        -- Time at which the status or the content last changed.
         changed timestamptz(3) NOT NULL DEFAULT now(),
         CONSTRAINT feeds_pkey PRIMARY KEY (url_sha256),
         CONSTRAINT feeds_status CHECK (status IN ('pending', 'ok', 'failing', 'gone', 'refused'))
@@ -39,7 +38,7 @@ export class CreateFeed1764195000006 implements MigrationInterface {
       CREATE INDEX feeds_declared_guid ON feed.feeds (declared_guid)
         WHERE declared_guid IS NOT NULL;
 
-      -- The state of fetching, apart from the feeds, because each fetch writes it.
+      -- The state of fetching a feed, in its own table because each fetch writes it.
       CREATE TABLE feed.fetches (
         url_sha256 bytea NOT NULL,
         lane text NOT NULL,
@@ -52,23 +51,24 @@ export class CreateFeed1764195000006 implements MigrationInterface {
         gap_seconds integer,
         is_complete boolean NOT NULL DEFAULT false,
         failures integer NOT NULL DEFAULT 0,
-        -- The consecutive answers with 410.
+        -- Number of consecutive responses with status 410.
         gone_count integer NOT NULL DEFAULT 0,
         failing_since timestamptz,
         fault text,
-        -- Until when a pushed feed is not fetched.
+        -- Time until which the feed is not fetched, because a platform pushed it.
         pushed_until timestamptz NOT NULL DEFAULT '-infinity',
-        -- The URL that the server of the feed names, and since when and how often it did.
+        -- A new URL that the publisher announces, how often it was seen, and since when.
         move_to text,
         move_seen integer NOT NULL DEFAULT 0,
         move_since timestamptz,
         move_proven boolean NOT NULL DEFAULT false,
-        -- The URL and the guid that were last applied to the followers, each with its time.
+        -- The URL and the guid that were last applied to the subscriptions of followers, each with
+        -- its time.
         moved_to text,
         moved_at timestamptz,
         named_guid uuid,
         named_at timestamptz,
-        -- When its followers were last visited.
+        -- Time of the last check whether followers need the new URL or guid.
         visited_at timestamptz NOT NULL DEFAULT '-infinity',
         CONSTRAINT fetches_pkey PRIMARY KEY (url_sha256),
         CONSTRAINT fetches_feed_fkey FOREIGN KEY (url_sha256) REFERENCES feed.feeds (url_sha256)
@@ -76,14 +76,14 @@ export class CreateFeed1764195000006 implements MigrationInterface {
       );
       CREATE INDEX fetches_due ON feed.fetches (lane, next_at);
 
-      -- A lane is a host, or a family of hosts. It has one request at a time.
+      -- A lane is a host, or a family of hosts, that gets one request at a time.
       CREATE TABLE feed.lanes (
         lane text NOT NULL,
-        -- When its next feed is due.
+        -- Time at which the next feed of the lane is due.
         next_at timestamptz NOT NULL,
-        -- The end of a lease, a pause or a block.
+        -- No request before this time: the lane is leased, paused or blocked.
         busy_until timestamptz NOT NULL DEFAULT '-infinity',
-        -- The consecutive answers with 429.
+        -- Number of consecutive responses with status 429.
         blocks integer NOT NULL DEFAULT 0,
         CONSTRAINT lanes_pkey PRIMARY KEY (lane)
       );
@@ -94,15 +94,16 @@ export class CreateFeed1764195000006 implements MigrationInterface {
       -- The pictures of feeds.
       CREATE TABLE feed.images (
         url_sha256 bytea NOT NULL,
-        -- The name of the picture in answers. A new picture has a new one, so that caches keep it.
+        -- The id of the picture in answers. A changed picture gets a new id, so that clients can
+        -- cache a picture permanently.
         id uuid NOT NULL,
         -- The URL at the publisher.
         source text NOT NULL,
         -- A WebP image of 256 x 256 pixels; null until the source was read.
         bytes bytea,
-        -- When the source is read next. A started fetch postpones it.
+        -- Time at which the source is fetched next. A fetch postpones it when it starts.
         next_at timestamptz NOT NULL,
-        -- The fetches since the last success.
+        -- Number of fetches since the last successful one.
         failures integer NOT NULL DEFAULT 0,
         CONSTRAINT images_pkey PRIMARY KEY (url_sha256),
         CONSTRAINT images_id UNIQUE (id),
@@ -113,8 +114,8 @@ export class CreateFeed1764195000006 implements MigrationInterface {
       CREATE INDEX images_due ON feed.images (next_at);
       GRANT SELECT, INSERT, UPDATE, DELETE ON feed.images TO podcast_sync_feed_group;
 
-      -- Requests of users who look at a feed before they subscribe: a few rows, for seconds,
-      -- without a user.
+      -- Requests for the preview of a feed before subscribing, and their answers. The rows do not
+      -- name the user and exist only for seconds.
       CREATE TABLE feed.previews (
         id uuid NOT NULL,
         url text NOT NULL,
@@ -126,7 +127,8 @@ export class CreateFeed1764195000006 implements MigrationInterface {
       );
       GRANT SELECT, INSERT, UPDATE, DELETE ON feed.previews TO podcast_sync_feed_group;
 
-      -- Feeds of new episodes without a title: an outbox of the episode service.
+      -- URLs of feeds with new episodes without a title: an outbox from the episode service to the
+      -- feed service.
       CREATE TABLE feed.touched (
         id bigint GENERATED ALWAYS AS IDENTITY,
         url text NOT NULL,
@@ -136,14 +138,14 @@ export class CreateFeed1764195000006 implements MigrationInterface {
       GRANT SELECT, DELETE ON feed.touched TO podcast_sync_feed_group;
       GRANT INSERT ON feed.touched TO podcast_sync_episode_group;
 
-      -- Visits to the followers of a feed, in the order of user ids.
+      -- Tasks that call a service for each follower of a feed, in the order of user ids.
       CREATE TABLE feed.tasks (
         id bigint GENERATED ALWAYS AS IDENTITY,
         url_sha256 bytea NOT NULL,
         kind text NOT NULL,
-        -- The last visited user.
+        -- The last user for whom the task ran.
         cursor uuid NOT NULL DEFAULT '00000000-0000-0000-0000-000000000000',
-        -- Restarted while it runs if it is created again.
+        -- Set again if the task is created again while it runs; the task then starts again.
         created_at timestamptz NOT NULL DEFAULT now(),
         -- The end of a lease.
         busy_until timestamptz NOT NULL DEFAULT '-infinity',

@@ -1,23 +1,23 @@
-// Functions that run on plain Postgres and on Citus distributed by user_id. Each statement filters
-// one user_id, so Citus routes it to one node. Only sync.read_reachable reads rows of all users.
+// Functions that run on plain Postgres and on Citus distributed by user_id. Each statement has one
+// user_id, so Citus routes it to one node. Only sync.read_reachable reads rows of all users.
 
 import { refusedUser } from '../fault.rule.js';
 
 /**
- * SQL that advances a clock `c`: to the time v_now, but always beyond the current stamp. A cluster
- * accepts no volatile function in an UPDATE, and no stable one of a column: timestamptz + interval
- * is stable, timestamp + interval is not.
+ * SQL of the new stamp of a clock `c`: v_now, or the next millisecond if the clock is ahead. In an
+ * UPDATE, Citus accepts no volatile function, and on a column only immutable ones. timestamptz +
+ * interval is stable, so the SQL uses timestamp + interval, which is immutable.
  */
 export const advanced = `greatest(
         v_now, (c.stamp AT TIME ZONE 'UTC' + interval '1 millisecond') AT TIME ZONE 'UTC'
       )`;
-/** SQL that declares v_now, the time of the database in milliseconds. */
+/** SQL that declares v_now, the time of the database cut to milliseconds. */
 export const now = `v_now timestamptz := date_trunc('milliseconds', clock_timestamp())`;
 
 /** SQL of the functions about the clock, markers and answers of a user. */
 export const clockFunctions = `
-  -- Locks and advances an existing clock: the time of the database in milliseconds, always later
-  -- than the previous stamp.
+  -- Locks and advances an existing clock, and returns the new stamp: the time of the database in
+  -- milliseconds, but always later than the previous stamp.
   CREATE FUNCTION sync.advance_clock(p_user uuid) RETURNS timestamptz
   LANGUAGE plpgsql AS $$
   DECLARE
@@ -28,11 +28,11 @@ export const clockFunctions = `
     RETURN v_now;
   END $$;
 
-  -- Starts a write: locks the clock, advances it unless p_advance is false, and inserts the
-  -- marker of the request. A request with a marker of the last hour gets its first stamp, the
-  -- fingerprint of its key and its stored answer; the write is then rolled back. Any other
-  -- write that advances the clock adds the kinds in p_kinds to the outbox. Each statement sees
-  -- all commits before the lock. The write of a refused user fails.
+  -- Starts a write: locks the clock, advances it unless p_advance is false, and inserts the marker
+  -- of the request. If the request has a marker of the last hour, repeated is true, and the result
+  -- is the stamp, fingerprint and stored answer of the first run. The caller then rolls back.
+  -- Otherwise a write that advances the clock adds p_kinds to the outbox. Each statement sees all
+  -- commits before the lock. The write of a refused user fails.
   CREATE FUNCTION sync.begin_write(
     p_user uuid, p_request uuid, p_fingerprint bytea DEFAULT NULL,
     p_advance boolean DEFAULT true,
@@ -69,7 +69,7 @@ export const clockFunctions = `
       WHERE r.user_id = p_user AND r.request_id = p_request
         AND r.created_at > now() - interval '1 hour';
       EXIT WHEN FOUND;
-      -- The marker is too old, and the sweep has not deleted it yet.
+      -- The marker is older than an hour, and the sweep has not deleted it yet.
       DELETE FROM sync.request r WHERE r.user_id = p_user AND r.request_id = p_request;
       DELETE FROM sync.answer a WHERE a.user_id = p_user AND a.request_id = p_request;
     END LOOP;
@@ -78,9 +78,9 @@ export const clockFunctions = `
     END IF;
   END $$;
 
-  -- Counts a user's answers. Above p_limit bytes it deletes the oldest until a sixteenth of the
-  -- limit is free, or only the newest, of p_newest bytes, is left. The free part prevents an
-  -- eviction for every write. It waits for no lock: the sweep deletes locked answers.
+  -- Counts the bytes of a user's answers. Above p_limit it deletes the oldest answers until a
+  -- sixteenth of the limit is free, so that not every write deletes some. It always keeps the
+  -- newest answer, which has p_newest bytes. It skips locked answers, which the sweep is deleting.
   CREATE FUNCTION sync.evict_answers(p_user uuid, p_limit bigint, p_newest integer)
   RETURNS void
   LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
@@ -103,10 +103,10 @@ export const clockFunctions = `
   END $$;
 `;
 
-/** SQL of the functions that read rows of all users and then change those of each one. */
+/** SQL of the functions that read the outbox of all users. */
 export const eventFunctions = `
-  -- Returns the rows of p_query as a JSON array; %s is the table. If a node of a cluster is
-  -- unreachable, it returns the rows of the shards on the others, with a connection for each.
+  -- Returns the rows of p_query as a JSON array. %s in the query is the table. If a node of a Citus
+  -- cluster is unreachable, it returns only the rows of the shards on the other nodes.
   CREATE FUNCTION sync.read_reachable(p_table regclass, p_query text) RETURNS json
   LANGUAGE plpgsql AS $$
   DECLARE
@@ -128,11 +128,10 @@ export const eventFunctions = `
   REVOKE EXECUTE ON FUNCTION sync.read_reachable(regclass, text) FROM PUBLIC;
   GRANT EXECUTE ON FUNCTION sync.read_reachable(regclass, text) TO podcast_sync_deletion_group;
 
-  -- Deletes the rows of up to p_limit users from the outbox for the transaction that announces
-  -- them, and returns the clock and all kinds of each user. Returns nothing while another
-  -- transaction does so. The statements see all commits before the lock, and rows and clock of a
-  -- user are one snapshot, so a later batch never has an older clock. Batch numbers are above
-  -- p_above.
+  -- Deletes the outbox rows of up to p_limit users and returns the clock and all kinds of each
+  -- user, for the transaction that publishes them. Returns nothing while another transaction does
+  -- so. The rows and the clock of a user are read in one snapshot after the lock, so a later batch
+  -- never has an older clock. The batch number is above p_above.
   CREATE FUNCTION sync.take_events(p_limit integer, p_above bigint)
   RETURNS TABLE (batch bigint, user_id uuid, stamp timestamptz, kinds integer)
   LANGUAGE plpgsql AS $$

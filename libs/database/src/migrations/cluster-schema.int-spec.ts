@@ -51,10 +51,10 @@ const planted: Record<keyof typeof catalogRules, string> = {
     CREATE TRIGGER planted BEFORE INSERT ON sync.events EXECUTE FUNCTION sync.planted()`,
 };
 
-describe.each(Object.entries(catalogRules))('the schema has not: %s', (rule, query) => {
+describe.each(Object.entries(catalogRules))('the schema does not have: %s', (rule, query) => {
   it('anywhere', async () => expect(await rowsOf(query)).toEqual([]));
 
-  it('but the rule finds a planted one', async () => {
+  it('and the rule finds a violation that the test adds', async () => {
     await owner.query('BEGIN');
     try {
       await owner.query(planted[rule] as string);
@@ -112,7 +112,7 @@ describe('the schema', () => {
     expect(await read(events)).toEqual([{ rows: [{ kinds: 1 }, { kinds: 2 }] }]);
   });
 
-  it('reports an unreachable server where there are no others', async () => {
+  it('fails for an unreachable server without a cluster', async () => {
     await owner.query(`CREATE FUNCTION sync.planted() RETURNS integer LANGUAGE plpgsql
       AS $$ BEGIN RAISE EXCEPTION 'gone' USING ERRCODE = '08006'; END $$`);
     await expect(read('SELECT sync.planted() FROM (SELECT %L) t')).rejects.toMatchObject({
@@ -121,7 +121,7 @@ describe('the schema', () => {
   });
 });
 
-it('every function is one that a cluster runs', async () => {
+it('a Citus cluster can run every function', async () => {
   const functions = await rowsOf(`
     SELECT p.oid::regproc::text AS name, p.prosrc AS body FROM pg_proc p
     WHERE p.pronamespace::regnamespace::text IN ('sync', 'subscription', 'episode', 'deletion')`);

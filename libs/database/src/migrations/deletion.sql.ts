@@ -1,22 +1,23 @@
-// Functions that run on plain Postgres and on Citus distributed by user_id. Each statement filters
-// one user_id, so Citus routes it to one node. Exceptions: claim_due and claim_due_erasures
+// Functions that run on plain Postgres and on Citus distributed by user_id. Each statement has one
+// user_id, so Citus routes it to one node. Exceptions: claim_due and claim_due_erasures first
 // find records by sync.read_reachable, and make_due searches all users.
 
 import { advanced, now } from './clock.sql.js';
 
 const definer = 'LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp';
 
-/** In this form, Postgres uses the key and never scans the index of PENDING records. */
+/** SQL condition in a form that keeps Postgres from scanning the index of all PENDING records. */
 const isPending = "d.status IS NOT DISTINCT FROM 'PENDING'";
 
 /**
- * SQL of the functions that alone change a record of a deletion (deletion.repository.ts,
- * due.repository.ts, operator.repository.ts). Those of relays read due records of all users and
- * then claim each one: a cluster accepts locks and skipped locks only in statements about one user.
+ * SQL of the functions that write the records of deletions; no other code can. They are called by
+ * deletion.repository.ts, due.repository.ts and operator.repository.ts. The functions of relays
+ * read due records of all users and then claim each one separately, because a cluster accepts
+ * SKIP LOCKED only in statements about one user.
  */
 export const deletionFunctions = `
-  -- Adds a PENDING record. A cluster sends the defaults of an INSERT along, so it would need the
-  -- privilege to set the status.
+  -- Adds a PENDING record and returns its id. It is a function, because on a cluster an INSERT also
+  -- sends column defaults, and would need the privilege to set the status.
   CREATE FUNCTION deletion.add_pending(
     p_user uuid, p_subscription bigint, p_requested timestamptz, p_origin json
   ) RETURNS bigint
@@ -29,9 +30,9 @@ export const deletionFunctions = `
     RETURN v_id;
   END $$;
 
-  -- Ends a record, removes the deletion from the row of its subscription and returns its age in
-  -- seconds. The age is never below 0, although the user's clock can be ahead of the database's.
-  -- p_kinds is the event for the outbox.
+  -- Ends a PENDING record, clears the reference to it in the row of its subscription, and returns
+  -- the seconds since the request. They are never below 0, although the user's clock can be ahead
+  -- of the time of the database. p_kinds are the kinds of the event as bits; 0 adds no event.
   CREATE FUNCTION deletion.end_pending(
     p_user uuid, p_id bigint, p_status text, p_cause text, p_kinds smallint
   ) RETURNS TABLE (age double precision)
@@ -56,6 +57,7 @@ export const deletionFunctions = `
     RETURN NEXT;
   END $$;
 
+  -- Counts an attempt with a transient fault. Returns no row for a final record.
   CREATE FUNCTION deletion.count_attempt(p_user uuid, p_id bigint)
   RETURNS TABLE (attempts integer)
   ${definer} AS $$
@@ -64,8 +66,9 @@ export const deletionFunctions = `
     WHERE d.user_id = p_user AND d.id = p_id AND ${isPending} RETURNING d.attempts;
   END $$;
 
-  -- Locks a record. SECURITY DEFINER, because FOR UPDATE needs the UPDATE privilege. is_current is
-  -- true if the row of the subscription refers to this deletion.
+  -- Locks and reads a record. SECURITY DEFINER, because FOR UPDATE needs the UPDATE privilege.
+  -- is_current is true if the subscription is live, not merged, and refers to this deletion. age
+  -- is in seconds since the request.
   CREATE FUNCTION deletion.claim(p_user uuid, p_id bigint)
   RETURNS TABLE (status text, subscription_id bigint, is_current boolean, age double precision)
   ${definer} AS $$
@@ -80,9 +83,9 @@ export const deletionFunctions = `
     FOR UPDATE OF d;
   END $$;
 
-  -- Claims records without sent_at, or with one older than p_resend_after_ms. A record without it
-  -- was never sent, or an operator requested a retry: it gets the number of a new job, and is_new
-  -- is true. Rows that another relay or a cascade has locked are skipped.
+  -- Claims up to p_limit PENDING records whose sent_at is NULL or older than p_resend_after_ms.
+  -- With NULL, the record is new or was made due by an operator: it gets the next job number, and
+  -- is_new is true. Rows that another relay or a cascade has locked are skipped.
   CREATE FUNCTION deletion.claim_due(p_limit integer, p_resend_after_ms double precision)
   RETURNS TABLE (user_id uuid, id bigint, job_number integer, is_new boolean, origin json)
   ${definer} AS $$
@@ -112,8 +115,8 @@ export const deletionFunctions = `
     END LOOP;
   END $$;
 
-  -- Assigns the number of a new job to records whose job was lost. A locked record is ending, so
-  -- its job was not lost.
+  -- Assigns the next job number to PENDING records whose job was lost. Locked records are skipped:
+  -- their job is running.
   CREATE FUNCTION deletion.renumber_lost_jobs(
     p_users uuid[], p_ids bigint[], p_job_numbers integer[]
   )
@@ -137,7 +140,7 @@ export const deletionFunctions = `
     END LOOP;
   END $$;
 
-  -- Makes a record due for an operator. The operator only has the id of the record.
+  -- Makes a PENDING record due, for an operator, who does not know the user of the record.
   CREATE FUNCTION deletion.make_due(p_id bigint) RETURNS TABLE (id bigint)
   ${definer} AS $$
   BEGIN
@@ -146,11 +149,12 @@ export const deletionFunctions = `
   END $$;
 `;
 
-/** SQL of the functions that alone write a record of an erasure (erasure.repository.ts). */
+/** SQL of the functions that write the records of erasures; no other code can. */
 export const erasureFunctions = `
-  -- Records an erasure and refuses the user: in the services by the clock, in the account app as
-  -- disabled. It locks the clock first, as all code that locks both does: a concurrently created
-  -- account is seen or refused. A repetition has no effect; a failed erasure starts again.
+  -- Records an erasure and refuses the user: the clock gets refused = 2, the account is disabled.
+  -- It locks the clock before the account, as all code that locks both does. So an account that is
+  -- created concurrently is either disabled here or not admitted. A repetition has no effect, but
+  -- an erasure in FAILURE becomes PENDING again. Returns the status.
   CREATE FUNCTION deletion.record_erasure(p_user uuid, p_origin json) RETURNS text
   ${definer} AS $$
   BEGIN
@@ -179,9 +183,10 @@ export const erasureFunctions = `
       FROM deletion.erasures e WHERE e.user_id = p_user FOR UPDATE;
   END $$;
 
-  -- Deletes up to p_limit markers, with the stored answers, of a user who is being erased, in the
-  -- order of their ids from p_first on. Returns their number and the last id. The markers belong to
-  -- several services, and a cluster accepts no policy with a subquery.
+  -- Deletes up to p_limit markers of a user who is being erased, with their stored answers, in the
+  -- order of their ids from p_first on. Returns their number and the last id. It is SECURITY
+  -- DEFINER, because the markers belong to several services, and a cluster accepts no policy with a
+  -- subquery.
   CREATE FUNCTION deletion.erase_requests(p_user uuid, p_first uuid, p_limit integer)
   RETURNS TABLE (rows integer, last text)
   ${definer} AS $$
@@ -201,6 +206,7 @@ export const erasureFunctions = `
     FROM page;
   END $$;
 
+  -- Adds to the number of deleted rows in a PENDING record.
   CREATE FUNCTION deletion.add_removed_rows(p_user uuid, p_rows bigint) RETURNS void
   ${definer} AS $$
   BEGIN
@@ -208,8 +214,9 @@ export const erasureFunctions = `
     WHERE e.user_id = p_user AND e.status = 'PENDING';
   END $$;
 
-  -- Ends a record. After SUCCESS, it has only the user's id and the times of the erasure, and the
-  -- clock refuses the user permanently. p_kinds is the event for the outbox.
+  -- Ends a PENDING record and returns true; false if it is final. After SUCCESS, the record has
+  -- only the user's id and the times of the erasure, and the clock refuses the user permanently.
+  -- p_kinds are the kinds of the event as bits; 0 adds no event.
   CREATE FUNCTION deletion.end_erasure(
     p_user uuid, p_status text, p_cause text, p_kinds smallint
   ) RETURNS boolean
@@ -234,6 +241,7 @@ export const erasureFunctions = `
     RETURN true;
   END $$;
 
+  -- Like deletion.claim_due, for erasures.
   CREATE FUNCTION deletion.claim_due_erasures(p_limit integer, p_resend_after_ms double precision)
   RETURNS TABLE (user_id uuid, job_number integer, is_new boolean, origin json)
   ${definer} AS $$
@@ -263,6 +271,7 @@ export const erasureFunctions = `
     END LOOP;
   END $$;
 
+  -- Like deletion.renumber_lost_jobs, for erasures.
   CREATE FUNCTION deletion.renumber_lost_erasure_jobs(
     p_users uuid[], p_job_numbers integer[]
   )

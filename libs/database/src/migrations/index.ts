@@ -21,16 +21,16 @@ const times = migrations.map(({ name }) => timeOf(name));
 const [first, last] = [Math.min(...times), Math.max(...times)];
 
 /**
- * Returns true if the applied migrations include one of a version before 0.2.0. Such a schema
+ * Returns true if the applied migrations include one of a version before 0.2.0. Such a database
  * cannot be upgraded, because 0.2.0 replaced all earlier migrations.
  *
- * @param applied the names of the migrations.
+ * @param applied the names of the applied migrations.
  */
 export function areBeforeFirstRelease(applied: readonly string[]): boolean {
   return applied.some((name) => timeOf(name) < first);
 }
 
-/** Returns the applied migrations that are later than those of this release, by name. */
+/** Returns the names of applied migrations that are later than all migrations of this release. */
 export function laterMigrations(applied: readonly string[]): string[] {
   return applied.filter((name) => timeOf(name) > last);
 }

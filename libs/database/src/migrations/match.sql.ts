@@ -1,9 +1,9 @@
-// SQL functions for merging subscriptions: `match_subscriptions` pairs equal episodes, and
-// `count_states` counts the states of a subscription.
+// SQL functions for merging subscriptions: `match_subscriptions` finds pairs of episodes to merge,
+// and `count_states` counts the episode states of subscriptions.
 
 import { unknownDate } from './status.sql.js';
 
-/** SQL of the form by which an episode's enclosure_url is compared (ADR 45). */
+/** SQL of the comparable form of an episode's enclosure_url (ADR 45). */
 const comparable = (episode: string) =>
   `coalesce(${episode}.comparable_enclosure_url, ${episode}.enclosure_url)`;
 
@@ -13,9 +13,9 @@ const keysOf = (isSurvivor: boolean) =>
 
 /** SQL of the functions that match the episodes of subscriptions. */
 export const matchSubscriptions = `
-  -- matchKeys of apps/episode/src/match.rules.ts in SQL, where the rule is described.
-  -- merge-subscription.int-spec.ts next to it compares the two. The parameters are columns: a row
-  -- of a shard of a cluster has another type than a row of the table.
+  -- The same rule as matchKeys in apps/episode/src/match.rules.ts, which explains it.
+  -- merge-subscription.int-spec.ts next to that file compares the two. The parameters are columns
+  -- instead of a row, because on a cluster the row of a shard has another type than the table.
   CREATE FUNCTION episode.match_keys(
     p_episode_guid text, p_title text, p_publish_date timestamptz, p_episode_url text,
     p_enclosure_url text, p_is_survivor boolean
@@ -50,8 +50,8 @@ export const matchSubscriptions = `
     ) k
   $$;
 
-  -- Returns the pairs of equal episodes of pairs of subscriptions. New uploads have no statistics,
-  -- so the settings force hash joins: both sides can be large.
+  -- Returns the pairs of episodes to merge, for pairs of subscriptions (p_from[n], p_into[n]). The
+  -- settings force hash joins, because both sides can be large and new rows have no statistics.
   CREATE FUNCTION
     episode.match_subscriptions(p_user uuid, p_from bigint[], p_into bigint[])
   RETURNS TABLE (absorbed bigint, survivor bigint)
@@ -75,8 +75,8 @@ export const matchSubscriptions = `
       ORDER BY f.id, f.rank, i.id
     )
     -- Several absorbed episodes with different guids can match one survivor without a guid. The
-    -- survivor takes the guid of the lowest id. The others match only if the enclosure and one more
-    -- field are equal.
+    -- survivor gets the guid of the absorbed episode with the lowest id. Each other one is merged
+    -- only if its enclosure_url and one more field equal those of the survivor (rank 4).
     SELECT m.absorbed, m.survivor
     FROM (
       SELECT best.absorbed, best.survivor,
@@ -101,7 +101,7 @@ export const matchSubscriptions = `
 /** SQL of the function that counts the states of subscriptions. */
 export const countStates = `
   -- Called by the subscription service (EXECUTE is granted to podcast_sync_subscription_group).
-  -- Returns the numbers of states of subscriptions, each counted up to p_limit.
+  -- Returns the number of episode states of each subscription, at most p_limit.
   CREATE FUNCTION
     episode.count_states(p_user uuid, p_subscriptions bigint[], p_limit bigint)
   RETURNS TABLE (subscription_id bigint, states bigint)

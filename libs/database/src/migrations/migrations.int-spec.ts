@@ -33,7 +33,7 @@ describe('the migrations', () => {
     expect(await drift(dataSource)).toEqual([]);
   });
 
-  it('reverted, leave only their own table; applied again, make the same schema', async () => {
+  it('leave only sync.migrations when reverted, and create the same schema again', async () => {
     const before = await catalog(dataSource);
     await undoAll();
     const rest = await catalog(dataSource);
@@ -63,7 +63,7 @@ describe('the migrations', () => {
     await applyMigrations(runner);
   });
 
-  it('are undone with rows in every table, too', async () => {
+  it('can be reverted with rows in every table', async () => {
     await dataSource.query(`
       INSERT INTO sync.user_clock VALUES ('00000000-0000-4000-8000-000000000001', now());
       INSERT INTO sync.events (user_id, kinds) VALUES ('00000000-0000-4000-8000-000000000001', 7);

@@ -1,6 +1,7 @@
-// The schema parts that list the statuses. A migration that adds a status recreates them.
+// The constraint and the function that list all statuses. A migration that adds a status recreates
+// both.
 
-/** The publish_date of an episode without one. It never matches another date. */
+/** The publish_date of an episode whose date is unknown. It matches no other episode. */
 export const unknownDate = `'1970-01-01 00:00+00'::timestamptz`;
 
 /** The metadata columns of an episode, each with the value that means "unknown". */
@@ -13,7 +14,7 @@ const unknownValues = {
   duration: 'NULL',
 };
 
-/** A status. It has a column for its value and one (`_at`) for the client's time. */
+/** The column of a status. The column with the suffix `_at` has the client's time. */
 interface StatusColumn {
   readonly column: string;
   readonly type: 'double precision' | 'boolean';
@@ -34,19 +35,19 @@ export function wholeStatuses(columns: readonly StatusColumn[]): string {
   return `CONSTRAINT states_status_is_whole CHECK (${whole.join(' AND ')})`;
 }
 
-/** Returns SQL for the first value of a column over some episodes, without unknown values. */
+/** Returns SQL of the first known value of a column among the episodes that are merged. */
 function firstValue(column: keyof typeof unknownValues): string {
   const isSet = `e.${column} IS DISTINCT FROM ${unknownValues[column]}`;
   const first = `(array_agg(e.${column} ORDER BY g.place, e.id) FILTER (WHERE ${isSet}))[1]`;
   return `coalesce(${first}, ${unknownValues[column]}) AS ${column}`;
 }
 
-/** Returns SQL for the comparable form of the enclosure_url that {@link firstValue} returns. */
+/** SQL of the comparable form of the first known enclosure_url. */
 const firstComparable =
   `(array_agg(e.comparable_enclosure_url ORDER BY g.place, e.id)` +
   ` FILTER (WHERE e.enclosure_url <> ''))[1] AS comparable_enclosure_url`;
 
-/** Returns the SQL of the function that merges subscriptions. */
+/** Returns the SQL of the function that merges the episodes of subscriptions. */
 export function mergeSubscriptions(columns: readonly StatusColumn[]): string {
   const metadata = Object.keys(unknownValues) as (keyof typeof unknownValues)[];
   const columnsOfMetadata = [...metadata, 'comparable_enclosure_url'];
@@ -68,10 +69,11 @@ export function mergeSubscriptions(columns: readonly StatusColumn[]): string {
     parts.map((status) => status[part]).join(separator);
   return `
   -- Called by the subscription service (EXECUTE is granted to podcast_sync_subscription_group) in
-  -- the transaction that merges disjoint pairs of subscriptions. Equal episodes are merged into
-  -- those of the surviving subscription: the newest of each status wins, and missing metadata is
-  -- completed. Other episodes move. Changed and moved episodes get the stamp. Stores sync_ids of
-  -- absorbed episodes as aliases until the user has p_alias_quota aliases.
+  -- the transaction that merges subscriptions: p_from[n] into p_into[n]. No subscription is in two
+  -- pairs. Episodes that match one of the survivor are merged into it: the newest of each status
+  -- wins, and unknown metadata is filled in. All other episodes move to the survivor. Changed and
+  -- moved episodes get p_stamp. The sync_ids of absorbed episodes become aliases until the user has
+  -- p_alias_quota aliases.
   CREATE OR REPLACE FUNCTION episode.merge_subscriptions(
     p_user uuid, p_from bigint[], p_into bigint[], p_stamp timestamptz, p_alias_quota bigint
   ) RETURNS void

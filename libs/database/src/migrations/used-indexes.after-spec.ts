@@ -11,9 +11,9 @@ const ofLargeTables = {
   'episode.episodes_untitled': 'other indexes also find few episodes of a user',
   'subscription.feed_urls_by_url': 'the few URLs of all users are read as a whole',
   'subscription.guids_subscription':
-    'the few names of a user are found by guids_pkey as well: the same',
+    'guids_pkey also finds the few guids of a user: tests/system/query-plans.int-spec.ts',
   'subscription.feed_urls_subscription':
-    'the few URLs of a user are found by feed_urls_pkey as well: the same',
+    'feed_urls_pkey also finds the few URLs of a user: tests/system/query-plans.int-spec.ts',
 };
 
 /** Reads indexes that are not unique and were never scanned. */
@@ -39,21 +39,15 @@ describe.runIf(database)(`after the end-to-end tests${reason}`, () => {
 
   afterAll(() => client.end());
 
-  it(
-    'every index that keeps nothing unique has been looked into',
-    { timeout: timeout + 10_000 },
-    async () => {
-      const started = performance.now();
-      await eventually(
-        async () => {
-          const { rows } = await client.query<{ name: string }>(unused);
-          expect(rows.map(({ name }) => name).filter((name) => !(name in ofLargeTables))).toEqual(
-            [],
-          );
-        },
-        { timeout, interval: 500 },
-      );
-      console.log(`all of them after ${((performance.now() - started) / 1_000).toFixed(1)} s`);
-    },
-  );
+  it('every index that is not unique was scanned', { timeout: timeout + 10_000 }, async () => {
+    const started = performance.now();
+    await eventually(
+      async () => {
+        const { rows } = await client.query<{ name: string }>(unused);
+        expect(rows.map(({ name }) => name).filter((name) => !(name in ofLargeTables))).toEqual([]);
+      },
+      { timeout, interval: 500 },
+    );
+    console.log(`all of them after ${((performance.now() - started) / 1_000).toFixed(1)} s`);
+  });
 });
