@@ -20,7 +20,7 @@ async function api(metadata: unknown): Promise<string> {
 it('prints an error if nothing answers', async () => {
   const { code, stdout, stderr } = await run('--api', 'http://127.0.0.1:9');
   expect([code, stdout]).toEqual([1, '']);
-  expect(stderr).toMatch(/^login: http:\/\/127\.0\.0\.1:9\/ does not answer/);
+  expect(stderr).toMatch(/^login: the API http:\/\/127\.0\.0\.1:9\/ does not answer/);
 });
 
 it('prints an error if the API has no accounts', async () => {
