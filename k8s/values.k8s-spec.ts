@@ -311,7 +311,7 @@ describe('a value', () => {
     const [same] = jobOf();
     expect(jobOf(['apps.episode.replicas.max=30'])).toEqual([same]);
     const others = [
-      ['image.tag="0.2.0"'],
+      ['image.tag="0.3.0"'],
       ['env.LOG_LEVEL="debug"'],
       ['migrate.env.MIGRATE_GROUPS="off"'],
     ].flatMap(jobOf);
