@@ -104,5 +104,8 @@ test.each([
 
 test('a rejected token ends with 2 before the first vector', async () => {
   const { code, err } = await suite('--base', base, '--token', 'three');
-  expect([code, err]).toEqual([2, expect.stringContaining('is 401 for user 1')]);
+  expect([code, err]).toEqual([
+    2,
+    expect.stringContaining('returned status 401: check --base and --token'),
+  ]);
 });

@@ -1,4 +1,5 @@
 import type { Page } from 'playwright-core';
+import { eventually } from '#testing';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { type Finding, findings, fits } from '../../apps/account/testing/account.browser.js';
 import { ConsoleFixture, type Visit } from './testing/console.fixture.js';
@@ -174,7 +175,7 @@ describe('the console by keyboard', () => {
       await page.keyboard.press('Enter');
       await page.getByRole('heading', { level: 1, name }).waitFor();
       expect(await page.evaluate('document.activeElement.textContent')).toBe(name);
-      expect(await page.title()).toBe(`${name} · Podcast Sync`);
+      await eventually(async () => expect(await page.title()).toBe(`${name} · Podcast Sync`));
       await page.keyboard.press('Shift+Tab');
       await page.evaluate('document.activeElement.blur()');
       await page.evaluate(`document.querySelector('.skip').focus()`);

@@ -75,7 +75,7 @@ export class ApiError extends Error {
     const retryAfter = seconds >= 0 ? seconds : undefined;
     return new ApiError(
       codes[status] ?? (status >= 500 ? 'unavailable' : 'unexpected'),
-      `The server answered with HTTP status ${status}`,
+      `The server answered HTTP ${status}`,
       { status, retryAfter },
     );
   }

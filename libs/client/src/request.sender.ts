@@ -223,7 +223,7 @@ function abortError(signal: AbortSignal): ApiError {
   const isLate = (signal.reason as { name?: unknown } | undefined)?.name === 'TimeoutError';
   return new ApiError(
     isLate ? 'timeout' : 'aborted',
-    isLate ? 'The signal of the caller timed out' : 'The caller aborted the call',
+    isLate ? 'The time limit passed' : 'The caller aborted the call',
     { cause: signal.reason },
   );
 }
@@ -262,9 +262,7 @@ async function readError(response: Response): Promise<ApiError> {
   const isFromServer = (body as { code?: unknown } | null | undefined)?.code === String(status);
   return isFromServer
     ? error
-    : new ApiError('unexpected', `A proxy or another server answered with HTTP status ${status}`, {
-        status,
-      });
+    : new ApiError('unexpected', `Another server answered HTTP ${status}`, { status });
 }
 
 /** Cancels the body, which frees the connection. */
