@@ -290,10 +290,12 @@ test('devices that crash and go offline converge with the server', async () => {
   );
 }, 900_000);
 
-/** Resolves in a later millisecond. Two changes in the same one have equal times. */
-async function laterMillisecond(): Promise<void> {
-  const now = Date.now();
-  while (Date.now() === now) await new Promise(setImmediate);
+/**
+ * Waits until the time has passed the clock, which is ahead after many calls. Two seconds ahead, a
+ * device would correct its clock by the server's, and another one not yet.
+ */
+async function caughtUp(): Promise<void> {
+  while (Date.now() <= last) await new Promise(setImmediate);
 }
 
 test('the latest acknowledged change of each field is the current value', async () => {
@@ -313,7 +315,7 @@ test('the latest acknowledged change of each field is the current value', async 
       for (const { device: n, act: what, crash, offline, faulty } of steps) {
         const device = devices[n] as Device;
         if ('feed' in what && what.feed === 0) continue;
-        await laterMillisecond();
+        await caughtUp();
         let done = true;
         if (crash !== undefined)
           done = await device.crashing(crash, (client) => perform(client, what));
