@@ -8,7 +8,7 @@ type Statuses = ActionEntry['statuses'];
 
 /**
  * Reason not to store an action; the label `reason` of `podcast_sync_skipped_entries_total`.
- * `refused`: the episode service rejected the entry, not because of its subscription.
+ * `refused`: the episode service rejected the entry for another reason than `unknown_subscription`.
  */
 export type SkipReason =
   | 'not_an_object'

@@ -43,7 +43,11 @@ export class ActionWriter {
     return isUsable(action) ? action : undefined;
   }
 
-  /** Sends at most `maxActions` actions to the episode service, and counts rejected actions. */
+  /**
+   * Sends actions to the episode service in one request, and counts the rejected ones.
+   *
+   * @param actions at most {@link maxActions}; callers split longer lists.
+   */
   async write(actions: readonly UsableAction[]): Promise<void> {
     const { userId, sessionId } = this.uploader;
     const entries = actions.map(({ entry }) => entry);

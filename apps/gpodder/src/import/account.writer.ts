@@ -84,27 +84,31 @@ export class AccountWriter {
     }
   }
 
-  /** Writes at most `maxActions` actions, sent as JSON texts. Skips invalid actions. */
+  /** Writes up to {@link maxActions} actions, sent as JSON texts. Skips invalid actions. */
   async writeActions(texts: readonly string[]): Promise<void> {
     const actions = texts.flatMap((text) => this.parseAction(text) ?? []).map(withTime);
-    await this.upload(actions);
-    this.written.actions += actions.length;
+    this.written.actions += await this.upload(actions);
   }
 
   /** Marks favourite episodes, except episodes that were ever marked or unmarked on this server. */
   async writeFavorites(favorites: readonly unknown[]): Promise<void> {
     const actions = favorites.flatMap((favorite) => this.parseFavorite(favorite) ?? []);
     for (let from = 0; from < actions.length; from += maxActions)
-      await this.upload(actions.slice(from, from + maxActions));
-    this.written.favorites += actions.length;
+      this.written.favorites += await this.upload(actions.slice(from, from + maxActions));
   }
 
-  private async upload(actions: readonly UsableAction[]): Promise<void> {
+  /** Returns the number of actions that the episode service did not reject. */
+  private async upload(actions: readonly UsableAction[]): Promise<number> {
     const writer = new ActionWriter((contract, payload) => this.call(contract, payload), {
       userId: this.userId,
     });
     if (actions.length > 0) await writer.write(actions);
-    for (const [reason, entries] of writer.skipped) this.skipped.addMany('action', entries, reason);
+    let accepted = actions.length;
+    for (const [reason, entries] of writer.skipped) {
+      this.skipped.addMany('action', entries, reason);
+      accepted -= entries;
+    }
+    return accepted;
   }
 
   /** Returns URL and title. The title is empty if it is the URL, as some servers send it. */

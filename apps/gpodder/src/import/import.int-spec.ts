@@ -300,6 +300,46 @@ describe('an import from Nextcloud', () => {
     expect(await subscribed(ann)).toEqual([feed(0)]);
   });
 
+  it('continues if it cannot save its progress, and counts each entry once', async () => {
+    const ann = await fixture.user();
+    const one = { podcast: feed(0) };
+    await ann.request(episodes, {
+      body: [
+        play(0, { ...one, guid: 'named', episode: '' }),
+        ...Array.from({ length: 10 }, (_, n) => play(n + 1, { ...one, guid: undefined })),
+      ],
+    });
+    // The episode service rejects an action that alone matches too many episodes.
+    const same = 'https://a.example/same.mp3';
+    await fixture.owner.query(
+      "UPDATE episode.episodes SET enclosure_url = $2 WHERE user_id = $1 AND episode_guid = ''",
+      [ann.userId, same],
+    );
+    const later = { position: 70, timestamp: '2024-03-01T12:00:06' };
+    const sent = [play(20), play(1, { ...one, ...later, guid: 'named', episode: same })];
+    const [from, server] = await startServer(({ url = '' }, response) => {
+      if (url === subscriptions) response.end('{"add":[],"remove":[],"timestamp":5}');
+      else if (url === actions(0)) response.end(JSON.stringify({ actions: sent, timestamp: 7 }));
+      else if (url === actions(7)) response.end('{"actions":[],"timestamp":7}');
+      else response.writeHead(404).end();
+    });
+    const { code, output } = await run(
+      `${from}/cloud`,
+      ann,
+      'ann',
+      'secret!',
+      join(folder, 'missing', 'x'),
+    );
+    server.close();
+    expect([code, output]).toEqual([
+      0,
+      expect.stringContaining('1 actions, 0 favourites; 1 skipped'),
+    ]);
+    expect(output).toMatch(
+      /the progress is not saved \(ENOENT.*--progress FILE names another file/,
+    );
+  });
+
   it('sends no password to the origin of a redirect', async () => {
     const ann = await fixture.user();
     let reached = 0;

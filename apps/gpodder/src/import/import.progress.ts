@@ -20,18 +20,26 @@ export const startCursor: ImportCursor = { since: 0, actions: 0, hash: '' };
 /** Minimum time between two saves in milliseconds. */
 const saveMs = 1_000;
 
-/** Stores an import's progress in a file without secrets. Ignores a file of another import. */
+/**
+ * Stores an import's progress in a file without secrets. Ignores a file of another import. If the
+ * file cannot be written, as in a container with a read-only file system, the import continues.
+ */
 export class ImportProgress {
   private saved = 0;
+  private isUnwritable = false;
 
   private constructor(
     private readonly path: string,
     private readonly identity: string,
     public cursor: ImportCursor,
+    private readonly warn: (text: string) => void,
   ) {}
 
   /** Reads the progress of an import with the same options, if there is any. */
-  static async open({ from, user, login, progress }: ImportOptions): Promise<ImportProgress> {
+  static async open(
+    { from, user, login, progress }: ImportOptions,
+    warn: (text: string) => void,
+  ): Promise<ImportProgress> {
     const identity = createHash('sha256')
       .update(JSON.stringify([from.href, user, login]))
       .digest('hex');
@@ -39,7 +47,7 @@ export class ImportProgress {
     const text = await readFile(path, 'utf8').catch(() => '');
     const { data: stored } = storedSchema.safeParse(parseJson(text));
     const cursor = stored?.import === identity ? stored : startCursor;
-    return new ImportProgress(path, identity, cursor);
+    return new ImportProgress(path, identity, cursor, warn);
   }
 
   /** Moves the cursor, and saves it at most once per second. */
@@ -48,19 +56,28 @@ export class ImportProgress {
     if (performance.now() - this.saved >= saveMs) await this.save();
   }
 
-  /** Replaces the file atomically, so that it is always readable. */
+  /** Replaces the file atomically, so that it is always readable. Warns once if that fails. */
   async save(): Promise<void> {
+    if (this.isUnwritable) return;
     this.saved = performance.now();
     const temporary = `${this.path}.${process.pid}`;
-    await writeFile(temporary, JSON.stringify({ import: this.identity, ...this.cursor }), {
-      mode: 0o600,
-    });
-    await rename(temporary, this.path);
+    try {
+      await writeFile(temporary, JSON.stringify({ import: this.identity, ...this.cursor }), {
+        mode: 0o600,
+      });
+      await rename(temporary, this.path);
+    } catch (error) {
+      this.isUnwritable = true;
+      this.warn(
+        `the progress is not saved (${(error as Error).message}); if the import is interrupted, ` +
+          'it starts again. --progress FILE names another file',
+      );
+    }
   }
 
   /** Removes the file after a complete import, so that the next import starts at the beginning. */
   async remove(): Promise<void> {
-    await rm(this.path, { force: true });
+    if (!this.isUnwritable) await rm(this.path, { force: true });
   }
 }
 

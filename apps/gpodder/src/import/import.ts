@@ -37,7 +37,9 @@ export async function importAccount(
     const credential = { login: options.login, password };
     const source = await openSource(options.from, credential, stopped.signal, skipped);
     const writer = await AccountWriter.open(client, options.user, stopped.signal, skipped);
-    const progress = await ImportProgress.open(options);
+    const progress = await ImportProgress.open(options, (text) =>
+      stderr.write(`import: ${text}\n`),
+    );
     stderr.write(`import: the other server has ${source.protocol}\n`);
     if (progress.cursor !== startCursor)
       stderr.write(`import: continues after ${count(progress.cursor.actions)} actions\n`);

@@ -83,8 +83,8 @@ export class JsonElements {
     else this.rest += text;
     if (this.element.length > maxCharacters || this.rest.length > maxCharacters)
       throw new AnswerError(
-        "the other server's answer has an entry, or text outside the list, of more than " +
-          `${maxCharacters} characters`,
+        `the other server's response is too large: one element of "${this.key}", or all other ` +
+          `fields together, exceed ${maxCharacters} characters`,
       );
   }
 }

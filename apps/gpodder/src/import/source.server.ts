@@ -133,7 +133,8 @@ class SourceClient {
         text += chunk;
         if (text.length > maxCharacters)
           throw new ServerError(
-            `${this.base.host}: ${path.split('?', 1)[0]} has more than ${maxCharacters} characters`,
+            `${this.base.host}: the response of ${path.split('?', 1)[0]} exceeds ` +
+              `${maxCharacters} characters`,
           );
       }
       return schema.safeParse(parseAnswer(text)).data;
