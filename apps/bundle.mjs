@@ -21,6 +21,8 @@ const programs = {
   'thumbnail.process': 'feed/src/artwork/thumbnail.process',
   edge: 'edge/src/main',
   'podcast-sync': 'cli/src/main',
+  // A process that `podcast-sync start` starts.
+  'variables.check': 'cli/src/variables.check',
 };
 
 /** Packages that read their own files from disk and so cannot be bundled. */

@@ -213,6 +213,24 @@ describe('one system on one machine', { timeout: 120_000 }, () => {
     }
   });
 
+  it('names the unusable variables of all apps before it changes the database', async () => {
+    const { adminUrl, redisUrl } = inject('servers');
+    const system = LaunchedSystem.launch({
+      data: join(root, 'data'),
+      environment: {
+        POSTGRES_URL: adminUrl,
+        REDIS_URL: redisUrl,
+        MAX_STREAMS: 'many',
+        QUOTA_EPISODE_STATES: '-1',
+        SMTP_URL: 'mail.example.org',
+      },
+    });
+    expect(await system.ended).toBe(78);
+    for (const name of ['MAX_STREAMS', 'QUOTA_EPISODE_STATES', 'SMTP_URL'])
+      expect(system.output.match(new RegExp(`^  ${name}: `, 'gm'))).toHaveLength(1);
+    expect(system.output).not.toContain('Migrating');
+  });
+
   it('prints one sentence for a database of a version before 0.2.0', async () => {
     const database = await createDatabase();
     const client = new pg.Client({ connectionString: database.ownerUrl });

@@ -70,6 +70,7 @@ function prepare(): void {
     'accounts',
     standIn.replace(/process\.send.*/, "console.log('the link'); process.exit(0)"),
   );
+  replace('variables.check', "console.log('[]')");
   // Each command is a separate file.
   writeFileSync(join(root, 'programs', 'podcast-sync.js'), 'import(`./${process.argv[2]}.js`);');
 }

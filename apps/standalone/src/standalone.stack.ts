@@ -8,8 +8,9 @@ import {
   StartError,
   type EmbeddedServer,
 } from '#embedded';
-import { reachableUrl } from '#runtime';
+import { ConfigurationError, reachableUrl } from '#runtime';
 import { SupervisedApp, runToEnd, type AppProgram } from './app.process.js';
+import { AppLog } from './app.log.js';
 import { accountKeys, appPrograms, type Backends, type ProgramOptions } from './app.programs.js';
 import { lockData } from './data.lock.js';
 import { Outages } from './outages.js';
@@ -79,7 +80,7 @@ export class StandaloneStack {
       );
     this.stopParts.push(lockData(data));
     await KeyFiles.open(join(data, accountKeys));
-    const backends = await this.startBackends(data);
+    const [backends] = await allOrFirstFailure(this.startBackends(data), this.checkVariables(data));
     return this.startPrograms({ ...backends, canCreateRoles, data }, address);
   }
 
@@ -141,6 +142,19 @@ export class StandaloneStack {
     await refuseBusyPort(host, wanted);
     const port = wanted || (await freePort());
     return { port, baseUrl: publicUrl ?? reachableUrl(host, port) };
+  }
+
+  /** Checks the variables that apps inherit. @throws ConfigurationError with all problems. */
+  private async checkVariables(data: string): Promise<void> {
+    const name = 'variables.check';
+    const log = new AppLog(name, join(data, 'logs', `${name}.log`), this.say, this.outages);
+    let problems = '';
+    await runToEnd(
+      { name, script: join(this.folder, `${name}.js`), environment: {}, log },
+      (text) => (problems += text),
+    );
+    const found = JSON.parse(problems) as string[];
+    if (found.length > 0) throw new ConfigurationError(found);
   }
 
   private async startBackends(data: string): Promise<Backends> {
@@ -212,6 +226,15 @@ export class StandaloneStack {
     await this.starting.catch(() => {});
     for (const stop of this.stopParts.splice(0).reverse()) await stop();
   }
+}
+
+/** Waits for both, also after a failure: a part that starts meanwhile can then be stopped. */
+async function allOrFirstFailure<One, Other>(
+  one: Promise<One>,
+  other: Promise<Other>,
+): Promise<[One, Other]> {
+  await Promise.allSettled([one, other]);
+  return Promise.all([one, other]);
 }
 
 type ServedAddress = Pick<ProgramOptions, 'port' | 'baseUrl'>;

@@ -1,5 +1,5 @@
 import { StartError } from '#embedded';
-import { loadConfig } from '#runtime';
+import { ConfigurationError, loadConfig } from '#runtime';
 import { standaloneConfig, type StartOptions } from './standalone.options.js';
 import { StandaloneStack } from './standalone.stack.js';
 import { welcomeText } from './welcome.text.js';
@@ -46,10 +46,10 @@ export async function start(options: StartOptions, environment: NodeJS.ProcessEn
     process.send?.({ ready: true, facts: { ...welcome } });
   } catch (error) {
     if (stopping === undefined) {
-      process.stderr.write(
-        `${error instanceof StartError ? error.message : String((error as Error).stack)}\n`,
-      );
-      await stop(1);
+      const isConfiguration = error instanceof ConfigurationError;
+      const isExplained = isConfiguration || error instanceof StartError;
+      process.stderr.write(`${isExplained ? error.message : String((error as Error).stack)}\n`);
+      await stop(isConfiguration ? 78 : 1);
     }
   }
 }
