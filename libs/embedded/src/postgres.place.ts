@@ -1,14 +1,6 @@
 import { spawnSync } from 'node:child_process';
-import { createHash } from 'node:crypto';
-import {
-  chmodSync,
-  chownSync,
-  existsSync,
-  mkdirSync,
-  readFileSync,
-  realpathSync,
-  statSync,
-} from 'node:fs';
+import { randomUUID } from 'node:crypto';
+import { chmodSync, chownSync, existsSync, mkdirSync, readFileSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import type { SystemUser } from './server.process.js';
 import { writePrivateFile } from './secret.file.js';
@@ -26,10 +18,9 @@ export interface PostgresPlace {
 const elsewhere = '/var/lib/podcast-sync';
 
 /**
- * Returns the place for a cluster in `directory`, and creates it if needed. For root this is
- * another folder if Postgres' account cannot reach `directory`, such as below a home of mode 0700.
- * The file `directory/location` records the folder, so that the data is found after a move of
- * `directory`.
+ * Returns the place for a cluster in `directory`, and creates it if needed. For root this is a new
+ * folder elsewhere if Postgres' account cannot reach `directory`, such as below a folder of mode
+ * 0700. The file `directory/location` records it: the data is found after a move of `directory`.
  *
  * @throws StartError if the recorded place is missing or the files belong to another user.
  */
@@ -49,10 +40,7 @@ export function postgresPlace(directory: string, progress: (line: string) => voi
   const account = accountFor(directory);
   if (!account || reaches(account, directory)) return { home: directory, account };
 
-  const home = join(
-    elsewhere,
-    createHash('sha256').update(realpathSync(directory)).digest('hex').slice(0, 16),
-  );
+  const home = join(elsewhere, randomUUID());
   mkdirSync(elsewhere, { recursive: true });
   // Sets the mode independently of the umask: each account must reach its own folder below.
   chmodSync(elsewhere, 0o711);
