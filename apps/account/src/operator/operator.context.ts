@@ -27,7 +27,11 @@ import { toOperatorError } from './operator.errors.js';
 
 /** Settings of the operator's commands: the settings of the account app that they need. */
 const operatorConfig = z.object({
-  ...databaseConfig.pick({ DATABASE_URL: true, DATABASE_DISTRIBUTION: true }).shape,
+  ...databaseConfig.pick({
+    DATABASE_URL: true,
+    DATABASE_DISTRIBUTION: true,
+    DATABASE_PREPARED: true,
+  }).shape,
   ...redisConfig.shape,
   PUBLIC_URL: z
     .url({ protocol: /^https?$/ })
@@ -69,6 +73,7 @@ export async function withOperatorContext<Result>(
       url: config.DATABASE_URL,
       poolSize: 2,
       applicationName: 'accounts',
+      pooled: config.DATABASE_PREPARED === 'off',
       distribution: config.DATABASE_DISTRIBUTION,
     }),
   );
