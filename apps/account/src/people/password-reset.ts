@@ -8,7 +8,7 @@ import { checkPassword } from './password.rules.js';
 import { Passwords } from './passwords.js';
 import { RecoveryCodes } from './recovery-codes.js';
 import { Refusal } from './refusal.js';
-import { SignInGuard } from './sign-in.guard.js';
+import { SignInProtection } from './sign-in.protection.js';
 import type { Browser, Visitor } from './sessions.js';
 import { SignOut } from './sign-out.js';
 
@@ -24,7 +24,7 @@ export class PasswordReset {
     private readonly codes: RecoveryCodes,
     private readonly passwords: Passwords,
     private readonly signOut: SignOut,
-    private readonly guard: SignInGuard,
+    private readonly protection: SignInProtection,
   ) {}
 
   /**
@@ -37,7 +37,7 @@ export class PasswordReset {
     if (link?.kind !== 'reset') throw new Refusal('link');
     const name = link.name ?? '';
     checkPassword(password, name);
-    const succeeded = await this.guard.limits.countLink(visitor.address);
+    const succeeded = await this.protection.limits.countLink(visitor.address);
     const hash = await this.passwords.hash(password, 'untrusted', name, `link ${secret}`);
     await this.replace(hash, visitor, async (manager) => {
       const spent = await this.links.spend(manager, secret, 'reset');
@@ -57,9 +57,9 @@ export class PasswordReset {
     browser: Browser,
   ): Promise<void> {
     const { name, code, password } = entered;
-    const { device, trust } = this.guard.assess(name, browser);
+    const { device, trust } = this.protection.assess(name, browser);
     const attempt = { name, address: browser.address, device };
-    const succeeded = await this.guard.limits.countRecovery(attempt);
+    const succeeded = await this.protection.limits.countRecovery(attempt);
     // Hash first: a rejected password then uses no code, and the duration does not reveal if the
     // name exists.
     const hash = await this.passwords.hash(password, trust, name);
@@ -100,6 +100,6 @@ export class PasswordReset {
       return this.signOut.endAccess(manager, id);
     });
     await this.signOut.notify(ended);
-    await this.guard.notices.add(ended.accountId, 'password', visitor);
+    await this.protection.notices.add(ended.accountId, 'password', visitor);
   }
 }

@@ -25,7 +25,7 @@ import { Registration } from './registration.js';
 import { Seal } from './seal.js';
 import { SecondFactor } from './second-factor.js';
 import { Sessions } from './sessions.js';
-import { SignInGuard } from './sign-in.guard.js';
+import { SignInProtection } from './sign-in.protection.js';
 import { SignIn } from './sign-in.js';
 import { SignOut } from './sign-out.js';
 import { Sweep } from '../sweep.js';
@@ -47,7 +47,7 @@ const people = [
   SecondFactor,
   Sessions,
   SignIn,
-  SignInGuard,
+  SignInProtection,
   SignInLimits,
   SignOut,
   Totp,

@@ -8,7 +8,7 @@ import { Refusal } from './refusal.js';
 import { Seal } from './seal.js';
 import { hashSecret } from './secret.hash.js';
 import type { Browser } from './sessions.js';
-import { SignInGuard } from './sign-in.guard.js';
+import { SignInProtection } from './sign-in.protection.js';
 import { type KeptAccess, SignOut } from './sign-out.js';
 import { Totp } from './totp.js';
 
@@ -32,7 +32,7 @@ export class SecondFactor {
     private readonly codes: RecoveryCodes,
     private readonly sealing: Seal,
     private readonly signOut: SignOut,
-    private readonly guard: SignInGuard,
+    private readonly protection: SignInProtection,
   ) {}
 
   /** Returns a sealed proof, valid for 10 minutes, that an account's password was correct. */
@@ -79,8 +79,8 @@ export class SecondFactor {
     { kind, code }: SecondProof,
     browser: Browser,
   ): Promise<void> {
-    const { device } = this.guard.assess(by.name ?? '', browser);
-    const succeeded = await this.guard.limits.countCode(kind, by.id, device);
+    const { device } = this.protection.assess(by.name ?? '', browser);
+    const succeeded = await this.protection.limits.countCode(kind, by.id, device);
     if (kind === 'code') await this.totp.remove(by.id, code);
     else
       await this.spendRecoveryCode(by.id, code, { session: by.session }, async (manager) => {
@@ -88,7 +88,7 @@ export class SecondFactor {
         await manager.update(AccountEntity, { id: by.id }, off);
       });
     await succeeded();
-    await this.guard.notices.add(by.id, 'second_factor_off', browser);
+    await this.protection.notices.add(by.id, 'second_factor_off', browser);
   }
 
   private async spendRecoveryCode(

@@ -6,7 +6,7 @@ import type { Browser } from './sessions.js';
 
 /** Groups rate limits, trusted clients and notices for sign-ins. */
 @Injectable()
-export class SignInGuard {
+export class SignInProtection {
   constructor(
     readonly limits: SignInLimits,
     readonly clients: TrustedClients,

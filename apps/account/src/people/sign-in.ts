@@ -7,7 +7,7 @@ import { Passwords } from './passwords.js';
 import { Refusal } from './refusal.js';
 import { SecondFactor } from './second-factor.js';
 import { type Browser, type NewSession, Sessions } from './sessions.js';
-import { SignInGuard } from './sign-in.guard.js';
+import { SignInProtection } from './sign-in.protection.js';
 
 /** Result of a sign-in; the caller sets both cookies. */
 export interface SignInResult {
@@ -48,7 +48,7 @@ export class SignIn {
   constructor(
     @InjectRepository(AccountEntity) private readonly accounts: Repository<AccountEntity>,
     private readonly passwords: Passwords,
-    private readonly guard: SignInGuard,
+    private readonly protection: SignInProtection,
     private readonly secondFactor: SecondFactor,
     private readonly sessions: Sessions,
   ) {}
@@ -63,8 +63,8 @@ export class SignIn {
     browser: Browser,
   ): Promise<SignInResult | CodeRequired> {
     return this.countOutcome(async () => {
-      const { trust, device } = this.guard.assess(name, browser);
-      const succeeded = await this.guard.limits.countSignIn({
+      const { trust, device } = this.protection.assess(name, browser);
+      const succeeded = await this.protection.limits.countSignIn({
         name,
         address: browser.address,
         device,
@@ -126,8 +126,8 @@ export class SignIn {
   ) {
     return this.countOutcome(async () => {
       const account = await this.secondFactor.readTicket(ticket);
-      const { device } = this.guard.assess(account.name ?? '', browser);
-      const succeeded = await this.guard.limits.countCode(policy, account.id, device);
+      const { device } = this.protection.assess(account.name ?? '', browser);
+      const succeeded = await this.protection.limits.countCode(policy, account.id, device);
       await check(account);
       await succeeded();
       return this.startSession(account, browser, account.password);
@@ -142,10 +142,10 @@ export class SignIn {
     isNew = false,
   ): Promise<SignInResult> {
     const session = await this.sessions.start(id, browser, browser.session, password);
-    const isRecognized = this.guard.clients.deviceOf(name ?? '', browser.device) !== undefined;
-    if (!isRecognized && !isNew) await this.guard.notices.add(id, 'sign_in', browser);
-    this.guard.clients.trustNetwork(browser.address);
-    return { session, device: this.guard.clients.cookieFor(name ?? '', browser.device) };
+    const isRecognized = this.protection.clients.deviceOf(name ?? '', browser.device) !== undefined;
+    if (!isRecognized && !isNew) await this.protection.notices.add(id, 'sign_in', browser);
+    this.protection.clients.trustNetwork(browser.address);
+    return { session, device: this.protection.clients.cookieFor(name ?? '', browser.device) };
   }
 
   private async countOutcome<Result extends SignInResult | CodeRequired>(
