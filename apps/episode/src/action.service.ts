@@ -19,7 +19,7 @@ import { applyActions, validateAction, movedFeeds } from './action.rules.js';
 import type { FailedEntry } from './answer.budget.js';
 import { describeNew } from './describe.repository.js';
 import { type EpisodeQuotas, QUOTAS } from './episode.config.js';
-import { saveChanges, toCandidates } from './episode.repository.js';
+import { saveChanges, toUploadData } from './episode.repository.js';
 import { type EpisodeChanges, KnownEpisodes } from './known-episodes.js';
 import {
   type AppliedEntry,
@@ -199,7 +199,7 @@ export class ActionService {
         found = await transaction.query(query, bound);
       }
     }
-    const known = new KnownEpisodes(toCandidates(found), stamp, context.arrivedMs);
+    const known = new KnownEpisodes(toUploadData(found), stamp, context.arrivedMs);
     return { known, moved: movedFeeds(found[0]?.renamed ?? []) };
   }
 

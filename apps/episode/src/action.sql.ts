@@ -12,7 +12,7 @@ import {
   sameEnclosure,
   sameGuid,
 } from './episode.sql.js';
-import type { CandidatesResult } from './episode.repository.js';
+import type { UploadDataResult } from './episode.repository.js';
 
 /**
  * Returns the SQL of the live subscription that a feed URL matches: the one that has or had the
@@ -88,7 +88,7 @@ export const selectActedEpisodes = statement(
  * The result of {@link selectActedEpisodes}. `renamed` lists feeds that the actions sent by another
  * URL than the current one.
  */
-export type ActedResult = CandidatesResult & {
+export type ActedResult = UploadDataResult & {
   renamed: { feedUrl: string; currentUrl: string }[] | null;
 };
 

@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { Failure, type JsonText, type Uploaded } from '#contracts';
+import { Failure, type JsonText, type UploadAnswer } from '#contracts';
 import { metadata, podcast, stored, syncId, knownEpisodes } from '../testing/known.fixture.js';
 import { type Entry, sentEntry } from '../testing/sent.entry.js';
 import { AnswerBudget } from './answer.budget.js';
@@ -43,7 +43,7 @@ async function answer(entries: (Entry | null)[], maxBytes: number) {
     known,
     judged,
     new AnswerBudget(maxBytes, judged),
-  )) as JsonText<Uploaded>;
+  )) as JsonText<UploadAnswer>;
   return {
     verdicts: answered.parse(),
     changes: known.changes(),

@@ -1,8 +1,8 @@
-import { type EpisodeEntry, Failure, type Uploaded } from '#contracts';
+import { type EpisodeEntry, Failure, type UploadAnswer } from '#contracts';
 import { type EpisodeRow, shown } from './episode.rules.js';
 
 /** The failure of an entry in the answer: code, message and the entry's identifiers. */
-export type FailedEntry = Uploaded['failure'][number];
+export type FailedEntry = UploadAnswer['failure'][number];
 /** A valid entry of an upload, or the failure of an invalid one. */
 type AnsweredEntry = Pick<EpisodeEntry, 'temporaryId'> | FailedEntry;
 
@@ -68,8 +68,11 @@ export class AnswerBudget {
     return envelope(items.join(','), failure.map((failed) => JSON.stringify(failed)).join(','));
   }
 
-  /** Returns the failure, with only the temporary_id if all identifiers exceed the budget. */
-  fit(failed: FailedEntry): FailedEntry {
+  /**
+   * Reserves bytes for a failed entry, and returns it. If its identifiers do not fit, the returned
+   * failure has only `temporary_id`.
+   */
+  reserveFailure(failed: FailedEntry): FailedEntry {
     const more = bytesOf(failed) + 1 - reservedFor(failed);
     if (more <= this.freeBytes) {
       this.freeBytes -= Math.max(more, 0);

@@ -13,9 +13,9 @@ const maxRows = 1_000;
 const maxBytes = 2 * 1_024 * 1_024;
 
 /**
- * Reads the feed URLs of those subscriptions $2 that are subscribed. `isNew` is true for 8 s after
- * a change of the subscription. Until then no title is filled in, because it would reveal that
- * another user follows the feed. $1 user.
+ * Reads the feed URLs of the subscriptions $2 of user $1, without unsubscribed ones. `isNew` is
+ * true during the first 8 s after a change of the subscription. No title is filled in during these
+ * seconds, because an immediate title would reveal that another user follows the feed.
  */
 const selectFollowed = statement(
   'episode.select_followed',

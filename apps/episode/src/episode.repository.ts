@@ -22,7 +22,7 @@ import type { Upload } from './upload.rules.js';
 import type { EpisodeQuotas } from './episode.config.js';
 import { selectAllCandidates, selectNamedEpisodes, shownColumns } from './episode.sql.js';
 import { comparableEnclosure, type EpisodeRow, type Metadata, shown } from './episode.rules.js';
-import type { Candidates, EpisodeChanges } from './known-episodes.js';
+import type { UploadData, EpisodeChanges } from './known-episodes.js';
 
 export { selectAllCandidates, selectNamedEpisodes };
 
@@ -153,19 +153,19 @@ type ListRow = Metadata & StatusFields & { podcastGuid: string; syncId: string }
 /**
  * The result of {@link selectNamedEpisodes} and {@link selectAllCandidates}; empty arrays are null.
  */
-export type CandidatesResult = {
-  [Part in Exclude<keyof Candidates, 'episodes'>]: Candidates[Part] | null;
+export type UploadDataResult = {
+  [Part in Exclude<keyof UploadData, 'episodes'>]: UploadData[Part] | null;
 } & { episodes: StateRow[] | null };
 
 /**
  * Returns the statement that reads episodes by sync_id, alias or episode_guid only, for
- * {@link toCandidates}.
+ * {@link toUploadData}.
  */
 export function selectMatches(
   userId: string,
   uploads: readonly Upload[],
   quotas: EpisodeQuotas,
-): Bound<CandidatesResult> {
+): Bound<UploadDataResult> {
   const entries = uploads.map(({ podcast, syncId, metadata: { episodeGuid } }) => ({
     podcastGuid: podcast,
     syncId,
@@ -179,13 +179,13 @@ export function selectMatches(
 
 /**
  * Returns the statement that reads match candidates of all ranks, up to 2,000 rows and 6 MiB
- * (`incomplete` lists omissions), for {@link toCandidates}.
+ * (`incomplete` lists omissions), for {@link toUploadData}.
  */
 export function selectCandidates(
   userId: string,
   uploads: readonly Upload[],
   quotas: EpisodeQuotas,
-): Bound<CandidatesResult> {
+): Bound<UploadDataResult> {
   const entries = uploads.map(({ podcast, syncId, metadata }, entry) => ({
     entry,
     podcastGuid: podcast,
@@ -197,8 +197,11 @@ export function selectCandidates(
   return [selectAllCandidates, [userId, JSON.stringify(entries), uploads.length, ...limits]];
 }
 
-/** Converts the result of {@link selectNamedEpisodes} or {@link selectAllCandidates}. */
-export function toCandidates([result]: readonly CandidatesResult[]): Candidates {
+/**
+ * Returns the data of {@link selectNamedEpisodes} or {@link selectAllCandidates}. Parts that the
+ * statement did not read are empty.
+ */
+export function toUploadData([result]: readonly UploadDataResult[]): UploadData {
   return {
     subscriptions: result?.subscriptions ?? [],
     aliases: result?.aliases ?? [],

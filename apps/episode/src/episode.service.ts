@@ -5,7 +5,7 @@ import {
   listEpisodes,
   type ListRequest,
   type RequestOf,
-  type Uploaded,
+  type UploadAnswer,
   uploadEpisodes,
 } from '#contracts';
 import { Database } from '#database';
@@ -18,7 +18,7 @@ import {
   saveChanges,
   selectCandidates,
   selectMatches,
-  toCandidates,
+  toUploadData,
 } from './episode.repository.js';
 import { KnownEpisodes } from './known-episodes.js';
 import { applyUploads, validateEntry } from './upload.rules.js';
@@ -48,7 +48,7 @@ export class EpisodeService {
   async upload(
     request: RequestOf<typeof uploadEpisodes>,
     context: CallContext,
-  ): Promise<JsonText<Uploaded>> {
+  ): Promise<JsonText<UploadAnswer>> {
     const { userId, body, maxBytes = defaultAnswerBytes } = request;
     const entries = body.episodes.map(validateEntry);
     const uploads = entries.filter((entry) => 'rawEntry' in entry);
@@ -65,13 +65,13 @@ export class EpisodeService {
     };
     return this.database.write(write, async (transaction) => {
       const toKnown = (found: typeof transaction.found) =>
-        new KnownEpisodes(toCandidates(found), transaction.stamp, context.arrivedMs);
+        new KnownEpisodes(toUploadData(found), transaction.stamp, context.arrivedMs);
       let known = toKnown(transaction.found);
       let answer = known.isIncomplete ? undefined : await apply(known);
       if (!answer) {
         const [all, values] = selectCandidates(userId, uploads, this.quotas);
         known = toKnown(await transaction.query(all, values));
-        answer = (await apply(known)) as JsonText<Uploaded>;
+        answer = (await apply(known)) as JsonText<UploadAnswer>;
       }
       const changes = known.changes();
       // `false`: the answer is already built and could not show titles that are filled in now.

@@ -19,7 +19,7 @@ export interface NamedSubscription {
  * The data that was read for an upload: the subscriptions that it names, and the candidates, which
  * are the episodes that entries can match.
  */
-export interface Candidates {
+export interface UploadData {
   /**
    * The episodes that were read: `named` only by sync_id, alias or episode_guid; `all` candidates;
    * `none` because the named ones were too large.
@@ -86,7 +86,7 @@ export class KnownEpisodes {
   private incomplete: boolean;
 
   constructor(
-    private readonly candidates: Candidates,
+    private readonly candidates: UploadData,
     private readonly stamp: string,
     /** Arrival of the request, in milliseconds since 1970; it bounds the times of statuses. */
     readonly arrivedMs: number,

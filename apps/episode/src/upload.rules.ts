@@ -7,7 +7,7 @@ import {
   JsonText,
   readEntry,
   unknownMetadata,
-  type Uploaded,
+  type UploadAnswer,
 } from '#contracts';
 import type { AnswerBudget, FailedEntry } from './answer.budget.js';
 import { type EpisodeRow, merged, withMetadata, withStatuses } from './episode.rules.js';
@@ -97,14 +97,15 @@ export async function applyUploads(
   known: KnownEpisodes,
   entries: readonly (Upload | FailedEntry)[],
   budget: AnswerBudget,
-): Promise<JsonText<Uploaded> | undefined> {
+): Promise<JsonText<UploadAnswer> | undefined> {
   let index = 0;
   const outcomes: (AppliedEntry | FailedEntry)[] = [];
   for (const entry of entries) {
     const outcome = 'rawEntry' in entry ? applyUpload(known, entry, index++, budget) : entry;
     if (known.isIncomplete) return undefined;
     if (
-      outcomes.push('message' in outcome ? budget.fit(outcome) : outcome) % entriesPerIteration ===
+      outcomes.push('message' in outcome ? budget.reserveFailure(outcome) : outcome) %
+        entriesPerIteration ===
       0
     )
       await setImmediate();

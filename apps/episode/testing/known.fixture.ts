@@ -1,7 +1,7 @@
 import { defaultAnswerBytes } from '#contracts';
 import { AnswerBudget } from '../src/answer.budget.js';
 import type { EpisodeRow, Identity } from '../src/episode.rules.js';
-import { type EpisodeChanges, KnownEpisodes, type Candidates } from '../src/known-episodes.js';
+import { type EpisodeChanges, KnownEpisodes, type UploadData } from '../src/known-episodes.js';
 import { type AppliedEntry, applyUpload, validateEntry } from '../src/upload.rules.js';
 import { type Entry, sentEntry } from './sent.entry.js';
 
@@ -54,10 +54,10 @@ export function syncId(n: number): string {
 /** Returns the state of an upload that has read these episodes. */
 export function knownEpisodes(
   episodes: EpisodeRow[] = [],
-  aliases: Candidates['aliases'] = [],
-  incomplete: Candidates['incomplete'] = [],
-  room: Candidates['room'] = { episodes: 1_000, aliases: 1_000 },
-  reach: Candidates['reach'] = 'all',
+  aliases: UploadData['aliases'] = [],
+  incomplete: UploadData['incomplete'] = [],
+  room: UploadData['room'] = { episodes: 1_000, aliases: 1_000 },
+  reach: UploadData['reach'] = 'all',
 ): KnownEpisodes {
   return new KnownEpisodes(
     {

@@ -9,7 +9,7 @@ import {
   listPodcasts,
   type Podcast,
   previewFeed,
-  type Pushed,
+  type PushAnswer,
   pushFeeds,
   readArtwork,
   refreshFeeds,
@@ -121,7 +121,7 @@ export class FeedService {
       const part = rest.splice(0, stored.length || rest.length);
       await this.store(part, stored);
     }
-    return JsonText.of<Pushed>({
+    return JsonText.of<PushAnswer>({
       success: results.flatMap((feed) => ('url' in feed ? { feed_url: feed.url } : [])),
       failure: results.flatMap((feed) => ('url' in feed ? [] : feed)),
     });

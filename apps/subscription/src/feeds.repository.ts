@@ -131,8 +131,11 @@ export type Query = <Row extends object>(
   values: readonly unknown[],
 ) => Promise<Row[]>;
 
-/** Returns the statement that reads the subscriptions that valid entries match by URL. */
-export function selectByUrls(
+/**
+ * Returns the statement that reads the subscriptions that match valid entries by URL or derived
+ * guid. It also reserves ids for `newRows` rows, and reads how many rows the quotas still allow.
+ */
+export function selectMatchesOfEntries(
   userId: string,
   entries: Iterable<ValidatedEntry>,
   newRows: number,

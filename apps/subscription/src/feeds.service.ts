@@ -80,7 +80,7 @@ export class FeedUrlService {
       smallAnswer: false,
       advances: false,
       changes: ['subscriptions'] as const,
-      reads: store.selectByUrls(
+      reads: store.selectMatchesOfEntries(
         userId,
         [...entries.add, ...entries.remove],
         add.length,
@@ -137,7 +137,7 @@ export class FeedUrlService {
   }: RequestOf<typeof findFeeds>): Promise<ReplyOf<typeof findFeeds>> {
     const query: store.Query = (...bound) => this.database.read(...bound);
     const entries = feedUrls.map(toEntry);
-    const [select, values] = store.selectByUrls(userId, entries, 0, this.quotas);
+    const [select, values] = store.selectMatchesOfEntries(userId, entries, 0, this.quotas);
     const [[clock], found] = await Promise.all([
       query<{ refused: number | null }>(readClock, [userId]),
       query<SnapshotRow>(select, values),

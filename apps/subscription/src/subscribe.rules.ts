@@ -4,7 +4,7 @@ import {
   guidSchema,
   storedTitle,
   parseTime,
-  type Subscribed,
+  type SubscribeAnswer,
   podcastGuid,
 } from '#contracts';
 import type { KnownSubscriptions } from './known-subscriptions.js';
@@ -111,8 +111,8 @@ export function applyBatch(
   known: KnownSubscriptions,
   entries: readonly ValidatedEntry[],
   budget: MergeBudget,
-): Subscribed {
-  const failure: Subscribed['failure'] = [];
+): SubscribeAnswer {
+  const failure: SubscribeAnswer['failure'] = [];
   const accepted: { feedUrl: string; id: number }[] = [];
   for (const entry of entries) {
     const outcome = entry.fault ?? applyEntry(known, entry, budget);

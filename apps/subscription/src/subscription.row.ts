@@ -2,7 +2,7 @@ import { urlKey } from '#contracts';
 
 /**
  * A subscription; a tombstone if `deleted` is set, a pointer if `mergedInto` is set. Times are
- * stamps, except `subscribedAt` and `titleAt`.
+ * values of the user's clock (stamps), except `subscribedAt` and `titleAt`, which clients can send.
  */
 export interface SubscriptionRow {
   id: number;
@@ -23,12 +23,12 @@ export interface SubscriptionRow {
    * from a URL of the subscription.
    */
   declaredGuids: number;
-  /** The id of its PENDING deletion; null without one. */
+  /** The id of its PENDING deletion, or null. */
   deletionId: number | null;
   deleted: string | null;
   mergedInto: number | null;
   mergedAt: string | null;
-  /** The title that the listener gave it; null without one. */
+  /** The listener's own title, or null. */
   title: string | null;
   /** Time of the last accepted title (UTC, microseconds). Null before the first one. */
   titleAt: string | null;
@@ -66,7 +66,10 @@ export function blankRow(
   };
 }
 
-/** Returns true unless it is undefined or a tombstone. A live one can have a PENDING deletion. */
+/**
+ * Returns true if the row exists and is not a tombstone. A live row can have a PENDING deletion, or
+ * be a pointer.
+ */
 export function isLive(row: SubscriptionRow | undefined): row is SubscriptionRow {
   return row?.deleted === null;
 }

@@ -12,9 +12,9 @@ import {
   type ReplyOf,
   type RequestOf,
   subscribe,
-  type Subscribed,
+  type SubscribeAnswer,
   type Subscription,
-  type Updated,
+  type UpdateAnswer,
   updateSubscription,
   podcastGuid,
 } from '#contracts';
@@ -58,7 +58,7 @@ export class SubscriptionService {
   async subscribe(
     request: RequestOf<typeof subscribe>,
     context: CallContext,
-  ): Promise<JsonText<Subscribed>> {
+  ): Promise<JsonText<SubscribeAnswer>> {
     const { userId, body } = request;
     const entries = body.subscriptions.map(({ feed_url: feedUrl, ...more }) =>
       validateEntry({ feedUrl, ...more }),
@@ -95,7 +95,7 @@ export class SubscriptionService {
   async update(
     request: RequestOf<typeof updateSubscription>,
     context: CallContext,
-  ): Promise<JsonText<Updated>> {
+  ): Promise<JsonText<UpdateAnswer>> {
     const { userId, guid, ...patch } = request;
     const { newFeedUrl, newGuid, isSubscribed, title } = patch;
     const timestamp =

@@ -1,4 +1,9 @@
-import { storedTitle, type RequestOf, type Updated, type updateSubscription } from '#contracts';
+import {
+  storedTitle,
+  type RequestOf,
+  type UpdateAnswer,
+  type updateSubscription,
+} from '#contracts';
 import type { KnownSubscriptions } from './known-subscriptions.js';
 import type { SubscriptionRow } from './subscription.row.js';
 
@@ -13,7 +18,11 @@ type Patch = Omit<RequestOf<typeof updateSubscription>, 'userId' | 'guid'>;
  * - An `isSubscribed` or title whose `timestamp` is older than that of the current value is
  *   ignored. The answer has the current value.
  */
-export function applyPatch(known: KnownSubscriptions, row: SubscriptionRow, patch: Patch): Updated {
+export function applyPatch(
+  known: KnownSubscriptions,
+  row: SubscriptionRow,
+  patch: Patch,
+): UpdateAnswer {
   const { newFeedUrl, newGuid, isSubscribed, timestamp, title } = patch;
   const wasSubscribed = row.isSubscribed;
   if (newGuid !== undefined) absorb(known, row, known.byGuid(newGuid));

@@ -348,4 +348,4 @@ export const uploadedSchema = z
     ),
   })
   .meta({ id: 'UploadAnswer' });
-export type Uploaded = z.output<typeof uploadedSchema>;
+export type UploadAnswer = z.output<typeof uploadedSchema>;

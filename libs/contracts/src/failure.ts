@@ -11,7 +11,7 @@ export const failureCodes = [
 ] as const;
 export type FailureCode = (typeof failureCodes)[number];
 
-/** The form of a failure in messages. */
+/** Schema of a failure in a reply. */
 export const failureSchema = z.object({ code: z.enum(failureCodes) });
 export type FailureData = z.output<typeof failureSchema>;
 

@@ -155,7 +155,7 @@ export const pushedSchema = z
     ),
   })
   .meta({ id: 'PushAnswer' });
-export type Pushed = z.output<typeof pushedSchema>;
+export type PushAnswer = z.output<typeof pushedSchema>;
 
 /** Stores the content of feeds, with one result per entry (POST /feeds). Idempotent. */
 export const pushFeeds = rpc({

@@ -64,7 +64,7 @@ export const subscribedSchema = z
     ),
   })
   .meta({ id: 'SubscribeAnswer' });
-export type Subscribed = z.output<typeof subscribedSchema>;
+export type SubscribeAnswer = z.output<typeof subscribedSchema>;
 
 /** The answer of POST /subscriptions/opml. */
 export const importedSchema = subscribedSchema
@@ -87,4 +87,4 @@ export const updatedSchema = z
     title: z.string().optional().describe('Empty if there is none.'),
   })
   .meta({ id: 'UpdateAnswer' });
-export type Updated = z.output<typeof updatedSchema>;
+export type UpdateAnswer = z.output<typeof updatedSchema>;

@@ -1,7 +1,7 @@
 import { type Database, statement } from '#database';
 
-/** A deletion or erasure that a relay has claimed. Others skip it until it is due again. */
-export interface DueRecord {
+/** A deletion or erasure that a relay has claimed. Other relays skip it until it is due again. */
+export interface ClaimedRecord {
   userId: string;
   /** Null for an erasure: a user has at most one. */
   deletionId: number | null;
@@ -48,8 +48,10 @@ export function claimDue(
   database: Database,
   limit: number,
   resendAfterMs: number,
-): Promise<DueRecord[][]> {
-  const claimed = claims.map((claim) => database.change<DueRecord>(claim, [limit, resendAfterMs]));
+): Promise<ClaimedRecord[][]> {
+  const claimed = claims.map((claim) =>
+    database.change<ClaimedRecord>(claim, [limit, resendAfterMs]),
+  );
   return Promise.all(claimed);
 }
 
@@ -61,19 +63,19 @@ export function claimDue(
  */
 export async function renumberLostJobs(
   database: Database,
-  lost: readonly DueRecord[],
-): Promise<DueRecord[]> {
-  const users = (rows: readonly DueRecord[]) => rows.map((row) => row.userId);
-  const jobNumbers = (rows: readonly DueRecord[]) => rows.map((row) => row.jobNumber);
+  lost: readonly ClaimedRecord[],
+): Promise<ClaimedRecord[]> {
+  const users = (rows: readonly ClaimedRecord[]) => rows.map((row) => row.userId);
+  const jobNumbers = (rows: readonly ClaimedRecord[]) => rows.map((row) => row.jobNumber);
   const deletions = lost.filter(({ deletionId }) => deletionId !== null);
   const erasures = lost.filter(({ deletionId }) => deletionId === null);
   const ids = deletions.map((row) => row.deletionId);
   const deletionValues = [users(deletions), ids, jobNumbers(deletions)];
   const erasureValues = [users(erasures), jobNumbers(erasures)];
   return [
-    ...(ids.length > 0 ? await database.change<DueRecord>(renumberJobs, deletionValues) : []),
+    ...(ids.length > 0 ? await database.change<ClaimedRecord>(renumberJobs, deletionValues) : []),
     ...(erasures.length > 0
-      ? await database.change<DueRecord>(renumberErasureJobs, erasureValues)
+      ? await database.change<ClaimedRecord>(renumberErasureJobs, erasureValues)
       : []),
   ];
 }

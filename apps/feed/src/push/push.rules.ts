@@ -4,7 +4,7 @@ import {
   faultInSpacedUrl,
   guidSchema,
   isJsonObject,
-  type Pushed,
+  type PushAnswer,
   readEntry,
 } from '#contracts';
 import { feedLanguage, uniqueItems } from '../document/feed.reader.js';
@@ -20,7 +20,7 @@ export interface PushedFeed {
   readonly document: FeedDocument;
 }
 
-type PushFailure = Pushed['failure'][number];
+type PushFailure = PushAnswer['failure'][number];
 
 /**
  * Validates an entry of POST /feeds (docs/reference/interface-feeds.md, "Pushing"). Invalid texts
