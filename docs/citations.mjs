@@ -1,7 +1,7 @@
 // Reports citations of missing pages, sections, decisions and files.
 //   node docs/citations.mjs
 // A section is a heading, or the bold words that a paragraph begins with:
-// docs/reference/interface.md, "Paging".
+// docs/reference/interface.md, "Paging". Links lead to headings only: bold words have no anchor.
 import { execFileSync } from 'node:child_process';
 import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { dirname, join, normalize } from 'node:path';
@@ -39,7 +39,12 @@ const anchor = (title) =>
     .toLowerCase()
     .replaceAll(/[^\p{L}\p{N} _-]/gu, '')
     .replaceAll(' ', '-');
-const hasAnchor = (page, name) => [...sections(page)].some((title) => anchor(title) === name);
+
+/** Returns true if a heading of a page has this anchor. */
+function hasAnchor(page, name) {
+  const headings = readFileSync(page, 'utf8').matchAll(/^#+ (.+)/gm);
+  return [...headings].some(([, title]) => anchor(title) === name);
+}
 
 /** Yields matches of an expression directly after a marker, with the offset of the marker. */
 function* following(text, marker, expression) {

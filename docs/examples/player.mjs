@@ -1,4 +1,5 @@
-// A podcast app on the SDK (libs/client): it works offline, and a sync synchronizes all devices.
+// A podcast app on the SDK (libs/client): it works offline. A sync uploads local
+// changes and downloads those of other devices.
 // Run it after `npm run build`, with `npm start` in another terminal:
 //   node docs/examples/player.mjs phone.json subscribe https://podnews.net/rss
 //   node docs/examples/player.mjs phone.json play https://podnews.net/rss episode-1 90

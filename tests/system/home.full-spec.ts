@@ -137,7 +137,7 @@ describe.skipIf(absent.length > 0)('the commands of "Run at home" without Docker
     await run('Uninstall');
     const folders = ['opt', 'srv', 'usr/local/bin', 'etc', 'etc/systemd/system'];
     const left = folders.flatMap((folder) => readdirSync(join(root, folder)));
-    expect(left).toEqual(['podcast-sync.old', 'caddy', 'systemd']);
+    expect(left).toEqual(['caddy', 'systemd']);
   }, 300_000);
 
   it('are all that the page has, except Tailscale', () => {
