@@ -425,7 +425,7 @@ describe('of a file that is not as it should be', () => {
     );
     expect([code, stderr]).toEqual([
       1,
-      expect.stringContaining('the file is of format 2; this build reads 1'),
+      expect.stringContaining('the file has format 2; this release reads format 1'),
     ]);
     expect(await lists(await device(user))).toEqual([[], []]);
   });

@@ -38,7 +38,7 @@ export function ApiListParameters() {
       description: 'Only later changes: the `Sync-Timestamp` of an earlier answer.',
       schema: { type: 'string', format: 'date-time' },
     }),
-    number('page', 'Number of the page, from 1. With `cursor` it is only a label.'),
+    number('page', 'Number of the page, from 1. With `cursor` it does not select rows.'),
     number('per_page', 'Rows on a page, 50 unless sent, clamped to the limit.'),
     ApiQuery({
       name: 'cursor',

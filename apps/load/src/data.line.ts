@@ -69,7 +69,7 @@ function isObject(value: unknown): value is Record<string, unknown> {
 function format(number: unknown): ParsedLine {
   if (number === dataFormat) return { kind: 'format' };
   throw new FormatError(
-    `the file is of format ${JSON.stringify(number)}; this build reads ${dataFormat}`,
+    `the file has format ${JSON.stringify(number)}; this release reads format ${dataFormat}`,
   );
 }
 

@@ -3,7 +3,7 @@ import { ChunkSpool } from './chunk.spool.js';
 import type { LoadedEpisode, LoadedSubscription } from './data.line.js';
 import type { FileOffset } from './line.reader.js';
 
-/** A line that was not applied. `code` is stable; codes of entries are those of the interface. */
+/** A line that was not applied. `code` is stable; for an entry it is the code of the HTTP API. */
 export interface RejectedLine {
   readonly line: number;
   readonly code: string;

@@ -76,7 +76,7 @@ export type EpisodePage = Page & { episodes: Episode[] };
 
 /** A page of subscribed podcasts. */
 export type PodcastPage = Omit<Page, 'total' | 'page' | 'previous'> & { feeds: Podcast[] };
-/** A page of new episodes of all subscribed podcasts. */
+/** A page of episodes of subscribed feeds that the server first read after `since`. */
 export type NewEpisodePage = Pick<Page, 'notModified' | 'next' | 'syncTimestamp' | 'etag'> & {
   episodes: FeedEpisode[];
 };

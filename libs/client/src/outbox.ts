@@ -8,7 +8,7 @@ import {
   type EpisodeChange,
   type EpisodeMetadata,
   keys,
-  type Meta,
+  type SyncMetadata,
   type PendingWrites,
   readMeta,
   resolveGuid,
@@ -105,7 +105,11 @@ export async function addEpisodeChange(
  * Returns the time of a change made now. It is later than earlier changes of the same row and than
  * all data read from the server.
  */
-function nextChangeTime(earlier: readonly ChangeTime[], now: number, meta: Meta): ChangeTime {
+function nextChangeTime(
+  earlier: readonly ChangeTime[],
+  now: number,
+  meta: SyncMetadata,
+): ChangeTime {
   const stamps = [meta.subscriptions, meta.episodes].map((stamp) =>
     stamp === undefined ? 0 : Date.parse(stamp),
   );

@@ -6,7 +6,7 @@ import {
   type Batch,
   type EpisodeChange,
   keys,
-  type Meta,
+  type SyncMetadata,
   type PendingWrites,
   prefixes,
   readMeta,
@@ -222,7 +222,7 @@ export class Pull {
     });
   }
 
-  private updateMeta(parts: Partial<Meta>): Promise<void> {
+  private updateMeta(parts: Partial<SyncMetadata>): Promise<void> {
     return updateRecords(this.store, (writes) => writeMeta(this.store, writes, parts));
   }
 }

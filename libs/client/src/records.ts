@@ -3,7 +3,7 @@ import type { Episode, Statuses } from './wire.js';
 
 // Records of a SyncClient in its store, by key.
 //
-//   meta                            Meta
+//   meta                            SyncMetadata
 //   subscription/GUID               StoredSubscription, as the server has it
 //   episode/PODCAST/SYNC_ID         Episode, as the server has it
 //   alias/GUID                      { guid }: a former guid of a subscription, and the current one
@@ -13,15 +13,15 @@ import type { Episode, Statuses } from './wire.js';
 //   done/KEY                        Batch with a response, until its effect was read back
 
 /** Metadata of the whole store. */
-export interface Meta {
+export interface SyncMetadata {
   /** The next `since` of each list. Missing until a list was read to its end. */
   subscriptions?: string;
   episodes?: string;
   /** Milliseconds by which the server's clock is ahead of the device's. */
   offset: number;
   /**
-   * True if the store can have episodes that the server has merged or removed. An equal count or a
-   * full read resets it.
+   * True if the store can have episodes that the server has merged or removed. Reset when device
+   * and server have the same number of episodes, or after a full read.
    */
   needsCount: boolean;
   /** Maximum number of changes in the next batch, set by a split. An answered batch doubles it. */
@@ -121,15 +121,17 @@ export const keys = {
 } as const;
 
 /** Returns the stored metadata, or its defaults. */
-export async function readMeta(store: Store): Promise<Meta> {
-  return ((await store.get(keys.meta)) as Meta | undefined) ?? { offset: 0, needsCount: false };
+export async function readMeta(store: Store): Promise<SyncMetadata> {
+  return (
+    ((await store.get(keys.meta)) as SyncMetadata | undefined) ?? { offset: 0, needsCount: false }
+  );
 }
 
 /** Adds a write that updates only the given fields of the metadata. */
 export async function writeMeta(
   store: Store,
   writes: PendingWrites,
-  parts: Partial<Meta>,
+  parts: Partial<SyncMetadata>,
 ): Promise<void> {
   writes.set(keys.meta, { ...(await readMeta(store)), ...parts });
 }

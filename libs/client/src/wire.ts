@@ -11,7 +11,10 @@ export type Capabilities = Record<
 export interface Subscription {
   /** The feed URL as a client first sent it. */
   feed_url: string;
-  /** The requested guid in `GET /subscriptions/{guid}`; in lists the guid at the time `since`. */
+  /**
+   * The requested guid in `GET /subscriptions/{guid}`; in lists the guid at the time `since`, which
+   * is the one that the client has.
+   */
   guid: string;
   is_subscribed: boolean;
   subscription_changed?: string;

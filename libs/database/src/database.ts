@@ -127,8 +127,8 @@ const poolIsBusy = /^timeout exceeded/;
  * - A write adds its event to the outbox in its own transaction.
  * - Writes of a disabled or erased user fail with `unauthorized`. Reads do so only if their
  *   statement reads `refused` (refused.users.ts).
- * - The stored answers of a user have at most `answerBytes` in total. Above that, the oldest are
- *   deleted until a sixteenth of the limit is free.
+ * - The stored answers of a user have at most `maxStoredAnswerBytes` in total. Above that, the
+ *   oldest are deleted until a sixteenth of the limit is free.
  * - A write never starts after its caller stopped waiting. The remaining time limits the wait for
  *   the lock of the clock and every statement.
  * - A read is one statement, so it sees one snapshot.
@@ -144,8 +144,8 @@ export class Database {
   constructor(
     readonly pool: Pool,
     private readonly prepared = true,
-    /** Maximum bytes of the stored answers of one user. */
-    private readonly answerBytes = defaultStoredAnswerBytes,
+    /** Maximum total bytes per user of the answers that are stored for repeated requests. */
+    private readonly maxStoredAnswerBytes = defaultStoredAnswerBytes,
     private readonly events = false,
     readonly distribution: Distribution = 'none',
   ) {
@@ -278,7 +278,10 @@ export class Database {
       });
       if (!repeated && (advanced || reply instanceof StoredFailure)) {
         if (write.smallAnswer || reply instanceof StoredFailure || fingerprint !== null)
-          last.push([storeAnswer, [userId, requestId, stamp, toJson(reply), this.answerBytes]]);
+          last.push([
+            storeAnswer,
+            [userId, requestId, stamp, toJson(reply), this.maxStoredAnswerBytes],
+          ]);
         await transaction.commit(...last);
       }
       if (reply instanceof StoredFailure) throw new Failure(reply.code);

@@ -34,12 +34,13 @@ export interface LastRead {
   readonly receivedAt: number;
 }
 
-/** The stored T, K and M for a message of one client about one list. */
+/** The stored state that answers a client's request about one list. README.md explains T, K, M. */
 export interface SyncState {
+  /** T: the user's clock. */
   readonly clock: Clock;
-  /** K of the app password of the message. */
+  /** K: the last read with the app password of the request. */
   readonly reader?: LastRead | undefined;
-  /** M: the stamp up to which the session of the message has all rows. */
+  /** M: the stamp up to which the session of the request has all rows. */
   readonly sessionStamp?: number | undefined;
 }
 

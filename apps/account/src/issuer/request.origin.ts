@@ -14,7 +14,7 @@ export function runWithRequestClient<Result>(client: RequestClient, run: () => R
   return clients.run(client, run);
 }
 
-/** Returns the IP address of the current request's client; an empty string outside of a request. */
+/** Returns the client's IP address in a request to the issuer, otherwise an empty string. */
 export function requestAddress(): string {
   return clients.getStore()?.address ?? '';
 }

@@ -9,7 +9,7 @@ import { Database } from '#database';
 import { Condition, type Log, withTimeLimit } from '#runtime';
 import { context, ROOT_CONTEXT } from '@opentelemetry/api';
 import { Queue } from 'bullmq';
-import { renumberLostJobs, claimDue, type DueRecord } from './due.repository.js';
+import { renumberLostJobs, claimDue, type ClaimedRecord } from './due.repository.js';
 
 /** Interval in which the relay looks for due records, in milliseconds. */
 const pollMs = 2_000;
@@ -82,13 +82,13 @@ export class DeletionRelay implements OnApplicationBootstrap, BeforeApplicationS
         if ((await this.sendDue()) === batchSize) this.pollAgain = true;
         const outage = this.condition.state;
         if (this.condition.becomes('working'))
-          this.log.info({ outage }, 'deletion queue available again');
+          this.log.info({ outage }, 'deletions no longer delayed: Redis and Postgres available');
       } catch (error) {
         // The next poll retries. No record is lost.
         if (this.condition.state !== 'working') continue;
         const outage = error instanceof Failure ? 'Postgres' : 'Redis';
         this.condition.becomes(outage);
-        this.log.warn({ outage, err: error }, 'deletions delayed: queue or Postgres unavailable');
+        this.log.warn({ outage, err: error }, 'deletions delayed: Redis or Postgres unavailable');
       }
     }
   }
@@ -102,7 +102,7 @@ export class DeletionRelay implements OnApplicationBootstrap, BeforeApplicationS
     return Math.max(...records.map(({ length }) => length));
   }
 
-  private async send(claimed: readonly DueRecord[]): Promise<void> {
+  private async send(claimed: readonly ClaimedRecord[]): Promise<void> {
     const sent = claimed.filter((row) => !row.isNew);
     const states = await withRedisLimit(
       Promise.all(sent.map((row) => this.queue.getJobState(jobId(row)))),
@@ -117,7 +117,7 @@ export class DeletionRelay implements OnApplicationBootstrap, BeforeApplicationS
 }
 
 /** Returns the job for a record. Deletions have priority over erasures. */
-function jobOf(row: DueRecord) {
+function jobOf(row: ClaimedRecord) {
   const { userId, deletionId, origin } = row;
   const more = origin ? { origin } : {};
   if (deletionId === null)
@@ -134,7 +134,7 @@ function jobOf(row: DueRecord) {
 }
 
 /** Returns the id of a job. BullMQ rejects ids of digits only and ids with a colon. */
-function jobId({ userId, deletionId, jobNumber }: DueRecord): string {
+function jobId({ userId, deletionId, jobNumber }: ClaimedRecord): string {
   return deletionId === null
     ? `erasure-${userId}-${jobNumber}`
     : `deletion-${deletionId}-${jobNumber}`;

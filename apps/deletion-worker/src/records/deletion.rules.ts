@@ -24,8 +24,9 @@ export const supersededOutcome: DeletionOutcome = {
 };
 
 /**
- * Returns the step for a locked record. SUCCESS and FAILURE are final
- * (docs/reference/subscriptions.md, "Deletion"). Privileges and functions of the database also
+ * Returns what the worker does with a locked record: leave it unchanged, delete the subscription
+ * and record SUCCESS, or record FAILURE. SUCCESS and FAILURE are final
+ * (docs/reference/subscriptions.md, "Deletion"); privileges and functions of the database also
  * enforce this.
  *
  * @param isCurrent true if the row of the subscription still has the id of the deletion: the

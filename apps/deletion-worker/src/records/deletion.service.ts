@@ -49,7 +49,7 @@ export const cascadeLimitMs = 60_000;
  *   record stays PENDING.
  * - Quotas limit the tombstones and final records of a user. Each deletion removes the oldest rows
  *   above the quotas, at most 100 of each.
- * - A job contains only the ids of a record. A lost or duplicated job delays the deletion at most.
+ * - A job contains only the ids of a record. A lost or duplicated job can only delay a deletion.
  */
 @Controller()
 export class DeletionService {

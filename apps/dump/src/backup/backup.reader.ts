@@ -21,7 +21,11 @@ export class BackupReader {
     return parsed.data.podcast_sync_backup;
   }
 
-  /** Returns the next line that is no row. @throws Error if the file is damaged or incomplete. */
+  /**
+   * Returns the next line, which must not be a table row.
+   *
+   * @throws Error if the file is damaged or incomplete.
+   */
   async part(): Promise<BackupPart> {
     const parsed = part.safeParse(await this.json());
     if (!parsed.success) throw new Error('the backup is damaged: it has an invalid line');

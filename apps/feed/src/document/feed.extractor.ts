@@ -53,7 +53,7 @@ export class FeedExtractor implements Partial<Handler> {
   /** The caller sets it when the input ends. Elements that close after it are incomplete. */
   isCut = false;
   /** Characters since the last parser event. The caller adds the length of each chunk. */
-  idle = 0;
+  charactersSinceEvent = 0;
   private readonly feed = new FieldTexts();
   private item: FieldTexts | undefined;
   private readonly open: string[] = [];
@@ -89,7 +89,7 @@ export class FeedExtractor implements Partial<Handler> {
   }
 
   onattribute(sent: string, value: string): void {
-    this.idle = 0;
+    this.charactersSinceEvent = 0;
     if (++this.attributeCount > maxAttributes) throw new UnreadableError('too many attributes');
     const name = sent.toLowerCase();
     if (this.open.length === 1 && name.startsWith('xmlns:')) this.addPrefix(name.slice(6), value);
@@ -100,18 +100,18 @@ export class FeedExtractor implements Partial<Handler> {
   }
 
   ontext(text: string): void {
-    this.idle = 0;
+    this.charactersSinceEvent = 0;
     if (!this.current) return;
     const limit = this.current.field.name === 'description' ? maxMarkup : maxText;
     if (this.text.length < limit) this.text += text.slice(0, limit - this.text.length);
   }
 
   oncomment(): void {
-    this.idle = 0;
+    this.charactersSinceEvent = 0;
   }
 
   onprocessinginstruction(): void {
-    this.idle = 0;
+    this.charactersSinceEvent = 0;
   }
 
   onclosetag(sent: string, isImplied: boolean): void {
@@ -198,7 +198,7 @@ export class FeedExtractor implements Partial<Handler> {
 
   /** Keeps the URL of the last start tag if it is a link: its attributes are now complete. */
   private endStartTag(): void {
-    this.idle = 0;
+    this.charactersSinceEvent = 0;
     if (this.tag === 'atom:link') {
       const field = linkFields.get(this.link.rel.trim().toLowerCase());
       if (field) this.keep(this.target(), field, this.link.href);

@@ -9,7 +9,7 @@ import { dateOf, descriptionOf, durationOf, lineOf } from './feed.values.js';
 /** Number of first bytes by which the encoding is detected, and of bytes parsed in one piece. */
 const pieceBytes = 65_536;
 /** Maximum characters between two parser events, such as the length of an attribute. */
-const maxIdle = 262_144;
+const maxEventGap = 262_144;
 
 const charset = /charset\s{0,5}=\s{0,5}["']?([\w.:-]{1,40})/i;
 
@@ -72,9 +72,10 @@ export class FeedReader {
       this.attempt(() => {
         const piece = bytes.subarray(offset, offset + pieceBytes);
         const text = this.decoder?.decode(piece, { stream: true }) ?? '';
-        this.extractor.idle += text.length;
+        this.extractor.charactersSinceEvent += text.length;
         this.parser.write(text);
-        if (this.extractor.idle > maxIdle) throw new UnreadableError('too long without an event');
+        if (this.extractor.charactersSinceEvent > maxEventGap)
+          throw new UnreadableError('no parser event');
         // A document with text but no root, such as JSON.
         if (!this.extractor.isFeed && offset > 0) throw new UnreadableError('no root');
       });

@@ -176,6 +176,7 @@ export class Authenticator {
 
   private async tokenCaller(token: string): Promise<Caller> {
     const caller = await this.verified.find(digest('sha256', token, 'base64'), token);
+    // It expired, or the keys of the issuer changed, during the verification.
     if (!caller) throw new AuthenticationFailure('expired');
     if (this.credentials.revocations?.isRevoked(caller)) throw new AuthenticationFailure('revoked');
     return caller;

@@ -17,7 +17,7 @@ export interface PageFacts {
   more: boolean;
 }
 
-/** The next or previous page. The cursor defines its start; the number is only a label. */
+/** The next or previous page. The cursor defines its start; the number does not select rows. */
 export interface Neighbour {
   page: number;
   cursor: Cursor;

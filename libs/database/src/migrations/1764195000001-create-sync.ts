@@ -48,8 +48,8 @@ export class CreateSync1764195000001 implements MigrationInterface {
             OR stamp >= to_timestamp((answered_second + 1)::double precision)
         )
       ) WITH (fillfactor = 70);
-      -- Only functions write the column refused. The columns with defaults need the privilege too,
-      -- because an INSERT on a cluster names them.
+      -- Only SECURITY DEFINER functions write the column refused. The grant includes the columns
+      -- with defaults, because Citus names them in each INSERT that it sends to a node.
       GRANT
         SELECT,
         INSERT (user_id, stamp, answer_bytes, answered_second),

@@ -37,7 +37,10 @@ export class CallContext
   extends BaseRpcContext<[entry: StreamEntry, now: () => number]>
   implements CallMetadata
 {
-  /** Request id, equal in all deliveries and repetitions. A write takes effect once per id. */
+  /**
+   * Request id. A write takes effect once per id. All deliveries of a request have the same id; a
+   * request that a client repeats has it only with the same `Idempotency-Key`.
+   */
   get requestId(): string {
     return this.entry.request.metadata.requestId ?? this.entry.id;
   }
