@@ -28,6 +28,8 @@ export interface CommandDefinition<Input = unknown> {
   readonly data?: {
     /** The first variable is that of the server, such as DATABASE_URL. */
     readonly files?: DataFiles;
+    /** A file of the data directory without which the command does not run. */
+    readonly required?: string;
   };
   declare?(command: Command): void;
   /**

@@ -39,3 +39,12 @@ export function dataEnvironment(
     `${path} not found: run "podcast-sync start" first, pass --data DIR, or set ${variable}`,
   );
 }
+
+/** Checks that a data directory has a file. @throws MissingDataFileError if it does not. */
+export function requireDataFile(directory: string, file: string): void {
+  const path = join(directory, file);
+  if (!existsSync(path))
+    throw new MissingDataFileError(
+      `${path} not found: run "podcast-sync start" first, or pass --data DIR`,
+    );
+}

@@ -1,7 +1,8 @@
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdtempSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { KeyFiles } from '#embedded';
 import { callProgram } from '#testing';
 import type { CommandDefinition } from './command.js';
 import { commands } from './commands.js';
@@ -120,5 +121,28 @@ describe('--data', () => {
         'pass --data DIR, or set DATABASE_URL\n' +
         'See: podcast-sync dump --help\n',
     ]);
+  });
+
+  it.each(['keys list', 'keys rotate', 'keys rotate --now'])(
+    'exits with 78 and creates nothing if the directory has no system: %s',
+    async (line) => {
+      const { code, stdout, stderr } = await run(`${line} --data ${directory}`);
+      expect([code, stdout, stderr]).toEqual([
+        78,
+        '',
+        `keys: ${directory}/keys/account/signing-key.json not found: ` +
+          'run "podcast-sync start" first, or pass --data DIR\n' +
+          'See: podcast-sync keys --help\n',
+      ]);
+      expect(readdirSync(directory).sort()).toEqual(Object.values(files));
+    },
+  );
+
+  it('rotates the keys of a directory with a system', async () => {
+    const system = mkdtempSync(join(directory, 'system-'));
+    const [key] = (await KeyFiles.open(join(system, 'keys', 'account'))).keys();
+    const { code, stdout } = await run(`keys rotate --data ${system}`);
+    expect([code, stdout]).toEqual([0, expect.stringContaining(`${key?.kid}  replaced`)]);
+    rmSync(system, { recursive: true });
   });
 });

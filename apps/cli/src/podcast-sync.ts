@@ -2,7 +2,7 @@ import { Command, CommanderError } from 'commander';
 import type { ProgramIo } from '#runtime';
 import { type CommandDefinition, type CommandGroup, UsageError } from './command.js';
 import { commands } from './commands.js';
-import { dataEnvironment, MissingDataFileError } from './data.environment.js';
+import { dataEnvironment, MissingDataFileError, requireDataFile } from './data.environment.js';
 import { notEmpty } from './operands.js';
 
 interface ReadCommand {
@@ -161,7 +161,8 @@ function afterOptions({
 
 function contextOf({ data: declared }: CommandDefinition, data: string | undefined, io: ProgramIo) {
   const directory = data ?? defaultData;
-  const { files } = declared ?? {};
+  const { files, required } = declared ?? {};
+  if (required !== undefined) requireDataFile(directory, required);
   if (!files) return { io, data: directory };
   const env = dataEnvironment(io.env, files, { directory, isNamed: data !== undefined });
   const { stdin, stdout, stderr } = io;

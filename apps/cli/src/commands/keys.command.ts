@@ -1,10 +1,14 @@
+import { join } from 'node:path';
 import type { CommandDefinition, CommandGroup } from '../command.js';
+
+/** A directory without a system has no key. The implementation would create one there. */
+const dataWithKeys = { required: join('keys', 'account', 'signing-key.json') };
 
 const list: CommandDefinition = {
   name: 'list',
   summary: 'shows the keys that sign access tokens',
   examples: ['keys list'],
-  data: {},
+  data: dataWithKeys,
   run: async (_, { io, data }) =>
     (await import('../../../standalone/src/keys.js')).listKeys(data, io),
 };
@@ -13,7 +17,7 @@ const rotate: CommandDefinition<{ now: boolean }> = {
   name: 'rotate',
   summary: 'signs with a new key; tokens of the old key stay valid until they expire',
   examples: ['keys rotate', 'keys rotate --now'],
-  data: {},
+  data: dataWithKeys,
   declare: (command) =>
     void command.option('--now', 'revokes the tokens of the old key immediately, as after a leak'),
   read: ({ now = false }: { now?: boolean }) => ({ now }),
