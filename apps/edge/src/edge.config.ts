@@ -14,27 +14,34 @@ import { type GatewayConfig, gatewayConfig } from '../../gateway/src/gateway.con
 import { type GpodderConfig, gpodderConfig } from '../../gpodder/src/gpodder.config.js';
 
 /** Variables of the edge. Each app in its process also reads its own variables. */
-export const edgeConfig = z.object({
-  ...commonConfig.shape,
-  ...opsConfig.shape,
-  ...tracingConfig.shape,
-  ...redisConfig.shape,
-  ...httpConfig.shape,
-  PUBLIC_URL: accountConfig.shape.PUBLIC_URL.optional().describe(
-    'Origin of this server for browsers and apps, and the `iss` of its tokens. Not set: the ' +
-      'URL of the address that the server listens on; links have the host of each request.',
-  ),
-  RATE_LIMIT_PER_USER: rateLimit.describe(
-    'Maximum requests of one user, as `requests/seconds`. Not set: no limit.',
-  ),
-  MAX_CALLS: z.coerce
-    .number()
-    .int()
-    .min(1)
-    .max(100_000)
-    .default(1_000)
-    .describe('Maximum concurrent calls to one service.'),
-});
+export const edgeConfig = z
+  .object({
+    ...commonConfig.shape,
+    ...opsConfig.shape,
+    ...tracingConfig.shape,
+    ...redisConfig.shape,
+    ...httpConfig.omit({ MAX_BODY_BYTES: true }).shape,
+    PUBLIC_URL: accountConfig.shape.PUBLIC_URL.optional().describe(
+      'Origin of this server for browsers and apps, and the `iss` of its tokens. Not set: the ' +
+        'URL of the address that the server listens on; links have the host of each request.',
+    ),
+    RATE_LIMIT_PER_USER: rateLimit.describe(
+      'Maximum requests of one user, as `requests/seconds`. Not set: no limit.',
+    ),
+    MAX_CALLS: z.coerce
+      .number()
+      .int()
+      .min(1)
+      .max(100_000)
+      .default(1_000)
+      .describe('Maximum concurrent calls to one service.'),
+  })
+  .describe(
+    'The edge also reads the variables of gateway, gpodder and account. `MAX_BODY_BYTES` applies ' +
+      'to gateway and gpodder, not to account. The edge sets `PUBLIC_URL`, `AUTH_ISSUER`, ' +
+      '`AUTH_OWN_ISSUER`, `AUTH_AUDIENCE`, `AUTH_JWKS_FILE`, `AUTH_SERVERS`, ' +
+      '`AUTH_APP_PASSWORDS` and `CURSOR_KEY` (the value of `SESSION_KEY`) unless they are set.',
+  );
 export type EdgeConfig = z.output<typeof edgeConfig>;
 
 /** The configuration of each app. */
@@ -44,9 +51,14 @@ export interface AppConfigs {
   readonly account: AccountConfig;
 }
 
+/** Values that the account app does not get. Its limit of bodies has a smaller range. */
+const notOfAccount = { MAX_BODY_BYTES: '', MAX_BODY_BYTES_FILE: '' };
+
 /**
- * Reads the configuration of each app. By default the gateway accepts the tokens and app passwords
- * of the account app, and encrypts its cursors with the `SESSION_KEY` of the gpodder app.
+ * Reads the configuration of each app.
+ * - By default the gateway accepts the tokens and app passwords of the account app, and encrypts
+ *   its cursors with the `SESSION_KEY` of the gpodder app.
+ * - `MAX_BODY_BYTES` applies to gateway and gpodder.
  *
  * @throws ConfigurationError with the problems of all apps.
  */
@@ -60,19 +72,25 @@ export function appConfigs(
   const read = <Schema extends z.ZodObject>(
     schema: Schema,
     defaults: Readonly<Record<string, string>> = {},
+    overrides: Readonly<Record<string, string>> = {},
   ) => {
     try {
       const unset = Object.entries(defaults).filter(
         ([name]) => !environment[name] && !environment[`${name}_FILE`],
       );
-      return loadConfig(schema, { ...environment, ...Object.fromEntries(unset), ...hostNames });
+      return loadConfig(schema, {
+        ...environment,
+        ...Object.fromEntries(unset),
+        ...hostNames,
+        ...overrides,
+      });
     } catch (error) {
       if (!(error instanceof ConfigurationError)) throw error;
       problems.push(...error.problems);
       return undefined;
     }
   };
-  const account = read(accountConfig, { PUBLIC_URL: origin });
+  const account = read(accountConfig, { PUBLIC_URL: origin }, notOfAccount);
   const gpodder = read(gpodderConfig);
   const ours = account &&
     gpodder && {

@@ -15,7 +15,7 @@ const allowed = commaList.transform((entries, context) => {
 
 /** The configuration of the feed service. */
 export const feedConfig = z.object({
-  ...serviceConfig.shape,
+  ...serviceConfig.omit({ EVENTS: true }).shape,
   FEEDS: feedsMode
     .default('fetched')
     .describe(

@@ -3,20 +3,28 @@ import { commonConfig } from '#runtime';
 import { z } from 'zod';
 
 /** Environment variables of `podcast-sync start`. */
-export const standaloneConfig = z.object({
-  ...commonConfig.shape,
-  POSTGRES_URL: z
-    .url({ protocol: /^postgres(ql)?$/ })
-    .optional()
-    .describe('Postgres to use instead of the embedded one, as the owner of a database.'),
-  REDIS_URL: z
-    .url({ protocol: /^rediss?$/ })
-    .optional()
-    .describe('Redis to use instead of the embedded one.'),
-  FEEDS: feedsMode
-    .optional()
-    .describe('As the option `--feeds`, which has priority. Not set: `fetched`.'),
-});
+export const standaloneConfig = z
+  .object({
+    ...commonConfig.shape,
+    POSTGRES_URL: z
+      .url({ protocol: /^postgres(ql)?$/ })
+      .optional()
+      .describe('Postgres to use instead of the embedded one, as the owner of a database.'),
+    REDIS_URL: z
+      .url({ protocol: /^rediss?$/ })
+      .optional()
+      .describe('Redis to use instead of the embedded one.'),
+    FEEDS: feedsMode
+      .optional()
+      .describe('As the option `--feeds`, which has priority. Not set: `fetched`.'),
+  })
+  .describe(
+    'The apps also get the variables of their sections below, such as `CORS_ORIGINS`, except ' +
+      'those that `start` sets or withholds: `PG*`, `POSTGRES_*`, `REDIS_*`, `QUEUE_REDIS_*`, ' +
+      '`AUTH_*` (but `AUTH_DEVELOPMENT_KEYS`), `API_*`, `SECRETS_KEY`, `SESSION_KEY`, ' +
+      '`CURSOR_KEY`, `KEYS_DIRECTORY`, `*DATABASE_URL`, `HOST`, `PORT`, `PUBLIC_URL`, ' +
+      '`OPS_HOST` and `OPS_PORT`.',
+  );
 
 /** Options of `podcast-sync start` from the command line. */
 export interface StartOptions {
