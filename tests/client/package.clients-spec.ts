@@ -1,5 +1,5 @@
 import { execFile } from 'node:child_process';
-import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
@@ -93,6 +93,15 @@ test('the code of the README compiles with the package', async () => {
   writeFileSync(join(folder, 'readme.ts'), blocks.join('\n'));
   writeFileSync(join(folder, 'expo-sqlite.d.ts'), expoSqlite);
   await compile('--noEmit', 'readme.ts', 'expo-sqlite.d.ts');
+});
+
+test('links of the packed README lead to files of the package', () => {
+  const root = join(folder, 'node_modules', 'podcast-sync-client');
+  const readme = readFileSync(join(root, 'README.md'), 'utf8');
+  const targets = [...readme.matchAll(/\]\(([^)#]+)/g)].map(([, target = '']) => target);
+  const files = targets.filter((target) => !target.startsWith('https://'));
+  expect(files.filter((file) => !existsSync(join(root, file)))).toEqual([]);
+  expect(targets).toContain('https://openpodcastapi.org');
 });
 
 /** Returns the size of an entry's bundle for browsers, and the other packages in it. */
