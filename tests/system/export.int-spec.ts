@@ -250,6 +250,14 @@ describe('an export of many episodes', () => {
     await eventually(async () => expect((await ask(cookie)).status).toBe(200));
   });
 
+  it('of a ninth person ends the oldest of the eight, and is not refused', async () => {
+    const people = await Promise.all(Array.from({ length: 9 }, () => largePerson()));
+    const started = [];
+    for (const { cookie } of people) started.push(await beginning(await ask(cookie)));
+    const ends = await Promise.all(started.map(({ reader }) => rest(reader)));
+    expect(ends.map(({ isBroken }) => isBroken)).toEqual([true, ...Array(8).fill(false)]);
+  });
+
   it('ends when the client disconnects', async () => {
     const { cookie } = await largePerson();
     const { reader } = await beginning(await ask(cookie));

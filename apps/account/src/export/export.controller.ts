@@ -21,7 +21,7 @@ export class ExportController {
     @Req() request: FastifyRequest,
     @Res() reply: FastifyReply,
   ): Promise<void> {
-    const document = await this.documents.open(account.id);
+    const document = await this.documents.open(account.id, request.ip);
     document.on('error', (error) => {
       this.log.warn({ correlationId: request.id, err: error }, 'export aborted');
     });

@@ -10,6 +10,7 @@ import {
   listSubscriptions,
   type ReplyOf,
 } from '#contracts';
+import { networkOf } from '#identity';
 import { StreamClient } from '#transport';
 import { DataSource } from 'typeorm';
 import { AppPasswords } from '../credentials/app-passwords.js';
@@ -75,17 +76,25 @@ const selectAccountData = `
       FROM account.gpodder_sessions WHERE account_id = $1)
   )::text AS json`;
 
+/** A document in progress. */
+interface RunningDocument {
+  /** Network of the client's address. */
+  readonly network: string;
+  /** Not set while the document starts. */
+  readonly document?: Readable;
+}
+
 /**
  * Exports all data of a person as a JSON document. Memory holds one page of one list at a time, so
  * each page reflects the time at which it was read.
  *
  * Invariants: a process writes one document per person at a time, eight in total, each for at most
- * 10 minutes.
+ * 10 minutes. A ninth one ends the oldest document of the network that has the most.
  */
 @Injectable()
 export class Export implements OnModuleDestroy {
-  /** Documents in progress by account; `undefined` while one starts. */
-  private readonly running = new Map<string, Readable | undefined>();
+  /** Documents in progress by account, oldest first. */
+  private readonly running = new Map<string, RunningDocument>();
 
   constructor(
     @InjectDataSource() private readonly source: DataSource,
@@ -99,13 +108,16 @@ export class Export implements OnModuleDestroy {
    * Starts a document, and reads its beginning. A later failure truncates the document, so that it
    * is not valid JSON.
    *
-   * @throws Refusal `limited` if a document of the person is in progress, `busy` if the process
-   *   writes eight documents; Failure if the beginning cannot be read.
+   * @param address IP address of the client.
+   * @throws Refusal `limited` if a document of the person is in progress, `busy` if eight others
+   *   start at the same time; Failure if the beginning cannot be read.
    */
-  async open(accountId: string): Promise<Readable> {
+  async open(accountId: string, address: string): Promise<Readable> {
     if (this.running.has(accountId)) throw new Refusal('limited', retrySeconds, 'export');
-    if (this.running.size >= maxConcurrent) throw new Refusal('busy', retrySeconds);
-    this.running.set(accountId, undefined);
+    if (this.running.size >= maxConcurrent && !this.endOldest())
+      throw new Refusal('busy', retrySeconds);
+    const network = networkOf(address);
+    this.running.set(accountId, { network });
     try {
       const pieces = this.writeDocument(accountId);
       const first = await pieces.next();
@@ -117,9 +129,10 @@ export class Export implements OnModuleDestroy {
       );
       document.once('close', () => {
         clearTimeout(timer);
-        this.running.delete(accountId);
+        // Not a later document of the same account.
+        if (this.running.get(accountId)?.document === document) this.running.delete(accountId);
       });
-      this.running.set(accountId, document);
+      this.running.set(accountId, { network, document });
       return document;
     } catch (error) {
       this.running.delete(accountId);
@@ -129,7 +142,22 @@ export class Export implements OnModuleDestroy {
 
   /** Aborts all documents, so that slow readers do not delay shutdown. */
   onModuleDestroy(): void {
-    for (const document of this.running.values()) document?.destroy(new Error('server shutdown'));
+    for (const { document } of this.running.values())
+      document?.destroy(new Error('server shutdown'));
+  }
+
+  /** Ends the oldest document of the network with the most. @returns false if all still start. */
+  private endOldest(): boolean {
+    const all = [...this.running];
+    const count = (one: string) => all.filter(([, { network }]) => network === one).length;
+    const [oldest] = all
+      .filter(([, { document }]) => document !== undefined)
+      .toSorted(([, one], [, other]) => count(other.network) - count(one.network));
+    if (!oldest) return false;
+    const [accountId, { document }] = oldest;
+    this.running.delete(accountId);
+    document?.destroy(new Error('a newer export replaces this one'));
+    return true;
   }
 
   /** Yields the document in pieces. The first one includes the first page of subscriptions. */
