@@ -21,6 +21,7 @@ beforeAll(async () => {
     fetcher: new Fetcher({ userAgent: 'Test', guard, limits: { totalMs: 2_000 } }),
     thumbnailer,
     log: createLog('feed', 'silent'),
+    appleUrl: server.url('/apple'),
   });
 });
 afterEach(() => context.owner.query('DELETE FROM feed.previews'));
@@ -69,6 +70,21 @@ describe('a preview', () => {
     const page = serve('/page', `<!doctype html><title>Page</title>${link}`);
     const alternates = [{ feed_url: context.server.url('/feed'), title: 'Show' }];
     expect(await preview(page)).toEqual({ status: 'not_a_feed', alternates });
+  });
+
+  it('of a link to Apple Podcasts names the feed that Apple has', async () => {
+    const results = [
+      { collectionName: 'Show', feedUrl: 'https://podcast.example/feed' },
+      { collectionName: 'Only there' },
+    ];
+    context.server.on('/apple/lookup', ({ url }, response) =>
+      response.end(url?.endsWith('?id=123') ? JSON.stringify({ results }) : 'no JSON'),
+    );
+    expect(await preview('https://podcasts.apple.com/us/podcast/show/id123?i=456')).toEqual({
+      status: 'not_a_feed',
+      alternates: [{ feed_url: 'https://podcast.example/feed', title: 'Show' }],
+    });
+    expect(await preview('https://podcasts.apple.com/podcast/id5')).toEqual({ status: 'failed' });
   });
 
   it('of a feed without its picture has none', async () => {

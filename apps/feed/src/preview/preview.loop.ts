@@ -7,6 +7,7 @@ import { readPicture } from '../artwork/artwork.loop.js';
 import type { Thumbnailer } from '../artwork/thumbnailer.js';
 import { FeedReader } from '../document/feed.reader.js';
 import { alternatesOf } from './alternates.js';
+import { appleIdOf, readLookup } from './apple.links.js';
 import type { PreviewRepository } from './preview.repository.js';
 
 /** Pause without a request, in milliseconds. */
@@ -23,6 +24,8 @@ export interface PreviewLoopOptions {
   readonly fetcher: Fetcher;
   readonly thumbnailer: Thumbnailer;
   readonly log: Log;
+  /** Apple's search API, which finds the feed of a link to Apple Podcasts. */
+  readonly appleUrl?: string;
 }
 
 /**
@@ -80,8 +83,11 @@ export class PreviewLoop implements OnModuleInit, OnApplicationShutdown {
   }
 
   private async previewOf(url: string): Promise<FeedPreview> {
-    const { fetcher, thumbnailer } = this.options;
+    const { fetcher, thumbnailer, appleUrl = 'https://itunes.apple.com' } = this.options;
     const { signal } = this.stopped;
+    const appleId = appleIdOf(url);
+    if (appleId !== undefined)
+      return fetcher.fetch({ url: `${appleUrl}/lookup?id=${appleId}` }, readLookup, signal);
     const headers = { accept: 'application/rss+xml, application/xml, text/html;q=0.5, */*;q=0.1' };
     const { imageUrl, ...preview } = await fetcher.fetch({ url, headers }, readDocument, signal);
     if (imageUrl === undefined) return preview;
