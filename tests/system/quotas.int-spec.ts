@@ -84,8 +84,10 @@ const step = fc.oneof(
 );
 type Step = typeof step extends fc.Arbitrary<infer Value> ? Value : never;
 
-/** Reaches the limit of tombstones, which random steps do not always reach. */
-const deletions = [0, 1].flatMap((name): Step[] => [
+// Sequences that reach each limit, which random steps do not always reach.
+
+/** Reaches the limits of tombstones and deletion records. */
+const deletions = [0, 1, 2].flatMap((name): Step[] => [
   { do: 'post', feed: name, guid: name },
   { do: 'delete', guid: name, process: true },
 ]);
@@ -110,6 +112,21 @@ const renames: Step[] = [
     newGuid,
     newFeed: null,
   })),
+];
+
+/** Reaches the limit of live subscriptions. */
+const posts = [0, 1, 2, 3].map((name): Step => ({ do: 'post', feed: name, guid: name }));
+
+/** Reaches the limits of episodes and of further sync_ids. */
+const uploads: Step[] = [
+  { do: 'post', feed: 0, guid: 0 },
+  ...[0, 1, 2, 3, 4].map((number): Step => ({
+    do: 'upload',
+    guid: 0,
+    episode: number,
+    syncId: null,
+  })),
+  ...[0, 1, 2].map((syncId): Step => ({ do: 'upload', guid: 0, episode: 0, syncId })),
 ];
 
 /** Counts the user's rows. */
@@ -228,8 +245,8 @@ it(
         }
       }),
       {
-        examples: [[deletions], [moves], [renames]],
-        numRuns: full ? 103 : 10,
+        examples: [[deletions], [moves], [renames], [posts], [uploads]],
+        numRuns: full ? 105 : 12,
         maxSkipsPerRun: 0,
         endOnFailure: true,
       },

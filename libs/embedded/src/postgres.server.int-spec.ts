@@ -122,7 +122,7 @@ describe('startPostgres', () => {
       await query(first.url, 'CREATE TABLE kept AS SELECT 7 AS n');
       await first.stop();
       const place = readFileSync(join(directory, 'location'), 'utf8').trim();
-      expect(place).toMatch(/^\/var\/lib\/podcast-sync\/[0-9a-f]{16}$/);
+      expect(place).toMatch(/^\/var\/lib\/podcast-sync\/[0-9a-f-]{36}$/);
       expect(lines.join('\n')).toContain(place);
       expect(statSync(place)).toMatchObject({ mode: 0o40700 });
       expect(statSync(place).uid).not.toBe(0);
