@@ -75,7 +75,7 @@ export const databaseConfig = z.object({
     .default('off')
     .describe(
       "Whether writes send events to other teams' services (docs/reference/events.md). The " +
-        'same in all services; the deletion worker sends them.',
+        'same in subscription, episode and deletion-worker, which sends them.',
     ),
   QUOTA_STORED_ANSWER_BYTES: z.coerce
     .number()
