@@ -146,11 +146,7 @@ async function* accountPages(
   yield { name: 'verified', page };
 }
 
-async function* peoplePages(
-  fixture: AccountBrowser,
-  page: Page,
-  id: string,
-): AsyncGenerator<Step> {
+async function* peoplePages(fixture: AccountBrowser, page: Page, id: string): AsyncGenerator<Step> {
   await fixture.database.query('UPDATE account.accounts SET is_administrator = (id = $1)', [id]);
   await page.goto('/account');
   yield { name: 'home-administrator', page };
@@ -163,8 +159,14 @@ async function* peoplePages(
   await page.locator('[value=reset] + button').click();
   yield { name: 'person-link', page };
   await page.goto('/people/invitation');
+  await page.locator('[name=email]').fill('person@example');
   await press(page);
-  yield { name: 'invitation', page };
+  yield { name: 'invitation-refused', page };
+  await page.locator('[name=email]').fill('person@example.com');
+  await press(page);
+  yield { name: 'invitation-sent', page };
+  await press(page);
+  yield { name: 'invitation-link', page };
 }
 
 async function* approvalPages(fixture: AccountBrowser, page: Page): AsyncGenerator<Step> {

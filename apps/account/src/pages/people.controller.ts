@@ -13,14 +13,17 @@ import type { FastifyReply } from 'fastify';
 import { type AccountConfig, CONFIG, LOG } from '../account.config.js';
 import { type Account, Accounts } from '../people/accounts.js';
 import { Administrators } from '../people/administrators.js';
+import { Emails } from '../people/emails.js';
 import { Links } from '../people/links.js';
 import { Refusal, type RefusalCode } from '../people/refusal.js';
 import { type Form, FormOf, QueryOf } from './form.js';
 import { PageResponder, visitFor } from './page.responder.js';
 import { ForPerson, PageController, type Person, PersonOf } from './person.guard.js';
+import { problemsOf } from './refusal.texts.js';
 import {
   type Action,
   actions,
+  type Invitation,
   invitationPage,
   type ManagedPerson,
   peoplePage,
@@ -40,6 +43,7 @@ export class PeopleController {
     private readonly accounts: Accounts,
     private readonly administrators: Administrators,
     private readonly links: Links,
+    private readonly emails: Emails,
     @Inject(CONFIG) private readonly config: Pick<AccountConfig, 'REGISTRATION'>,
     @Inject(LOG) private readonly log: Log,
   ) {}
@@ -66,16 +70,32 @@ export class PeopleController {
   @Get('people/invitation')
   @ForPerson({ administrator: true, recently: true })
   invitation(@Res() reply: FastifyReply): void {
-    const made = this.pages.takeOutcome<{ url: string }>(reply) ?? {};
-    this.pages.show(reply, (visit) => invitationPage(visit, made));
+    const outcome = this.pages.takeOutcome<Omit<Invitation, 'mail'>>(reply);
+    const mail = this.emails.isEnabled;
+    this.pages.show(reply, (visit) => invitationPage(visit, { mail, ...outcome }));
   }
 
   @Post('people/invitation')
   @ForPerson({ administrator: true, recently: true })
-  async invite(@PersonOf() by: Person, @Res() reply: FastifyReply): Promise<void> {
-    const { url } = await this.links.create('invite', { session: by.session.id });
-    this.record(by, 'invite');
-    this.pages.redirectWithOutcome(reply, '/people/invitation', { url });
+  async invite(
+    @PersonOf() by: Person,
+    @FormOf() form: Form,
+    @Res() reply: FastifyReply,
+  ): Promise<void> {
+    const { texts, language } = visitFor(reply);
+    const email = (form['email'] ?? '').trim();
+    const session = by.session.id;
+    const path = '/people/invitation';
+    try {
+      const made = email
+        ? await this.emails.sendInvitation(email, language, { accountId: by.account.id, session })
+        : await this.links.create('invite', { session });
+      this.record(by, 'invite');
+      this.pages.redirectWithOutcome(reply, path, made ? { url: made.url } : { sentTo: email });
+    } catch (error) {
+      const refused = { entered: email.slice(0, 254), problems: problemsOf(texts, error) };
+      this.pages.redirectRefused(reply, path, refused, error);
+    }
   }
 
   @Get('people/:id')

@@ -3,8 +3,7 @@ import type { peopleTexts as english } from './people.en.js';
 /** German texts of the pages on which administrators manage accounts. */
 export const peopleTexts: typeof english = {
   title: 'Personen',
-  lead:
-    'Die Konten dieses Servers. Podcasts und Passwörter anderer Personen kannst du nicht sehen.',
+  lead: 'Die Konten dieses Servers. Podcasts und Passwörter anderer Personen kannst du nicht sehen.',
   homeLead: 'Du verwaltest diesen Server: Lade Personen ein und verwalte ihre Konten.',
   manage: 'Personen verwalten',
   new: 'Neue Konten',
@@ -36,7 +35,10 @@ export const peopleTexts: typeof english = {
   inviteLead:
     'Mit einem Link legt eine Person ein Konto mit beliebigem Namen an. ' +
     'Er gilt einmal, sieben Tage lang.',
+  inviteEmail: 'E-Mail (freiwillig)',
+  inviteEmailHint: 'Wir senden den Link an diese Adresse. Ohne Adresse zeigt ihn diese Seite.',
   createLink: 'Link erstellen',
+  sent: (email) => `Eine Einladung ist unterwegs an ${email}.`,
   invited: 'Deine Einladung',
   invitedLead: 'Sende den Link an eine Person. Er gilt einmal, sieben Tage lang.',
   link: 'Link',

@@ -34,7 +34,10 @@ export const peopleTexts = {
   invite: 'Invite a person',
   inviteLead:
     'A link lets one person create an account with any name. It works once, for seven days.',
+  inviteEmail: 'E-mail (optional)',
+  inviteEmailHint: 'We send the link to this address. Without an address, this page shows it.',
   createLink: 'Create the link',
+  sent: (email: string) => `An invitation is on its way to ${email}.`,
   invited: 'Your invitation',
   invitedLead: 'Send the link to one person. It works once, for seven days.',
   link: 'Link',

@@ -2,6 +2,7 @@ import { Card, Field, Row } from '#ui';
 import { type Account, stateOf } from '../../people/accounts.js';
 import type { PeopleConfig } from '../../people/people.config.js';
 import type { Page, Visit } from '../document.js';
+import type { RefusedForm } from '../refusal.texts.js';
 import {
   Actions,
   CopyValue,
@@ -127,21 +128,21 @@ function ShownLink({ texts, url }: { texts: Visit['texts']; url: string }) {
   );
 }
 
+/** The form of an invitation, or its result. */
+export interface Invitation extends RefusedForm {
+  /** True if a mail server is configured. */
+  readonly mail: boolean;
+  /** URL of a new link. */
+  readonly url?: string;
+  /** Address to which a link was mailed. */
+  readonly sentTo?: string;
+}
+
 /** Returns the page that creates an invitation, and shows its link once. */
-export function invitationPage({ texts }: Visit, of: { url?: string }): Page {
-  const { people, cancel } = texts;
-  if (of.url === undefined)
-    return {
-      title: people.invite,
-      lead: people.inviteLead,
-      body: (
-        <form method="post" action="/people/invitation">
-          <Actions leave={cancel} to="/people">
-            <button>{people.createLink}</button>
-          </Actions>
-        </form>
-      ),
-    };
+export function invitationPage(visit: Visit, of: Invitation): Page {
+  const { texts } = visit;
+  const { people } = texts;
+  if (of.url === undefined) return invitationForm(visit, of);
   const body = (
     <>
       <ShownLink texts={texts} url={of.url} />
@@ -149,6 +150,40 @@ export function invitationPage({ texts }: Visit, of: { url?: string }): Page {
     </>
   );
   return { title: people.invited, lead: people.invitedLead, body };
+}
+
+function invitationForm({ texts }: Visit, of: Invitation): Page {
+  const { people, cancel } = texts;
+  const body = (
+    <>
+      <RefusalNotice>{of.problems?.form}</RefusalNotice>
+      {of.sentTo !== undefined && (
+        <p class="notice good" role="status">
+          {people.sent(of.sentTo)}
+        </p>
+      )}
+      <form method="post" action="/people/invitation">
+        {of.mail && (
+          <Field
+            id="email"
+            name="email"
+            type="email"
+            label={people.inviteEmail}
+            hint={people.inviteEmailHint}
+            value={of.entered}
+            error={of.problems?.email}
+            autocomplete="off"
+            maxLength={254}
+          />
+        )}
+        <Actions leave={cancel} to="/people">
+          <button>{people.createLink}</button>
+        </Actions>
+      </form>
+    </>
+  );
+  const isRefused = of.problems !== undefined;
+  return { title: people.invite, lead: people.inviteLead, isRefused, body };
 }
 
 /** An account with the result of a change. */
@@ -221,12 +256,12 @@ export function personPage(visit: Visit, of: ManagedPerson): Page {
       </Card>
       <Card title={people.change}>
         <Rows rows={rows} />
+        <p class="actions">
+          <a class="button plain" href="/people">
+            {people.all}
+          </a>
+        </p>
       </Card>
-      <p class="actions">
-        <a class="button plain" href="/people">
-          {people.all}
-        </a>
-      </p>
     </>
   );
   return { title: name, isHome: true, isRefused: of.problem !== undefined, body };
