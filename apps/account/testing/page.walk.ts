@@ -27,6 +27,7 @@ export async function* everyPage(
   yield* signedOutPages(fixture, await fixture.visitor(options));
   const { page, name, id } = await fixture.person(options);
   yield* accountPages(fixture, page, name);
+  yield* peoplePages(fixture, page, id);
   yield* approvalPages(fixture, page);
   yield* secondStepPages(fixture, page, name, id);
 }
@@ -143,6 +144,29 @@ async function* accountPages(
   yield { name: 'verify', page };
   await press(page);
   yield { name: 'verified', page };
+}
+
+async function* peoplePages(fixture: AccountBrowser, page: Page, id: string): AsyncGenerator<Step> {
+  await fixture.database.query('UPDATE account.accounts SET is_administrator = (id = $1)', [id]);
+  await page.goto('/account');
+  yield { name: 'home-administrator', page };
+  for (const path of ['people', 'people?name=nobody', 'people/invitation', `people/${id}`]) {
+    await page.goto(`/${path}`);
+    yield { name: path.replace(id, 'own'), page };
+  }
+  await page.locator('button[class~=plain]').last().click();
+  yield { name: 'person-refused', page };
+  await page.locator('[value=reset] + button').click();
+  yield { name: 'person-link', page };
+  await page.goto('/people/invitation');
+  await page.locator('[name=email]').fill('person@example');
+  await press(page);
+  yield { name: 'invitation-refused', page };
+  await page.locator('[name=email]').fill('person@example.com');
+  await press(page);
+  yield { name: 'invitation-sent', page };
+  await press(page);
+  yield { name: 'invitation-link', page };
 }
 
 async function* approvalPages(fixture: AccountBrowser, page: Page): AsyncGenerator<Step> {

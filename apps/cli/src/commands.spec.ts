@@ -40,6 +40,8 @@ describe('parses a command line:', () => {
     ['accounts reset ann', { verb: 'reset', name: 'ann' }],
     ['accounts disable ann', { verb: 'disable', name: 'ann' }],
     ['accounts enable ann', { verb: 'enable', name: 'ann' }],
+    ['accounts appoint ann', { verb: 'appoint', name: 'ann' }],
+    ['accounts dismiss ann', { verb: 'dismiss', name: 'ann' }],
     ['accounts erase ann', { verb: 'erase', name: 'ann' }],
     ['app-password ann', { verb: 'app-password', name: 'ann', label: 'podcast-sync app-password' }],
     ['app-password ann --label phone', { verb: 'app-password', name: 'ann', label: 'phone' }],

@@ -69,6 +69,7 @@ export const appPaths: Readonly<Record<AppName, AppPaths>> = {
       '/connect',
       '/devices',
       '/sessions',
+      '/people',
       '/interaction',
       '/email',
       '/erase',

@@ -1,12 +1,15 @@
 import { scopes } from '#contracts';
 import { alignedTable, CommandFailed, type ProgramIo } from '#runtime';
-import type { Account } from '../people/accounts.js';
+import { type Account, stateOf } from '../people/accounts.js';
 import { type OperatorContext, withOperatorContext } from './operator.context.js';
 
 /** Options of the command `accounts`. */
 export type AccountsCommand =
   | { readonly verb: 'list'; readonly json?: boolean }
-  | { readonly verb: 'create' | 'reset' | 'disable' | 'enable' | 'erase'; readonly name: string }
+  | {
+      readonly verb: 'create' | 'reset' | 'disable' | 'enable' | 'appoint' | 'dismiss' | 'erase';
+      readonly name: string;
+    }
   | { readonly verb: 'app-password'; readonly name: string; readonly label: string }
   | { readonly verb: 'invite' | 'first-link' };
 
@@ -19,7 +22,7 @@ export async function runAccounts(command: AccountsCommand, io: ProgramIo): Prom
 }
 
 async function execute(command: AccountsCommand, context: OperatorContext): Promise<string> {
-  const { accounts, links, registration } = context;
+  const { accounts, administrators, links, registration } = context;
   switch (command.verb) {
     case 'list':
       return formatList(await listAll(context), command.json);
@@ -43,6 +46,12 @@ async function execute(command: AccountsCommand, context: OperatorContext): Prom
     case 'enable':
       await accounts.enable((await findAccount(command.name, context)).id);
       return `${command.name} is enabled.\n`;
+    case 'appoint':
+      await administrators.appoint((await findAccount(command.name, context)).id);
+      return `${command.name} is an administrator.\n`;
+    case 'dismiss':
+      await administrators.dismiss((await findAccount(command.name, context)).id);
+      return `${command.name} is no administrator.\n`;
     case 'erase': {
       const { id } = await findAccount(command.name, context);
       await context.erasure.request(id);
@@ -77,31 +86,28 @@ async function findAccount(name: string, { accounts }: OperatorContext): Promise
 async function listAll({ accounts }: OperatorContext): Promise<Account[]> {
   const all: Account[] = [];
   for (;;) {
-    const page = await accounts.list(all.at(-1));
+    const page = await accounts.list({ limit: 1_000, after: all.at(-1)?.id });
     all.push(...page);
-    if (page.length === 0)
-      return all.sort((a, b) =>
-        (a.name ?? '').toLowerCase() < (b.name ?? '').toLowerCase() ? -1 : 1,
-      );
+    if (page.length === 0) return all;
   }
 }
 
-const headings = ['NAME', 'USER', 'SINCE', 'STATE', 'SECOND FACTOR'] as const;
+const headings = ['NAME', 'USER', 'SINCE', 'STATE', 'SECOND FACTOR', 'ADMINISTRATOR'] as const;
 
 function formatList(all: readonly Account[], json = false): string {
   if (json) return `${JSON.stringify(all, undefined, 2)}\n`;
   return alignedTable([headings, ...all.map(toCells)]);
 }
 
-function toCells({
-  name,
-  id,
-  createdAt,
-  disabled,
-  hasPassword,
-  hasTotp,
-  issuer,
-}: Account): string[] {
-  const state = disabled ? 'disabled' : hasPassword || issuer ? 'active' : 'no password';
-  return [name ?? '-', id, createdAt.toISOString(), state, hasTotp ? 'yes' : 'no'];
+function toCells(account: Account): string[] {
+  const { name, id, createdAt, hasTotp, isAdministrator } = account;
+  const yesOrNo = (is: boolean) => (is ? 'yes' : 'no');
+  return [
+    name ?? '-',
+    id,
+    createdAt.toISOString(),
+    stateOf(account),
+    yesOrNo(hasTotp),
+    yesOrNo(isAdministrator),
+  ];
 }

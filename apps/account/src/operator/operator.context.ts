@@ -15,6 +15,7 @@ import { StreamClient } from '#transport';
 import { z } from 'zod';
 import { AppPasswords } from '../credentials/app-passwords.js';
 import { Accounts } from '../people/accounts.js';
+import { Administrators } from '../people/administrators.js';
 import { Erasure } from '../people/erasure.js';
 import { Limits } from '../people/limits.js';
 import { Links } from '../people/links.js';
@@ -48,6 +49,7 @@ const connectMs = 2_000;
 /** Services that the operator's commands use. */
 export interface OperatorContext {
   readonly accounts: Accounts;
+  readonly administrators: Administrators;
   readonly links: Links;
   readonly registration: Registration;
   readonly appPasswords: AppPasswords;
@@ -97,6 +99,7 @@ export async function withOperatorContext<Result>(
     const links = new Links(source.getRepository(LinkEntity), config);
     return await task({
       accounts,
+      administrators: new Administrators(people, notices),
       links,
       registration: new Registration(source, accounts, links, passwords, limits, {
         REGISTRATION: 'invite',

@@ -8,6 +8,7 @@ const reasons: Partial<Record<RefusalCode, string>> = {
   name_taken: 'the name is taken, or its user id belongs to another account: choose another one',
   erased: 'the data of this user was erased or is being erased, which is permanent',
   link: 'the account is disabled: enable it first',
+  last_administrator: 'the account is the only enabled administrator: appoint another one first',
   label: 'the label must have 1 to 64 characters, and at least one letter or digit',
   scopes: 'unknown scope: see "token --help"',
   expiry: 'the lifetime must be positive',

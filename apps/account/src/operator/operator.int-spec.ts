@@ -136,7 +136,26 @@ describe('accounts', () => {
     expect(await find()).toMatchObject({ disabled: false });
   });
 
-  it.each(['reset', 'disable', 'enable', 'erase'])(
+  it('appoints and dismisses administrators, but not the last one', async () => {
+    const other = `bob-${name}`.slice(0, 64);
+    for (const each of [name, other]) await accounts('create', each);
+    await fixture.owner.query('UPDATE account.accounts SET is_administrator = false');
+    expect((await accounts('appoint', name)).stdout).toBe(`${name} is an administrator.\n`);
+    expect(await find()).toMatchObject({ isAdministrator: true });
+    for (const verb of ['dismiss', 'disable'])
+      expect(await accounts(verb, name)).toEqual({
+        code: 1,
+        stdout: '',
+        stderr:
+          'accounts: the account is the only enabled administrator: appoint another one first\n',
+      });
+    await accounts('appoint', other);
+    expect((await accounts('dismiss', name)).stdout).toBe(`${name} is no administrator.\n`);
+    const { stdout } = await accounts('list');
+    expect(stdout.split('\n').find((line) => line.startsWith(other))).toMatch(/ yes$/);
+  });
+
+  it.each(['reset', 'disable', 'enable', 'appoint', 'dismiss', 'erase'])(
     '%s: reports a missing account',
     async (verb) => {
       expect(await accounts(verb, name)).toEqual({

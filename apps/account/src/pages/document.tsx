@@ -15,7 +15,7 @@ export interface Page {
   readonly status?: number | undefined;
   /** True if the form was rejected. The title then starts with "Error", for screen readers. */
   readonly isRefused?: boolean | undefined;
-  /** True for the account page, which has another layout. */
+  /** True for pages of the tab "Account" with several cards. */
   readonly isHome?: boolean;
   /** True for pages of the tab "Connect an app". */
   readonly isConnect?: boolean;

@@ -44,7 +44,7 @@ export class Overview {
 
   /** Returns the data of the account page of a person. */
   async read({ account, session }: Person): Promise<AccountOverview> {
-    const { id, name, issuer, hasTotp, email } = account;
+    const { id, name, issuer, hasTotp, email, isAdministrator } = account;
     const [apps, appPasswords, devices, sessions, recoveryCodes, notices, podcasts] =
       await Promise.all([
         this.access.grants.listApps(id),
@@ -57,6 +57,7 @@ export class Overview {
       ]);
     return {
       name,
+      isAdministrator,
       apps: apps.map(({ grantId, client, ...app }) => ({ ...app, id: grantId, name: client.name })),
       appPasswords,
       podcasts,

@@ -12,6 +12,7 @@ import { ErasureController } from './erasure.controller.js';
 import { LinkController } from './link.controller.js';
 import { PageResponder } from './page.responder.js';
 import { PasswordController } from './password.controller.js';
+import { PeopleController } from './people.controller.js';
 import { ProviderController } from './provider.controller.js';
 import { RecoveryController } from './recovery.controller.js';
 import { RegistrationController } from './registration.controller.js';
@@ -28,6 +29,7 @@ import { SignInController } from './sign-in.controller.js';
     ErasureController,
     LinkController,
     PasswordController,
+    PeopleController,
     ProviderController,
     RecoveryController,
     RegistrationController,

@@ -6,6 +6,7 @@ import {
   type ExecutionContext,
   Inject,
   Injectable,
+  NotFoundException,
   SetMetadata,
   UseGuards,
 } from '@nestjs/common';
@@ -39,6 +40,8 @@ function isRecent({ session }: Person, after?: Date): boolean {
 
 interface Need {
   readonly recently?: boolean;
+  /** True for pages that do not exist for others than administrators. */
+  readonly administrator?: boolean;
   /** Path that opens after the sign-in. Default: the requested path. */
   readonly next?: string;
 }
@@ -97,6 +100,8 @@ class PersonGuard implements CanActivate {
     const person = await this.find(request);
     if (person) request.person = person;
     const need = this.reflector.get<Need | undefined>(needKey, context.getHandler());
+    if (person && need?.administrator && !person.account.isAdministrator)
+      throw new NotFoundException();
     if (!need || (person && (!need.recently || isRecent(person)))) return true;
     throw new SignInNeeded(need.next ?? request.url);
   }

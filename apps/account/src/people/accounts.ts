@@ -6,12 +6,12 @@ import {
   type DeepPartial,
   type EntityManager,
   IsNull,
-  MoreThan,
   Not,
   QueryFailedError,
   Raw,
   type Repository,
 } from 'typeorm';
+import { lockAdministrators, updateUnlessLast } from './administrators.js';
 import { Limits } from './limits.js';
 import { Notices } from './notices.js';
 import { checkPassword } from './password.rules.js';
@@ -30,12 +30,31 @@ export interface Account {
   /** Verified e-mail address, or `null`. */
   readonly email: string | null;
   readonly createdAt: Date;
+  /** Time of the last sign-in in a browser; `null` before the first. */
+  readonly signedInAt: Date | null;
   /** True if the operator disabled the account, or its data is being erased. */
   readonly disabled: boolean;
   readonly hasPassword: boolean;
   readonly hasTotp: boolean;
   /** OpenID provider that signs the person in, or `null` for sign-in by this app. */
   readonly issuer: string | null;
+  /** True if the person manages the accounts of others. */
+  readonly isAdministrator: boolean;
+}
+
+/** Returns the state of an account: an account without a password waits for its reset link. */
+export function stateOf({ disabled, hasPassword, issuer }: Account) {
+  if (disabled) return 'disabled';
+  return hasPassword || issuer !== null ? 'active' : 'no password';
+}
+
+/** Part of the list of accounts. */
+export interface AccountQuery {
+  readonly limit: number;
+  /** Id of the last account of the previous part. */
+  readonly after?: string | undefined;
+  /** Part of the names to find, ignoring letter case. Default: all accounts. */
+  readonly name?: string;
 }
 
 /** Initial values of an account; by default, `id` is random. */
@@ -46,6 +65,8 @@ export interface NewAccount {
   readonly password?: string;
   readonly issuer?: string;
   readonly subject?: string;
+  /** Default: false. */
+  readonly isAdministrator?: boolean;
 }
 
 const namePattern = /^[A-Za-z0-9_.-]{1,64}$/;
@@ -85,14 +106,20 @@ export class Accounts {
     return entity ? toAccount(entity) : undefined;
   }
 
-  /** Returns up to 1,000 accounts in the order of their ids, from the first or after `after`. */
-  async list(after?: Account): Promise<Account[]> {
-    const entities = await this.accounts.find({
-      where: after ? { id: MoreThan(after.id) } : {},
-      order: { id: 'ASC' },
-      take: 1_000,
-    });
-    return entities.map(toAccount);
+  /** Returns accounts by name, ignoring letter case. Accounts without a name come last. */
+  async list({ limit, after, name = '' }: AccountQuery): Promise<Account[]> {
+    const place = (of: string) => `${of}.name IS NULL, coalesce(lower(${of}.name), ''), ${of}.id`;
+    const query = this.accounts
+      .createQueryBuilder('a')
+      .where(`strpos(lower(coalesce(a.name, '')), lower(:name)) > 0`, { name })
+      .orderBy(place('a'))
+      .limit(limit);
+    if (after !== undefined)
+      query.andWhere(
+        `(${place('a')}) > (SELECT ${place('b')} FROM account.accounts b WHERE b.id = :after)`,
+        { after },
+      );
+    return (await query.getMany()).map(toAccount);
   }
 
   /**
@@ -188,6 +215,7 @@ export class Accounts {
    * while it is disabled.
    *
    * @returns true if the account exists.
+   * @throws Refusal `last_administrator` for the only enabled administrator.
    */
   async disable(id: string): Promise<boolean> {
     const ended = await this.accounts.manager.transaction(
@@ -195,10 +223,8 @@ export class Accounts {
         if (!(await manager.existsBy(AccountEntity, { id }))) return undefined;
         // Lock order: the user's clock before the account, as in an erasure.
         await setRefusal(manager, id, 1);
-        await manager.query(
-          'UPDATE account.accounts SET disabled_at = coalesce(disabled_at, now()) WHERE id = $1',
-          [id],
-        );
+        await lockAdministrators(manager);
+        await updateUnlessLast(manager, id, 'disabled_at = coalesce(disabled_at, now())');
         return this.signOut.endAccess(manager, id, { appPasswords: true });
       },
     );
@@ -236,13 +262,15 @@ async function setRefusal(manager: EntityManager, id: string, refusal: 1 | null)
 }
 
 function toAccount(entity: AccountEntity): Account {
-  const { id, name, email, createdAt, issuer } = entity;
+  const { id, name, email, createdAt, signedInAt, issuer, isAdministrator } = entity;
   return {
     id,
     name,
     email,
     createdAt,
+    signedInAt,
     issuer,
+    isAdministrator,
     disabled: entity.disabledAt !== null,
     hasPassword: entity.password !== null,
     hasTotp: entity.totpConfirmedAt !== null,

@@ -42,13 +42,32 @@ export class Emails {
     language: Language,
     session?: string,
   ): Promise<void> {
-    if (!this.isEnabled) throw new Refusal('unavailable');
-    if (!isMailAddress(email)) throw new Refusal('email');
+    this.checkRecipient(email);
     await this.limits.count('mail', accountId);
     const { name } = await this.accounts.findOneByOrFail({ id: accountId });
     this.mail.sendInBackground(async () => {
       const link = await this.createLink('verify', { accountId, email, session });
       return link && { to: email, ...mailTexts[language].verify(name ?? '', link.url) };
+    });
+  }
+
+  /**
+   * Mails an invitation in the background.
+   *
+   * @param by account of the administrator, and the browser's session. If it ends before the link
+   *   exists, no mail is sent.
+   * @throws Refusal `unavailable` without a mail server, `email`, `limited`.
+   */
+  async sendInvitation(
+    email: string,
+    language: Language,
+    by: { readonly accountId: string; readonly session: string },
+  ): Promise<void> {
+    this.checkRecipient(email);
+    await this.limits.count('invitation', by.accountId);
+    this.mail.sendInBackground(async () => {
+      const link = await this.createLink('invite', { session: by.session });
+      return link && { to: email, ...mailTexts[language].invite(link.url) };
     });
   }
 
@@ -104,6 +123,11 @@ export class Emails {
         link && { to: account.email, ...mailTexts[language].reset(account.name ?? '', link.url) }
       );
     });
+  }
+
+  private checkRecipient(email: string): void {
+    if (!this.isEnabled) throw new Refusal('unavailable');
+    if (!isMailAddress(email)) throw new Refusal('email');
   }
 
   /** Creates a link; undefined if the account was disabled or the session ended in the meantime. */

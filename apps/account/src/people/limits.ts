@@ -32,6 +32,8 @@ const policies = {
   registration: { points: 10, duration: day, attempt: 'registration' },
   /** Mails with links, per account. */
   mail: { points: 5, duration: hour, attempt: 'mail' },
+  /** Mails with invitations, per administrator. */
+  invitation: { points: 50, duration: day, attempt: 'mail' },
   /** Requests for password-reset mails, per network of the client. */
   mail_address: { points: 20, duration: day, attempt: 'mail' },
   /** Mails with notices about changes, per account. */

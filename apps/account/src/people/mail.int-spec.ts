@@ -7,8 +7,11 @@ import { outcomeOf } from '../../testing/outcome.js';
 import { openPeople, type PeopleFixture } from '../../testing/people.fixture.js';
 import { Accounts } from './accounts.js';
 import { Emails } from './emails.js';
+import { Limits } from './limits.js';
+import { Links } from './links.js';
 import { Notices } from './notices.js';
 import { PasswordReset } from './password-reset.js';
+import { SignIn } from './sign-in.js';
 
 let fixture: PeopleFixture;
 let emails: Emails;
@@ -94,6 +97,31 @@ describe('a mail address', () => {
     for (let count = 0; count < 5; count += 1)
       await emails.requestVerification(accountId, email, 'de');
     expect(await outcomeOf(emails.requestVerification(accountId, email, 'de'))).toBe('limited');
+  });
+});
+
+describe('an invitation', () => {
+  const by = async () => {
+    const { session } = await fixture.app
+      .get(SignIn)
+      .signInWithoutPassword(accountId, { address: '192.0.2.1', userAgent: '' });
+    return { accountId, session: session.id };
+  };
+
+  it('is mailed with its link, in the language of the page', async () => {
+    await emails.sendInvitation(email, 'de', await by());
+    const { secret, text } = await linkTo(email);
+    expect(text).toContain('Hallo');
+    expect(await fixture.app.get(Links).read(secret)).toMatchObject({ kind: 'invite' });
+  });
+
+  it('is mailed to valid addresses, 50 per day and administrator', async () => {
+    const administrator = await by();
+    const send = (to: string) => outcomeOf(emails.sendInvitation(to, 'en', administrator));
+    expect(await send('ann@example.com, bob@example.com')).toBe('email');
+    for (let count = 0; count < 50; count += 1)
+      await fixture.app.get(Limits).count('invitation', accountId);
+    expect(await send(email)).toBe('limited');
   });
 });
 

@@ -2,11 +2,24 @@ import type { Language } from '#ui';
 import type { Message } from './mail.js';
 
 interface MailTexts {
+  invite(url: string): Omit<Message, 'to'>;
   reset(name: string, url: string): Omit<Message, 'to'>;
   verify(name: string, url: string): Omit<Message, 'to'>;
 }
 
 const en: MailTexts = {
+  invite: (url) => ({
+    subject: 'Your invitation to Podcast Sync',
+    text: `Hello,
+
+you are invited to Podcast Sync, which keeps your podcasts the same on all your devices.
+Create your account with this link. It works once, within seven days:
+
+${url}
+
+If you do not expect this invitation, ignore this mail.
+`,
+  }),
   reset: (name, url) => ({
     subject: 'Reset your password for Podcast Sync',
     text: `Hello ${name},
@@ -34,6 +47,18 @@ If it was not you, ignore this mail. The address will not be used.
 };
 
 const de: MailTexts = {
+  invite: (url) => ({
+    subject: 'Deine Einladung zu Podcast Sync',
+    text: `Hallo,
+
+du bist zu Podcast Sync eingeladen. Damit sind deine Podcasts auf allen Geräten gleich.
+Leg mit diesem Link dein Konto an. Er gilt einmal, sieben Tage lang:
+
+${url}
+
+Wenn du keine Einladung erwartest, ignoriere diese Mail.
+`,
+  }),
   reset: (name, url) => ({
     subject: 'Setze dein Passwort für Podcast Sync zurück',
     text: `Hallo ${name},
@@ -60,5 +85,5 @@ Wenn du es nicht warst, ignoriere diese Mail. Die Adresse wird dann nicht verwen
   }),
 };
 
-/** Mails with a password-reset or verification link, by language, without their recipient. */
+/** Mails with an invitation, a password-reset or a verification link, by language, without their recipient. */
 export const mailTexts: Readonly<Record<Language, MailTexts>> = { en, de };

@@ -13,6 +13,8 @@ export const noticeTexts: Readonly<
     app_password: (label) => `A new app password was created: “${label}”.`,
     sign_in: () => 'A new browser signed in to your account.',
     email: () => 'Your e-mail address was changed or removed.',
+    appointed: () => 'You are now an administrator of this server.',
+    dismissed: () => 'You are no longer an administrator of this server.',
   },
   de: {
     password: () => 'Dein Passwort wurde geändert.',
@@ -22,6 +24,8 @@ export const noticeTexts: Readonly<
     app_password: (label) => `Ein neues App-Passwort wurde angelegt: „${label}“.`,
     sign_in: () => 'Ein neuer Browser hat sich bei deinem Konto angemeldet.',
     email: () => 'Deine E-Mail-Adresse wurde geändert oder entfernt.',
+    appointed: () => 'Du verwaltest jetzt die Konten dieses Servers.',
+    dismissed: () => 'Du verwaltest die Konten dieses Servers nicht mehr.',
   },
 };
 

@@ -10,6 +10,7 @@ import {
 import { RevocationWriter } from '#identity';
 import { type AccountConfig, CONFIG, LOG, REDIS } from '../account.config.js';
 import { Accounts } from './accounts.js';
+import { Administrators } from './administrators.js';
 import { Emails } from './emails.js';
 import { Erasure } from './erasure.js';
 import { TrustedClients } from './trusted-clients.js';
@@ -34,6 +35,7 @@ import { Totp } from './totp.js';
 /** Classes that the module provides and exports. */
 const people = [
   Accounts,
+  Administrators,
   Emails,
   Erasure,
   Limits,

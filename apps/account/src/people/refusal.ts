@@ -14,6 +14,7 @@
  * - `too_many`: the account has the maximum number of app passwords.
  * - `erased`: the user's data was erased, and the id cannot be used again.
  * - `totp_on`: TOTP is already on.
+ * - `last_administrator`: the account is the only enabled administrator.
  */
 export const refusalCodes = [
   'credentials',
@@ -38,6 +39,7 @@ export const refusalCodes = [
   'too_many',
   'totp_on',
   'erased',
+  'last_administrator',
 ] as const;
 /** Code of a refusal. */
 export type RefusalCode = (typeof refusalCodes)[number];

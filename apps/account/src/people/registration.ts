@@ -58,7 +58,8 @@ export class Registration {
   }
 
   /**
-   * Creates an account by a link of the kind `first` or `invite`.
+   * Creates an account by a link of the kind `first` or `invite`. The first account is an
+   * administrator.
    *
    * @throws Refusal `link`, `registration` if invitations are off, `limited`, `name`, `name_taken`,
    *   `password_…`, `busy`.
@@ -84,7 +85,10 @@ export class Registration {
       if (!link) throw new Refusal('link');
       if (kind === 'first' && !(await this.accounts.nobodyCanSignIn(manager)))
         throw new Refusal('link');
-      return this.accounts.create({ name, password: hash }, manager);
+      return this.accounts.create(
+        { name, password: hash, isAdministrator: kind === 'first' },
+        manager,
+      );
     });
     await this.limits.refund('link', network);
     return account;

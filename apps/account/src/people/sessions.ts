@@ -181,8 +181,9 @@ export class Sessions {
 }
 
 /**
- * Locks the account against disabling, password changes and other sign-ins until the transaction
- * ends. Disabling and a new password then also end the session that this transaction creates.
+ * Records the sign-in, and locks the account against disabling, password changes and other sign-ins
+ * until the transaction ends. Disabling and a new password then also end the session that this
+ * transaction creates.
  *
  * @throws Refusal `credentials` if the account is disabled or its password has changed.
  */
@@ -193,9 +194,9 @@ async function lockAccount(
 ): Promise<void> {
   const rows = await queryRows(
     manager,
-    `SELECT 1 FROM account.accounts
+    `UPDATE account.accounts SET signed_in_at = now()
      WHERE id = $1 AND disabled_at IS NULL AND ($2::text IS NULL OR password = $2)
-     FOR NO KEY UPDATE`,
+     RETURNING 1`,
     [accountId, password],
   );
   if (rows.length === 0) throw new Refusal('credentials');

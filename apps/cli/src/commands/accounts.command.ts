@@ -74,6 +74,8 @@ export const accounts: CommandGroup = {
       { name },
     ),
     command('enable', 'enables a disabled account', { name }),
+    command('appoint', 'lets the person manage the accounts of others on the pages', { name }),
+    command('dismiss', 'takes this right away; not from the last administrator', { name }),
     command('erase', 'erases the account and all data of its user, permanently', { name }),
   ],
 };

@@ -45,6 +45,14 @@ export class AccountEntity {
   @Column({ name: 'created_at', type: 'timestamp with time zone', default: () => 'now()' })
   createdAt!: Date;
 
+  /** Time of the last sign-in in a browser; null before the first. */
+  @Column({ name: 'signed_in_at', type: 'timestamp with time zone', nullable: true })
+  signedInAt!: Date | null;
+
   @Column({ name: 'disabled_at', type: 'timestamp with time zone', nullable: true })
   disabledAt!: Date | null;
+
+  /** True for people who manage the accounts of others on the pages. */
+  @Column({ name: 'is_administrator', type: 'boolean', default: false })
+  isAdministrator!: boolean;
 }

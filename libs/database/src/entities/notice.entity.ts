@@ -13,7 +13,8 @@ import { AccountEntity } from './account.entity.js';
 @Entity({ schema: 'account', name: 'notices' })
 @Check(
   'notices_kind',
-  `kind IN ('password', 'second_factor_off', 'recovery_codes', 'app_password', 'sign_in', 'email')`,
+  `kind IN ('password', 'second_factor_off', 'recovery_codes', 'app_password', 'sign_in', 'email',
+     'appointed', 'dismissed')`,
 )
 export class NoticeEntity {
   @PrimaryColumn({ name: 'account_id', type: 'uuid' })
@@ -26,7 +27,15 @@ export class NoticeEntity {
   createdAt!: Date;
 
   @Column({ type: 'text' })
-  kind!: 'password' | 'second_factor_off' | 'recovery_codes' | 'app_password' | 'sign_in' | 'email';
+  kind!:
+    | 'password'
+    | 'second_factor_off'
+    | 'recovery_codes'
+    | 'app_password'
+    | 'sign_in'
+    | 'email'
+    | 'appointed'
+    | 'dismissed';
 
   /** Name of a new app password. */
   @Column({ type: 'text', nullable: true })

@@ -30,7 +30,11 @@ export class CreateAccount1764195000005 implements MigrationInterface {
         email text,
         email_verified_at timestamptz,
         created_at timestamptz NOT NULL DEFAULT now(),
+        -- Time of the last sign-in in a browser; NULL before the first.
+        signed_in_at timestamptz,
         disabled_at timestamptz,
+        -- True for people who manage the accounts of others on the pages.
+        is_administrator boolean NOT NULL DEFAULT false,
         CONSTRAINT accounts_pkey PRIMARY KEY (id),
         CONSTRAINT accounts_name CHECK (name ~ '^[A-Za-z0-9_.-]{1,64}$'),
         CONSTRAINT accounts_subject CHECK ((issuer IS NULL) = (subject IS NULL))
@@ -238,7 +242,8 @@ export class CreateAccount1764195000005 implements MigrationInterface {
         CONSTRAINT notices_pkey PRIMARY KEY (account_id, id),
         CONSTRAINT notices_kind CHECK (
           kind IN (
-            'password', 'second_factor_off', 'recovery_codes', 'app_password', 'sign_in', 'email'
+            'password', 'second_factor_off', 'recovery_codes', 'app_password', 'sign_in', 'email',
+            'appointed', 'dismissed'
           )
         ),
         CONSTRAINT notices_account_fkey FOREIGN KEY (account_id)

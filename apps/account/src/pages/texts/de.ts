@@ -2,6 +2,7 @@ import { frameTexts, numbersOf } from '#ui';
 import { accountTexts } from './account.de.js';
 import { connectTexts } from './connect.de.js';
 import type { Texts } from './en.js';
+import { peopleTexts } from './people.de.js';
 
 const { plural } = numbersOf('de');
 
@@ -10,6 +11,7 @@ export const de: Texts = {
   ...frameTexts.de,
   ...accountTexts,
   connect: connectTexts,
+  people: peopleTexts,
   problem: 'Fehler',
   account: 'Dein Konto',
   back: 'Zurück',

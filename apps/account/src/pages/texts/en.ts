@@ -1,6 +1,7 @@
 import { frameTexts, numbersOf } from '#ui';
 import { accountTexts } from './account.en.js';
 import { connectTexts } from './connect.en.js';
+import { peopleTexts } from './people.en.js';
 
 const { plural } = numbersOf('en');
 
@@ -12,6 +13,7 @@ export const en = {
   ...frameTexts.en,
   ...accountTexts,
   connect: connectTexts,
+  people: peopleTexts,
   problem: 'Error',
   account: 'Your account',
   back: 'Back',

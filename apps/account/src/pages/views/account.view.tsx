@@ -1,5 +1,4 @@
 import { Card, Row } from '#ui';
-import type { ComponentChildren } from 'preact';
 import type { AppPassword } from '../../credentials/app-passwords.js';
 import type { Device } from '../../gpodder/devices.js';
 import { cleanLabel } from '../../people/label.rules.js';
@@ -9,12 +8,13 @@ import { SuspendedNotice } from './app-passwords.view.js';
 import { appName } from './approval.view.js';
 import { browserName } from './browser-name.js';
 import { Notices } from './notices.view.js';
-import { renderTime } from './components.js';
+import { joinParts, renderTime, Rows } from './components.js';
 
 /** Data of the account page. */
 export interface AccountOverview {
   /** Null until a user of a provider chooses a name. */
   name: string | null;
+  isAdministrator: boolean;
   done?: boolean;
   apps: readonly {
     id: string;
@@ -48,17 +48,6 @@ interface SectionProps {
   readonly of: AccountOverview;
 }
 
-function Rows({ rows, none }: { rows: readonly ComponentChildren[]; none?: string }) {
-  if (rows.length === 0) return <p class="quiet">{none}</p>;
-  return (
-    <ul class="rows" role="list">
-      {rows.map((row) => (
-        <li>{row}</li>
-      ))}
-    </ul>
-  );
-}
-
 function EndButton({
   action,
   id,
@@ -86,14 +75,6 @@ function rightsOf({ home }: Visit['texts'], scopes: readonly string[]): string |
   if (writes) return reads ? home.mayWrite : home.mayOnlyWrite;
   return reads ? home.mayRead : undefined;
 }
-
-const joinParts = (...parts: ComponentChildren[]) =>
-  parts.filter(Boolean).map((part, at) => (
-    <>
-      {at > 0 && ' · '}
-      {part}
-    </>
-  ));
 
 /** Renders the time of the last sync of an app. */
 const synced = (visit: Visit, at: Date | null) =>
@@ -277,6 +258,18 @@ function Security({ visit, of }: SectionProps) {
   );
 }
 
+function People({ people }: Visit['texts']) {
+  return (
+    <Card title={people.title} lead={people.homeLead}>
+      <p class="actions">
+        <a class="button" href="/people">
+          {people.manage}
+        </a>
+      </p>
+    </Card>
+  );
+}
+
 function Data({ home }: Visit['texts']) {
   const rows = [
     <Row name={home.export} lines={[home.exportText]}>
@@ -310,6 +303,7 @@ export function accountPage(visit: Visit, of: AccountOverview): Page {
       <Sessions visit={visit} of={of} />
       <Notices visit={visit} of={of.notices} />
       <Security visit={visit} of={of} />
+      {of.isAdministrator && <People {...visit.texts} />}
       <Data {...visit.texts} />
     </>
   );

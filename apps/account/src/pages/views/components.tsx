@@ -1,5 +1,6 @@
 import { Field } from '#ui';
 import type { ComponentChildren } from 'preact';
+import { renderSVG } from 'uqr';
 import type { Visit } from '../document.js';
 import type { Texts } from '../texts/texts.js';
 
@@ -248,11 +249,19 @@ export function Hidden({ values }: { values: Readonly<Record<string, string | un
   );
 }
 
-/** Renders the buttons of a form and a link that leaves it for the account page. */
-export function Actions({ leave, children }: { leave: string; children: ComponentChildren }) {
+interface ActionsProps {
+  /** Text of the link. */
+  readonly leave: string;
+  /** Path of the link; default: the account page. */
+  readonly to?: string;
+  readonly children: ComponentChildren;
+}
+
+/** Renders the buttons of a form and a link that leaves it. */
+export function Actions({ leave, to = '/account', children }: ActionsProps) {
   return (
     <div class="actions">
-      <a class="button plain" href="/account">
+      <a class="button plain" href={to}>
         {leave}
       </a>
       {children}
@@ -297,6 +306,33 @@ export function renderTime(visit: Visit, time: Date) {
       {ago(visit, time)}
     </time>
   );
+}
+
+/** Renders a list of rows, or `none` if it is empty. */
+export function Rows({ rows, none }: { rows: readonly ComponentChildren[]; none?: string }) {
+  if (rows.length === 0) return <p class="quiet">{none}</p>;
+  return (
+    <ul class="rows" role="list">
+      {rows.map((row) => (
+        <li>{row}</li>
+      ))}
+    </ul>
+  );
+}
+
+/** Returns the parts of a line, separated by dots. Absent parts are skipped. */
+export const joinParts = (...parts: ComponentChildren[]) =>
+  parts.filter(Boolean).map((part, at) => (
+    <>
+      {at > 0 && ' · '}
+      {part}
+    </>
+  ));
+
+/** Renders a text, such as a URL, as a QR code. */
+export function QrCode({ text, alt }: { text: string; alt: string }) {
+  const picture = `data:image/svg+xml,${encodeURIComponent(renderSVG(text, { border: 4 }))}`;
+  return <img class="qr" src={picture} alt={alt} width="240" height="240" />;
 }
 
 /** Renders terms with their values. Absent facts are skipped. */

@@ -1,11 +1,10 @@
-import { renderSVG } from 'uqr';
 import { type AppKey, connectableApps } from '../connect.apps.js';
 import { isLocal } from '../connect.address.js';
 import type { Page, Visit } from '../document.js';
 import type { Texts } from '../texts/texts.js';
 import type { SyncedApp } from '../connected.apps.js';
 import { appName } from './approval.view.js';
-import { ago, CopyValue, LinkButton } from './components.js';
+import { ago, CopyValue, LinkButton, QrCode } from './components.js';
 
 const keys = Object.keys(connectableApps) as AppKey[];
 
@@ -40,18 +39,11 @@ export function connectPage({ texts }: Visit, { address }: { address: string }):
 
 function OnPhone({ connect, address }: { connect: Texts['connect']; address: string }) {
   if (isLocal(address)) return <LocalNotice connect={connect} />;
-  const svg = renderSVG(`${address}/connect`, { border: 4 });
   return (
     <section class="stack">
       <h2>{connect.phone}</h2>
       <p class="quiet small">{connect.phoneText}</p>
-      <img
-        class="qr"
-        src={`data:image/svg+xml,${encodeURIComponent(svg)}`}
-        alt={connect.phoneQr}
-        width="240"
-        height="240"
-      />
+      <QrCode text={`${address}/connect`} alt={connect.phoneQr} />
     </section>
   );
 }

@@ -1,5 +1,4 @@
 import { Field } from '#ui';
-import { renderSVG } from 'uqr';
 import type { Page, Visit } from '../document.js';
 import type { RefusedForm } from '../refusal.texts.js';
 import {
@@ -12,6 +11,7 @@ import {
   LinkButton,
   NewPasswordField,
   PasswordField,
+  QrCode,
   RefusalNotice,
   type RefusedSecondStep,
   SecondStepForms,
@@ -94,12 +94,11 @@ export interface TotpKey {
 /** Returns the page that sets up the second step. It shows the key as a QR code and as text. */
 export function totpPage({ texts }: Visit, of: { key: TotpKey; isRefused: boolean }): Page {
   const { totp, cancel } = texts;
-  const picture = `data:image/svg+xml,${encodeURIComponent(renderSVG(of.key.uri, { border: 4 }))}`;
   const body = (
     <>
       <div class="stack">
         <p>{totp.scan}</p>
-        <img class="qr" src={picture} alt={totp.qr} width="240" height="240" />
+        <QrCode text={of.key.uri} alt={totp.qr} />
         <p class="actions">
           <a class="button plain" href={of.key.uri}>
             {totp.open}

@@ -1,0 +1,179 @@
+import {
+  BadRequestException,
+  Get,
+  Inject,
+  NotFoundException,
+  Param,
+  Post,
+  Res,
+} from '@nestjs/common';
+import { guidSchema } from '#contracts';
+import type { Log } from '#runtime';
+import type { FastifyReply } from 'fastify';
+import { type AccountConfig, CONFIG, LOG } from '../account.config.js';
+import { type Account, Accounts } from '../people/accounts.js';
+import { Administrators } from '../people/administrators.js';
+import { Emails } from '../people/emails.js';
+import { Links } from '../people/links.js';
+import { Refusal, type RefusalCode } from '../people/refusal.js';
+import { type Form, FormOf, QueryOf } from './form.js';
+import { PageResponder, visitFor } from './page.responder.js';
+import { ForPerson, PageController, type Person, PersonOf } from './person.guard.js';
+import { problemsOf } from './refusal.texts.js';
+import {
+  type Action,
+  actions,
+  type Invitation,
+  invitationPage,
+  type ManagedPerson,
+  peoplePage,
+  personPage,
+} from './views/people.view.js';
+
+const perPage = 50;
+
+/** Result of a change that the page of the account shows once. */
+type Outcome = Pick<ManagedPerson, 'done' | 'url'> & { readonly problem?: RefusalCode };
+
+/** Serves the pages on which administrators manage accounts. Each change is logged. */
+@PageController()
+export class PeopleController {
+  constructor(
+    private readonly pages: PageResponder,
+    private readonly accounts: Accounts,
+    private readonly administrators: Administrators,
+    private readonly links: Links,
+    private readonly emails: Emails,
+    @Inject(CONFIG) private readonly config: Pick<AccountConfig, 'REGISTRATION'>,
+    @Inject(LOG) private readonly log: Log,
+  ) {}
+
+  @Get('people')
+  @ForPerson({ administrator: true })
+  async list(@QueryOf() query: Form, @Res() reply: FastifyReply): Promise<void> {
+    const name = (query['name'] ?? '').trim().slice(0, 64);
+    const after = guidSchema.safeParse(query['after']).data;
+    // One account more than a page shows that there is a next page.
+    const found = await this.accounts.list({ name, after, limit: perPage + 1 });
+    const accounts = found.slice(0, perPage);
+    this.pages.show(reply, (visit) =>
+      peoplePage(visit, {
+        accounts,
+        name,
+        isFirst: after === undefined,
+        next: found.length > perPage ? accounts.at(-1)?.id : undefined,
+        registration: this.config.REGISTRATION,
+      }),
+    );
+  }
+
+  @Get('people/invitation')
+  @ForPerson({ administrator: true, recently: true })
+  invitation(@Res() reply: FastifyReply): void {
+    const outcome = this.pages.takeOutcome<Omit<Invitation, 'mail'>>(reply);
+    const mail = this.emails.isEnabled;
+    this.pages.show(reply, (visit) => invitationPage(visit, { mail, ...outcome }));
+  }
+
+  @Post('people/invitation')
+  @ForPerson({ administrator: true, recently: true })
+  async invite(
+    @PersonOf() by: Person,
+    @FormOf() form: Form,
+    @Res() reply: FastifyReply,
+  ): Promise<void> {
+    const { texts, language } = visitFor(reply);
+    const email = (form['email'] ?? '').trim();
+    const session = by.session.id;
+    const path = '/people/invitation';
+    try {
+      const made = email
+        ? await this.emails.sendInvitation(email, language, { accountId: by.account.id, session })
+        : await this.links.create('invite', { session });
+      this.record(by, 'invite');
+      this.pages.redirectWithOutcome(reply, path, made ? { url: made.url } : { sentTo: email });
+    } catch (error) {
+      const refused = { entered: email.slice(0, 254), problems: problemsOf(texts, error) };
+      this.pages.redirectRefused(reply, path, refused, error);
+    }
+  }
+
+  @Get('people/:id')
+  @ForPerson({ administrator: true, recently: true })
+  async person(
+    @PersonOf() by: Person,
+    @Param('id') id: string,
+    @Res() reply: FastifyReply,
+  ): Promise<void> {
+    const account = await this.find(id);
+    const { problem, ...outcome } = this.pages.takeOutcome<Outcome>(reply) ?? {};
+    const { problems } = visitFor(reply).texts.people;
+    const text = problem === undefined ? undefined : problems[problem];
+    const isSelf = id === by.account.id;
+    this.pages.show(reply, (visit) =>
+      personPage(visit, { account, isSelf, ...outcome, ...(text && { problem: text }) }),
+    );
+  }
+
+  @Post('people/:id')
+  @ForPerson({ administrator: true, recently: true })
+  async change(
+    @PersonOf() by: Person,
+    @Param('id') id: string,
+    @FormOf() form: Form,
+    @Res() reply: FastifyReply,
+  ): Promise<void> {
+    const action = actions.find((each) => each === form['action']);
+    if (!action) throw new BadRequestException('unknown action');
+    const { id: accountId } = await this.find(id);
+    let url: string | undefined;
+    try {
+      url = await this.execute(action, accountId, by);
+    } catch (error) {
+      const { problems } = visitFor(reply).texts.people;
+      if (!(error instanceof Refusal && problems[error.code])) throw error;
+      return this.pages.redirectRefused(reply, `/people/${id}`, { problem: error.code }, error);
+    }
+    this.record(by, action, accountId);
+    // The pages of accounts no longer exist for this person.
+    if (action === 'dismiss' && accountId === by.account.id)
+      return this.pages.redirect(reply, '/account?done');
+    this.pages.redirectWithOutcome(reply, `/people/${id}`, { done: action, url });
+  }
+
+  /** Makes a change by the functions of the command line. @returns the URL of a reset link. */
+  private async execute(
+    action: Action,
+    accountId: string,
+    { session }: Person,
+  ): Promise<string | undefined> {
+    switch (action) {
+      case 'reset':
+        return (await this.links.create('reset', { accountId, session: session.id })).url;
+      case 'disable':
+        await this.accounts.disable(accountId);
+        break;
+      case 'enable':
+        await this.accounts.enable(accountId);
+        break;
+      case 'appoint':
+        await this.administrators.appoint(accountId, session.id);
+        break;
+      case 'dismiss':
+        await this.administrators.dismiss(accountId);
+    }
+    return undefined;
+  }
+
+  /** Returns the account with this id. @throws NotFoundException if there is none. */
+  private async find(id: string): Promise<Account> {
+    const account = guidSchema.safeParse(id).success ? await this.accounts.find(id) : undefined;
+    if (!account) throw new NotFoundException();
+    return account;
+  }
+
+  private record(by: Person, action: Action | 'invite', account?: string): void {
+    const fields = { action, administrator: by.account.id, account };
+    this.log.info(fields, 'account changed by an administrator');
+  }
+}
