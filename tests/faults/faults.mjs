@@ -132,8 +132,12 @@ const sql = [
     // A subscription is read by a guid that is another user's.
     id: 'any-user-by-guid',
     file: `${subscription}/subscription.repository.ts`,
-    find: 'WHERE g.user_id = $1 AND g.guid = $2',
-    replace: 'WHERE $1::uuid IS NOT NULL AND g.guid = $2',
+    find:
+      'ON s.user_id = $1 AND s.id = g.subscription_id\n' +
+      '     WHERE g.user_id = $1 AND g.guid = $2',
+    replace:
+      'ON s.user_id = g.user_id AND s.id = g.subscription_id\n' +
+      '     WHERE $1::uuid IS NOT NULL AND g.guid = $2',
     near: ['apps/subscription'],
   },
   {
