@@ -84,6 +84,13 @@ async function* showStates(page: Page): AsyncGenerator<string> {
   await page.goto('/console/history');
   await page.getByText('Half', { exact: true }).waitFor();
   yield 'history';
+  for (const action of [0, 1, 2])
+    await page.locator('.icons:has(> :nth-child(3)) > button').nth(action).click();
+  await page.locator('.toast .good').waitFor();
+  yield 'history, changed';
+  await page.locator('#search').fill('no match');
+  await page.locator('.empty').waitFor();
+  yield 'history, nothing found';
   await page.goto('/console/data');
   await page
     .locator('#opml')

@@ -105,40 +105,6 @@ describe('the podcasts page', () => {
   });
 });
 
-describe('the history page', () => {
-  it('shows position, played and favourites, newest first, and loads more on scroll', async () => {
-    const visit = await fixture.visit({ viewport: { width: 1_000, height: 700 } });
-    const { page } = visit;
-    const episodes = Array.from({ length: 320 }, (_, at) => ({
-      title: `Episode ${at}.`,
-      episode_guid: `e${at}`,
-      enclosure_url: `https://cdn.example/${at}.mp3`,
-      duration: 3_600,
-      playback_position: { value: 1_800, timestamp: now },
-      ...(at === 318 && { played_status: { value: true, timestamp: now } }),
-      ...(at === 317 && { favorite_status: { value: true, timestamp: now } }),
-    }));
-    await visit.upload(feed('radio'), episodes);
-    await page.getByRole('link', { name: 'History' }).click();
-    await page.getByText('320 episodes').waitFor();
-    const rows = page.getByRole('listitem');
-    await page.getByText('Episode 319.', { exact: true }).waitFor();
-    expect(await rows.nth(0).textContent()).toContain('Episode 319.');
-    expect(await rows.nth(0).getByRole('progressbar').getAttribute('aria-valuetext')).toBe(
-      '30:00 of 1:00:00',
-    );
-    expect(await rows.nth(1).textContent()).toContain('Played');
-    expect(await rows.nth(2).textContent()).toContain('Favourite');
-    await eventually(async () => {
-      await page.mouse.wheel(0, 5_000);
-      expect(await page.getByText('Episode 0.', { exact: true }).count()).toBe(1);
-    });
-    // Only the visible rows are in the document.
-    expect(await rows.count()).toBeLessThan(60);
-    await page.getByText('End of the list').waitFor();
-  });
-});
-
 describe('a server without feeds', () => {
   it('has pages of podcasts with own titles and the history, and no new episodes', async () => {
     const visit = await fixture.visit();

@@ -1,6 +1,6 @@
 import { render } from 'preact';
 import { App, preloadPages } from './app.js';
-import { episodeLoader } from './data/episodes.js';
+import { episodeLoader, pendingChanges } from './data/episodes.js';
 import { startLiveUpdates } from './data/live.updates.js';
 import { retryUntilAnswered } from './data/network.js';
 import { connect } from './data/session.js';
@@ -17,7 +17,9 @@ const maxTokenWait = 150;
 
 document.documentElement.lang = language;
 // Leaving the page discards unsent changes, so the browser asks for confirmation.
-addEventListener('beforeunload', (event) => pending.value.length > 0 && event.preventDefault());
+addEventListener('beforeunload', (event) => {
+  if (pending.value.length + pendingChanges.value.length > 0) event.preventDefault();
+});
 void start();
 void retryUntilAnswered(connect).then(
   () => {

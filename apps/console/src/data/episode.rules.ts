@@ -1,10 +1,24 @@
 import type { Episode, FeedEpisode, Statuses } from '#client';
+import { searchKey } from '../ui/feed.name.js';
 
 /** An episode of a list: of a feed with the listener's statuses, or of the history. */
 export type ListedEpisode = FeedEpisode & Statuses & { readonly sync_id?: string };
 
 /** The listener's progress in an episode. */
 export type Progress = 'new' | 'started' | 'played';
+
+/** The episodes that a list shows, by their statuses. */
+export type Shown = 'all' | 'favorite' | Progress;
+
+/** The filter of the history. An empty `podcast` (a guid) or `search` selects all episodes. */
+export interface HistoryFilter {
+  readonly show: Shown;
+  readonly podcast: string;
+  readonly search: string;
+}
+
+/** A change of an episode's statuses by the listener, as the API accepts it. */
+export type EpisodeChange = Pick<Episode, 'podcast_guid' | 'sync_id'> & Statuses;
 
 /**
  * Returns episodes of feeds with the statuses of the history. An episode matches a row of the
@@ -51,6 +65,74 @@ export function progressOf({ played_status, playback_position }: Statuses): Prog
   return (playback_position?.value ?? 0) > 0 ? 'started' : 'new';
 }
 
+/** Returns true if a list with this choice contains the episode. */
+export function isShown(episode: Statuses, shown: Shown): boolean {
+  if (shown === 'favorite') return episode.favorite_status?.value === true;
+  return shown === 'all' || progressOf(episode) === shown;
+}
+
+const historyPath = '/console/history';
+
+/** Returns the filter in the query of a URL. An invalid `show` selects all episodes. */
+export function filterOfQuery(query: Readonly<Record<string, string>>): HistoryFilter {
+  const { show, podcast = '', search = '' } = query;
+  const isValid = show === 'favorite' || show === 'started' || show === 'played';
+  return { show: isValid ? show : 'all', podcast, search };
+}
+
+/** Returns the path of the history page with a filter, which {@link filterOfQuery} reads. */
+export function pathOfFilter({ show, podcast, search }: HistoryFilter): string {
+  const values = { show: show === 'all' ? '' : show, podcast, search };
+  const isSet = ([, value]: readonly [string, string]) => value !== '';
+  const query = new URLSearchParams(Object.entries(values).filter(isSet)).toString();
+  return query === '' ? historyPath : `${historyPath}?${query}`;
+}
+
+/**
+ * Returns a function that is true for the episodes of the history that a filter selects. Episodes
+ * that an app only downloaded are in none. The search compares titles by {@link searchKey}.
+ */
+export function historyFilter({ show, podcast, search }: HistoryFilter) {
+  const key = searchKey(search.trim());
+  return (episode: Episode): boolean =>
+    changedAt(episode) !== '' &&
+    isShown(episode, show) &&
+    (podcast === '' || episode.podcast_guid === podcast) &&
+    (key === '' || searchKey(episode.title).includes(key));
+}
+
+/** Returns the history with changes that wait for their responses. Later changes win. */
+export function withChanges(
+  history: readonly Episode[],
+  changes: readonly EpisodeChange[],
+): readonly Episode[] {
+  if (changes.length === 0) return history;
+  const merged = new Map<string, EpisodeChange>();
+  for (const change of changes)
+    merged.set(change.sync_id, { ...merged.get(change.sync_id), ...change });
+  return history.map((row) => {
+    const change = merged.get(row.sync_id);
+    return change ? { ...row, ...change, podcast_guid: row.podcast_guid } : row;
+  });
+}
+
+/**
+ * Returns the time of a listener's change in milliseconds: `now`, or later than all that the
+ * listener saw. A status in the future, of a device whose clock was ahead, counts as the end of its
+ * minute, since the API shows minutes.
+ *
+ * @param since the sync timestamp of the history that the listener saw.
+ */
+export function timeOfChange(now: number, since: string, episode: Statuses): number {
+  const shown = dateOfChange(changedAt(episode))?.getTime() ?? 0;
+  return Math.max(now, Date.parse(since) + 1, shown > now ? shown + 60_000 : 0);
+}
+
+/** Returns the URL of an episode's page, else of its audio file; `undefined` without both. */
+export function pageOf({ episode_url, enclosure_url }: Episode): string | undefined {
+  return [episode_url, enclosure_url].find((url) => /^https?:\/\//i.test(url));
+}
+
 /** Returns the publish date, or `undefined` if it is unknown: the API then returns 1970. */
 export function publishedAt({ publish_date: date = '1970' }: ListedEpisode): Date | undefined {
   return date < '1971' ? undefined : new Date(date);
@@ -61,18 +143,14 @@ export function compareDates(one = '', other = ''): number {
   return Number(one > other) - Number(one < other);
 }
 
-/** Returns the latest time of the five statuses, `YYYY-MM-DDThh:mm` in UTC; `''` without one. */
+/**
+ * Returns the latest time of the listener's statuses, `YYYY-MM-DDThh:mm` in UTC; `''` without one.
+ * Downloads do not count: apps start them, often automatically.
+ */
 export function changedAt(episode: Statuses): string {
-  const { playback_position, played_status, favorite_status, new_status, download_status } =
-    episode;
+  const { playback_position, played_status, favorite_status, new_status } = episode;
   let last = '';
-  for (const status of [
-    playback_position,
-    played_status,
-    favorite_status,
-    new_status,
-    download_status,
-  ])
+  for (const status of [playback_position, played_status, favorite_status, new_status])
     if (status !== undefined && status.timestamp > last) last = status.timestamp;
   return last;
 }

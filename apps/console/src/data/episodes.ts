@@ -1,9 +1,15 @@
 import { computed, signal } from '@preact/signals';
-import type { Api, Episode } from '#client';
+import type { Api, Episode, EpisodeStates, StatusName, Statuses } from '#client';
 import { ChangeLoader } from './change.loader.js';
-import { changesOfPodcasts } from './episode.rules.js';
+import {
+  changesOfPodcasts,
+  type EpisodeChange,
+  timeOfChange,
+  withChanges,
+} from './episode.rules.js';
 import { retryUntilAnswered } from './network.js';
 import { connect } from './session.js';
+import type { Outcome } from './subscriptions.js';
 
 export type { Episode };
 
@@ -19,14 +25,18 @@ const version = signal(0);
 /** Link to the next page of older episodes; `undefined` before the first page, then `null`. */
 let olderLink: string | null | undefined;
 
+/** Changes that wait for their responses, in the order of the listener's actions. */
+export const pendingChanges = signal<readonly EpisodeChange[]>([]);
+
 /**
- * Episodes of the list: first those outside the loaded pages that changed while the page was open,
- * latest change first; then the loaded pages, newest first. A change of a loaded episode does not
- * move it.
+ * Episodes of the list, with {@link pendingChanges}. First are those outside the loaded pages that
+ * changed while the page was open, latest change first; then the loaded pages, newest first. A
+ * change of a loaded episode does not move it.
  */
 export const episodes = computed((): readonly Episode[] => {
   void version.value;
-  return [...[...changed.values()].reverse(), ...loaded.values()];
+  const rows = [...[...changed.values()].reverse(), ...loaded.values()];
+  return withChanges(rows, pendingChanges.value);
 });
 /** The number of episodes on the server; undefined before the first response. */
 export const total = signal<number>();
@@ -103,5 +113,58 @@ function applyChange(episode: Episode): void {
     changed.set(id, episode);
     if (total.value !== undefined && total.value < changed.size + loaded.size)
       total.value = changed.size + loaded.size;
+  }
+}
+
+/** Ends when the last change has its response. */
+let sending: Promise<unknown> = Promise.resolve();
+/** Time of the last change in milliseconds. */
+let lastChange = 0;
+
+/**
+ * Sets statuses of an episode, with the time of the call. The lists show them before the response.
+ * Changes are sent one after the other, in the order of the calls.
+ *
+ * @returns `superseded` if another device has set one of them at a later time.
+ */
+export async function changeEpisode(episode: Episode, values: EpisodeStates): Promise<Outcome> {
+  const api = await connect();
+  const now = Date.now() + api.clockOffset;
+  const time = timeOfChange(now, episodeLoader.since ?? '1970-01-01', episode);
+  lastChange = Math.max(time, lastChange + 1);
+  const timestamp = new Date(lastChange).toISOString();
+  const { podcast_guid, sync_id } = episode;
+  const change: EpisodeChange = {
+    podcast_guid,
+    sync_id,
+    ...(Object.fromEntries(
+      Object.entries(values).map(([name, value]) => [name, { value, timestamp }]),
+    ) as Statuses),
+  };
+  pendingChanges.value = [...pendingChanges.value, change];
+  const sent = sending.then(() => sendChange(api, change, values));
+  sending = sent;
+  return sent;
+}
+
+async function sendChange(
+  api: Api,
+  change: EpisodeChange,
+  values: EpisodeStates,
+): Promise<Outcome> {
+  try {
+    const { success, failure } = await retryUntilAnswered(() => api.uploadEpisodes([change]));
+    const [row] = success;
+    if (!row) return failure[0]?.code ?? 'failed';
+    applyChange(row);
+    version.value++;
+    const isSet = Object.entries(values).every(
+      ([name, value]) => row[name as StatusName]?.value === value,
+    );
+    return isSet ? 'done' : 'superseded';
+  } catch {
+    return 'failed';
+  } finally {
+    pendingChanges.value = pendingChanges.value.filter((other) => other !== change);
   }
 }

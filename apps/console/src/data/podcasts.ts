@@ -1,5 +1,6 @@
 import { computed, signal } from '@preact/signals';
 import { ApiError, type FeedEpisode, type Podcast } from '#client';
+import { locale } from '../texts/texts.js';
 import { feedHost } from '../ui/feed.name.js';
 import { ChangeLoader } from './change.loader.js';
 import { compareDates, withStatuses } from './episode.rules.js';
@@ -27,6 +28,13 @@ export function podcastName(
   nameOfUrl: (feedUrl: string) => string = feedHost,
 ): string {
   return title || podcasts.value.get(guid)?.title || nameOfUrl(feedUrl);
+}
+
+const collator = new Intl.Collator(locale, { sensitivity: 'base', numeric: true });
+
+/** Compares subscriptions by {@link podcastName}, in the order of the user's language. */
+export function compareNames(one: ListedSubscription, other: ListedSubscription): number {
+  return collator.compare(podcastName(one), podcastName(other));
 }
 
 let delay = pollDelay.first;

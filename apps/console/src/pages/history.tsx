@@ -1,76 +1,160 @@
-import { useSignal } from '@preact/signals';
+import { useComputed, useSignal } from '@preact/signals';
+import { useLocation } from 'preact-iso';
 import { useCallback, useEffect } from 'preact/hooks';
-import { changedAt, dateOfChange } from '../data/episode.rules.js';
+import { Field } from '#ui';
 import {
-  type Episode,
+  filterOfQuery,
+  historyFilter,
+  type HistoryFilter,
+  pathOfFilter,
+} from '../data/episode.rules.js';
+import {
   episodeLoader,
   episodes,
   isComplete,
+  loadAllEpisodes,
   loadOlderEpisodes,
   total,
 } from '../data/episodes.js';
-import { podcastLoader, podcastName } from '../data/podcasts.js';
-import { subscriptionByGuid, subscriptionLoader } from '../data/subscriptions.js';
+import { compareNames, podcastLoader, podcastName } from '../data/podcasts.js';
+import { subscriptionLoader, subscriptions } from '../data/subscriptions.js';
 import { texts } from '../texts/texts.js';
-import { EpisodeRow } from '../ui/episode-row.js';
+import { Choice } from '../ui/choice.js';
 import { Failure, Page } from '../ui/page.js';
 import { WindowedList } from '../ui/windowed-list.js';
+import { HistoryRow } from './history-row.js';
 
-const { history: t } = texts;
+const { history: t, podcast: ofPodcast, subscriptions: list } = texts;
 
-/** Renders the episodes with their states, the newest first. Scrolling loads more. */
+const unfiltered = pathOfFilter(filterOfQuery({}));
+
+/**
+ * Renders the episodes of the history with the filter in the URL, recent changes first. Scrolling
+ * loads more; a filter loads all.
+ */
 export function History() {
+  const { query, route } = useLocation();
+  const filter = filterOfQuery(query);
+  const path = pathOfFilter(filter);
+  const isFiltered = path !== unfiltered;
   const hasFailed = useSignal(false);
   const load = useCallback(() => {
     hasFailed.value = false;
-    episodeLoader.load().catch(() => (hasFailed.value = true));
+    (isFiltered ? loadAllEpisodes() : episodeLoader.load()).catch(() => (hasFailed.value = true));
     // The rows show the names of their podcasts.
     subscriptionLoader.load().catch(() => {});
     podcastLoader.load().catch(() => {});
-  }, []);
-  useEffect(load, []);
-  const loadMore = useCallback(() => void loadOlderEpisodes().catch(() => {}), []);
-  const items = episodes.value;
-  const all = total.value;
+  }, [isFiltered]);
+  useEffect(load, [load]);
   return (
     <Page title={t.title} lead={t.lead}>
       <section class="card list">
-        <p class="quiet small count" role="status">
-          {all === undefined
-            ? hasFailed.value
-              ? ''
-              : texts.loading
-            : t.count(isComplete.value ? items.length : all)}
-        </p>
-        {hasFailed.value && <Failure onRetry={load} />}
-        {isComplete.value && items.length === 0 ? (
-          <p class="empty">{t.none}</p>
+        <Tools
+          filter={filter}
+          onFilter={(changed, replace) => route(pathOfFilter({ ...filter, ...changed }), replace)}
+        />
+        {hasFailed.value ? (
+          <Failure onRetry={load} />
         ) : (
-          !hasFailed.value && (
-            <WindowedList
-              label={t.list}
-              isTall
-              items={items}
-              expected={isComplete.value ? 0 : (all ?? 8)}
-              keyOf={({ sync_id }) => sync_id}
-              row={(episode) => <HistoryRow episode={episode} />}
-              onEnd={loadMore}
-            />
-          )
+          <Episodes key={path} filter={filter} isFiltered={isFiltered} />
         )}
-        {isComplete.value && items.length > 0 && <p class="quiet small">{t.end}</p>}
       </section>
     </Page>
   );
 }
 
-function HistoryRow({ episode }: { episode: Episode }) {
-  const podcast = subscriptionByGuid(episode.podcast_guid);
+interface ToolsProps {
+  readonly filter: HistoryFilter;
+  /** Opens the page with a changed filter. @param replace true to add no entry for "Back". */
+  onFilter(changed: Partial<HistoryFilter>, replace?: boolean): void;
+}
+
+function Tools({ filter, onFilter }: ToolsProps) {
+  const podcasts = useComputed(() =>
+    Object.fromEntries(
+      subscriptions.value
+        .toSorted(compareNames)
+        .map((podcast) => [podcast.guid, podcastName(podcast).slice(0, 100)]),
+    ),
+  ).value;
   return (
-    <EpisodeRow
-      episode={episode}
-      podcast={podcast === undefined ? t.unknownFeed : <bdi>{podcastName(podcast)}</bdi>}
-      date={dateOfChange(changedAt(episode))}
-    />
+    <div class="tools" role="search">
+      <Field
+        id="search"
+        label={list.search}
+        type="search"
+        autocomplete="off"
+        value={filter.search}
+        // "Back" removes the search, and not its last letter.
+        onInput={({ currentTarget: { value } }) =>
+          onFilter({ search: value }, filter.search !== '')
+        }
+      />
+      <Choice
+        id="show"
+        label={list.show}
+        options={{
+          all: ofPodcast.all,
+          started: ofPodcast.started,
+          played: t.played,
+          favorite: t.favorites,
+        }}
+        value={filter.show}
+        onChoice={(show) => onFilter({ show })}
+      />
+      <Choice
+        id="podcast"
+        label={t.podcast}
+        options={{ '': t.allPodcasts, ...podcasts }}
+        value={filter.podcast}
+        onChoice={(podcast) => onFilter({ podcast })}
+      />
+    </div>
+  );
+}
+
+function Episodes({ filter, isFiltered }: { filter: HistoryFilter; isFiltered: boolean }) {
+  // Changed rows stay until the filter changes, so that no other row takes the focus or a click.
+  const changed = useSignal<ReadonlySet<string>>(new Set());
+  const items = useComputed(() => {
+    const matches = historyFilter(filter);
+    return episodes.value.filter(
+      (episode) => changed.value.has(episode.sync_id) || matches(episode),
+    );
+  }).value;
+  const loadMore = useCallback(() => void loadOlderEpisodes().catch(() => {}), []);
+  // Episodes that are not loaded count, although some could be downloads only.
+  const all = total.value && total.value - (episodes.value.length - items.length);
+  const expected = isComplete.value || isFiltered ? 0 : (all ?? 8);
+  const isEmpty = isComplete.value && items.length === 0;
+  return (
+    <>
+      <p class="quiet small count" role="status">
+        {isComplete.value
+          ? t.count(items.length)
+          : isFiltered || all === undefined
+            ? texts.loading
+            : t.count(all)}
+      </p>
+      {isEmpty ? (
+        <p class="empty">{isFiltered ? ofPodcast.noneFound : t.none}</p>
+      ) : (
+        <WindowedList
+          label={t.list}
+          isTall
+          items={items}
+          expected={expected}
+          keyOf={({ sync_id }) => sync_id}
+          row={(episode) => (
+            <HistoryRow
+              episode={episode}
+              onChange={() => (changed.value = new Set(changed.value).add(episode.sync_id))}
+            />
+          )}
+          onEnd={loadMore}
+        />
+      )}
+      {isComplete.value && !isEmpty && <p class="quiet small">{t.end}</p>}
+    </>
   );
 }

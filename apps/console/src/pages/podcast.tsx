@@ -7,11 +7,11 @@ import {
   compareDates,
   dateOfChange,
   episodesOfPodcast,
+  isShown,
   keyOf,
   type ListedEpisode,
-  type Progress,
-  progressOf,
   publishedAt,
+  type Shown,
 } from '../data/episode.rules.js';
 import { episodes, isComplete as isHistoryComplete, loadAllEpisodes } from '../data/episodes.js';
 import {
@@ -113,8 +113,6 @@ function Description({ subscription, podcast }: DescriptionProps) {
   );
 }
 
-type Shown = 'all' | Progress;
-
 function Episodes({ guid }: { guid: string }) {
   const shows = useSignal<Shown>('all');
   const order = useSignal<'date' | 'listened'>('date');
@@ -176,7 +174,7 @@ function selectEpisodes(
   shown: Shown,
   order: 'date' | 'listened',
 ): readonly ListedEpisode[] {
-  const matching = all.filter((episode) => shown === 'all' || progressOf(episode) === shown);
+  const matching = all.filter((episode) => isShown(episode, shown));
   if (order === 'date')
     return matching.sort((one, other) => compareDates(other.publish_date, one.publish_date));
   return matching

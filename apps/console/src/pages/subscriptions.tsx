@@ -8,7 +8,7 @@ import {
   loadAllEpisodes,
 } from '../data/episodes.js';
 import { isOnline } from '../data/network.js';
-import { hasFeeds, podcastLoader, podcastName, podcasts } from '../data/podcasts.js';
+import { compareNames, hasFeeds, podcastLoader, podcastName, podcasts } from '../data/podcasts.js';
 import {
   isComplete,
   type ListedSubscription,
@@ -17,7 +17,7 @@ import {
   subscriptions,
   total,
 } from '../data/subscriptions.js';
-import { locale, texts } from '../texts/texts.js';
+import { texts } from '../texts/texts.js';
 import { AddForm } from './add-form.js';
 import { Choice } from '../ui/choice.js';
 import { feedName, searchKey } from '../ui/feed.name.js';
@@ -34,8 +34,6 @@ const search = signal('');
 const order = signal<Order>('time');
 
 type Order = 'time' | 'title' | 'newest' | 'listened';
-
-const collator = new Intl.Collator(locale, { sensitivity: 'base', numeric: true });
 
 /** Renders the subscriptions, with search and the form that adds one. */
 export function Subscriptions() {
@@ -116,8 +114,7 @@ function sortSubscriptions(
   by: Order,
 ): readonly ListedSubscription[] {
   if (by === 'time') return rows;
-  if (by === 'title')
-    return rows.toSorted((one, other) => collator.compare(podcastName(one), podcastName(other)));
+  if (by === 'title') return rows.toSorted(compareNames);
   const dateOf = ({ guid }: ListedSubscription) =>
     by === 'newest'
       ? podcasts.value.get(guid)?.latest_publish_date

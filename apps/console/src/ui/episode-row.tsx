@@ -10,10 +10,14 @@ interface EpisodeRowProps {
   readonly picture?: ComponentChildren;
   readonly podcast?: ComponentChildren;
   readonly date: Date | undefined;
+  /** Shown after the title. */
+  readonly link?: ComponentChildren;
+  /** Buttons, which also show whether the episode is played and a favourite. */
+  readonly actions?: ComponentChildren;
 }
 
 /** Renders an episode of a list with its statuses. */
-export function EpisodeRow({ episode, picture, podcast, date }: EpisodeRowProps) {
+export function EpisodeRow({ episode, picture, podcast, date, link, actions }: EpisodeRowProps) {
   const { title, duration, playback_position, favorite_status, new_status } = episode;
   const position = playback_position?.value ?? 0;
   const progress = progressOf(episode);
@@ -25,10 +29,10 @@ export function EpisodeRow({ episode, picture, podcast, date }: EpisodeRowProps)
     </>
   );
   return (
-    <Row name={title || t.untitled} picture={picture} lines={[line]}>
+    <Row name={title || t.untitled} picture={picture} tag={link} lines={[line]}>
       <div class="states small">
-        {favorite_status?.value && <span class="tag star">{t.favorite}</span>}
-        {progress === 'played' && <span class="tag">{t.played}</span>}
+        {!actions && favorite_status?.value && <span class="tag star">{t.favorite}</span>}
+        {!actions && progress === 'played' && <span class="tag">{t.played}</span>}
         {progress !== 'played' && new_status?.value && <span class="tag plain-tag">{t.isNew}</span>}
         {progress === 'started' && (
           <span class="position">
@@ -51,6 +55,7 @@ export function EpisodeRow({ episode, picture, podcast, date }: EpisodeRowProps)
           <span class="quiet">{formatSeconds(duration)}</span>
         )}
       </div>
+      {actions}
     </Row>
   );
 }

@@ -1,0 +1,159 @@
+import { useSignal } from '@preact/signals';
+import type { ComponentChildren } from 'preact';
+import type { EpisodeStates } from '#client';
+import { changedAt, dateOfChange, pageOf } from '../data/episode.rules.js';
+import { changeEpisode, type Episode } from '../data/episodes.js';
+import { podcastName } from '../data/podcasts.js';
+import { subscriptionByGuid } from '../data/subscriptions.js';
+import { texts } from '../texts/texts.js';
+import { EpisodeRow } from '../ui/episode-row.js';
+import { showNotice, showUndo } from '../ui/notice.js';
+
+const { history: t } = texts;
+
+/** Contents of icons, drawn with lines in a square of 24 units. */
+const icons = {
+  page: <path d="M14 4h6v6M20 4l-9 9M18 14v5a1 1 0 0 1-1 1H5a1 1 0 0 1-1-1V7a1 1 0 0 1 1-1h5" />,
+  reset: <path d="M6 5v14M19 5v14L9 12z" />,
+  star: <path d="m12 3.5 2.6 5.4 5.9.8-4.3 4.1 1 5.9-5.2-2.8-5.2 2.8 1-5.9-4.3-4.1 5.9-.8z" />,
+  check: (
+    <>
+      <circle cx="12" cy="12" r="9" />
+      <path class="mark" d="m8 12.5 2.8 2.8L16 9.5" />
+    </>
+  ),
+};
+
+function Icon({ children }: { children: ComponentChildren }) {
+  return (
+    <svg viewBox="0 0 24 24" aria-hidden="true">
+      {children}
+    </svg>
+  );
+}
+
+interface HistoryRowProps {
+  readonly episode: Episode;
+  /** Called before each change of the episode by an action. */
+  onChange(): void;
+}
+
+/** Renders an episode of the history with its actions and a link to its page. */
+export function HistoryRow({ episode, onChange }: HistoryRowProps) {
+  const podcast = subscriptionByGuid(episode.podcast_guid);
+  const page = pageOf(episode);
+  return (
+    <EpisodeRow
+      episode={episode}
+      podcast={podcast === undefined ? t.unknownFeed : <bdi>{podcastName(podcast)}</bdi>}
+      date={dateOfChange(changedAt(episode))}
+      link={
+        page !== undefined && (
+          <a
+            class="icon"
+            href={page}
+            target="_blank"
+            rel="noopener noreferrer"
+            title={t.openPage}
+            aria-label={`${t.openPage}: ${nameOf(episode)}`}
+          >
+            <Icon>{icons.page}</Icon>
+          </a>
+        )
+      }
+      actions={<Actions episode={episode} onChange={onChange} />}
+    />
+  );
+}
+
+function Actions({ episode, onChange }: HistoryRowProps) {
+  const name = nameOf(episode);
+  const isPlayed = episode.played_status?.value === true;
+  const isFavorite = episode.favorite_status?.value === true;
+  const position = episode.playback_position?.value ?? 0;
+  // After a reset the button has the focus, so it stays.
+  const wasReset = useSignal(false);
+  /** Returns a handler that sets `states`. Its Undo sets `before` and returns the focus. */
+  const set =
+    (text: string, states: EpisodeStates, before: EpisodeStates) => (button: HTMLElement) => {
+      onChange();
+      void changeAndReport(episode, states);
+      showUndo(`${text}: ${name}`, () => {
+        void changeAndReport(episode, before);
+        button.focus();
+      });
+    };
+  const setPlayed = set(
+    isPlayed ? t.done.notPlayed : t.done.played,
+    { played_status: !isPlayed },
+    { played_status: isPlayed },
+  );
+  const setFavorite = set(
+    isFavorite ? t.done.notFavorite : t.done.favorite,
+    { favorite_status: !isFavorite },
+    { favorite_status: isFavorite },
+  );
+  const reset = set(t.done.reset, { playback_position: 0 }, { playback_position: position });
+  return (
+    <div class="icons">
+      {(position > 0 || wasReset.value) && (
+        <Action
+          label={t.reset}
+          of={name}
+          isDisabled={position === 0}
+          onPress={(button) => {
+            wasReset.value = true;
+            reset(button);
+          }}
+        >
+          {icons.reset}
+        </Action>
+      )}
+      <Action label={t.favorite} of={name} isOn={isFavorite} onPress={setFavorite}>
+        {icons.star}
+      </Action>
+      <Action label={t.played} of={name} isOn={isPlayed} onPress={setPlayed}>
+        {icons.check}
+      </Action>
+    </div>
+  );
+}
+
+/** Changes an episode, and shows a notice if the server does not apply the change. */
+async function changeAndReport(episode: Episode, states: EpisodeStates): Promise<void> {
+  const outcome = await changeEpisode(episode, states);
+  if (outcome === 'done') return;
+  const text = outcome === 'superseded' ? t.superseded : texts.outcomes[outcome];
+  showNotice(`${text} (${nameOf(episode)})`, true);
+}
+
+interface ActionProps {
+  readonly label: string;
+  /** The name of the episode. */
+  readonly of: string;
+  /** The state of a button that switches one on and off. */
+  readonly isOn?: boolean;
+  readonly isDisabled?: boolean;
+  onPress(button: HTMLElement): void;
+  readonly children: ComponentChildren;
+}
+
+function Action({ label, of, isOn, isDisabled, onPress, children }: ActionProps) {
+  return (
+    <button
+      class="icon"
+      title={label}
+      aria-label={`${label}: ${of}`}
+      aria-pressed={isOn}
+      aria-disabled={isDisabled}
+      onClick={({ currentTarget }) => !isDisabled && onPress(currentTarget)}
+    >
+      <Icon>{children}</Icon>
+    </button>
+  );
+}
+
+/** Returns the title for names of buttons and for notices. */
+function nameOf({ title }: Episode): string {
+  return title.slice(0, 300) || t.untitled;
+}
