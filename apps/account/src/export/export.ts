@@ -34,7 +34,8 @@ const format = 1;
 /** SQL of the account's row, without password hash, TOTP secret and recovery codes. */
 const selectAccount = `
   SELECT id, name, issuer, subject, email, email_verified_at, created_at, signed_in_at, disabled_at,
-    is_administrator, password IS NOT NULL AS has_password, totp_confirmed_at AS second_factor_since,
+    is_administrator, password IS NOT NULL AS has_password,
+    totp_confirmed_at AS second_factor_since,
     (SELECT count(*)::int FROM account.recovery_codes c
      WHERE c.account_id = a.id AND c.used_at IS NULL) AS recovery_codes_left
   FROM account.accounts a WHERE a.id = $1`;

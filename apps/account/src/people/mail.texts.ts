@@ -85,5 +85,5 @@ Wenn du es nicht warst, ignoriere diese Mail. Die Adresse wird dann nicht verwen
   }),
 };
 
-/** Mails with an invitation, a password-reset or a verification link, by language, without their recipient. */
+/** Mails with an invitation, reset or verification link, by language, without recipient. */
 export const mailTexts: Readonly<Record<Language, MailTexts>> = { en, de };

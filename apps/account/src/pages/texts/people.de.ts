@@ -3,7 +3,7 @@ import type { peopleTexts as english } from './people.en.js';
 /** German texts of the pages on which administrators manage accounts. */
 export const peopleTexts: typeof english = {
   title: 'Personen',
-  lead: 'Die Konten dieses Servers. Podcasts und Passwörter anderer Personen kannst du nicht sehen.',
+  lead: 'Die Konten dieses Servers. Podcasts und Passwörter anderer kannst du nicht sehen.',
   homeLead: 'Du verwaltest diesen Server: Lade Personen ein und verwalte ihre Konten.',
   manage: 'Personen verwalten',
   new: 'Neue Konten',
