@@ -201,11 +201,12 @@ const clock = [
     near: ['libs/database'],
   },
   {
-    // A marker of a request is valid for six minutes instead of an hour.
-    id: 'markers-swept-early',
+    // Markers and answers of requests are kept for three hours. A policy of the table prevents the
+    // opposite: that they are deleted before an hour has passed.
+    id: 'markers-swept-late',
     file: `${database}/request.sweep.ts`,
     find: "created_at < now() - interval '1 hour' ORDER BY",
-    replace: "created_at < now() - interval '6 minutes' ORDER BY",
+    replace: "created_at < now() - interval '3 hours' ORDER BY",
     near: ['libs/database', 'apps/deletion-worker'],
   },
 ];
