@@ -51,7 +51,7 @@ async function execute(command: AccountsCommand, context: OperatorContext): Prom
       return `${command.name} is an administrator.\n`;
     case 'dismiss':
       await administrators.dismiss((await findAccount(command.name, context)).id);
-      return `${command.name} is no administrator.\n`;
+      return `${command.name} is no longer an administrator.\n`;
     case 'erase': {
       const { id } = await findAccount(command.name, context);
       await context.erasure.request(id);
@@ -86,7 +86,7 @@ async function findAccount(name: string, { accounts }: OperatorContext): Promise
 async function listAll({ accounts }: OperatorContext): Promise<Account[]> {
   const all: Account[] = [];
   for (;;) {
-    const page = await accounts.list({ limit: 1_000, after: all.at(-1)?.id });
+    const page = await accounts.list({ limit: 1_000, after: all.at(-1) });
     all.push(...page);
     if (page.length === 0) return all;
   }

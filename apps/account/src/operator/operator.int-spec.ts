@@ -150,7 +150,9 @@ describe('accounts', () => {
           'accounts: the account is the only enabled administrator: appoint another one first\n',
       });
     await accounts('appoint', other);
-    expect((await accounts('dismiss', name)).stdout).toBe(`${name} is no administrator.\n`);
+    expect((await accounts('dismiss', name)).stdout).toBe(
+      `${name} is no longer an administrator.\n`,
+    );
     const { stdout } = await accounts('list');
     expect(stdout.split('\n').find((line) => line.startsWith(other))).toMatch(/ yes$/);
   });

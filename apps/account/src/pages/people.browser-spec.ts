@@ -50,7 +50,7 @@ it('the owner of a new server invites a person, and manages the account', async 
   await owner.getByText('guest is now an administrator.').waitFor();
   await owner.goto('/people');
   await owner.getByRole('link', { name: 'owner' }).click();
-  await owner.getByRole('button', { name: 'Dismiss' }).click();
+  await owner.getByRole('button', { name: 'Remove' }).click();
   await owner.getByRole('heading', { name: 'Hello, owner' }).waitFor();
   expect((await owner.goto('/people'))?.status()).toBe(404);
 });

@@ -52,7 +52,8 @@ export class PeopleController {
   @ForPerson({ administrator: true })
   async list(@QueryOf() query: Form, @Res() reply: FastifyReply): Promise<void> {
     const name = (query['name'] ?? '').trim().slice(0, 64);
-    const after = guidSchema.safeParse(query['after']).data;
+    const { data: id } = guidSchema.safeParse(query['after']);
+    const after = id === undefined ? undefined : await this.accounts.find(id);
     // One account more than a page shows that there is a next page.
     const found = await this.accounts.list({ name, after, limit: perPage + 1 });
     const accounts = found.slice(0, perPage);

@@ -6,6 +6,7 @@ import {
   type DeepPartial,
   type EntityManager,
   IsNull,
+  MoreThan,
   Not,
   QueryFailedError,
   Raw,
@@ -51,8 +52,8 @@ export function stateOf({ disabled, hasPassword, issuer }: Account) {
 /** Part of the list of accounts. */
 export interface AccountQuery {
   readonly limit: number;
-  /** Id of the last account of the previous part. */
-  readonly after?: string | undefined;
+  /** The last account of the previous part. */
+  readonly after?: Pick<Account, 'id' | 'name'> | undefined;
   /** Part of the names to find, ignoring letter case. Default: all accounts. */
   readonly name?: string;
 }
@@ -106,20 +107,31 @@ export class Accounts {
     return entity ? toAccount(entity) : undefined;
   }
 
-  /** Returns accounts by name, ignoring letter case. Accounts without a name come last. */
+  /**
+   * Returns accounts by name, ignoring letter case. Accounts without a name come last, by id. Each
+   * part is read in the order of an index, so a later part costs no more than the first.
+   */
   async list({ limit, after, name = '' }: AccountQuery): Promise<Account[]> {
-    const place = (of: string) => `${of}.name IS NULL, coalesce(lower(${of}.name), ''), ${of}.id`;
+    const found = after?.name === null ? [] : await this.listNamed(limit, name, after?.name);
+    if (found.length < limit && name === '') {
+      const others = await this.accounts.find({
+        where: { name: IsNull(), ...(after?.name === null && { id: MoreThan(after.id) }) },
+        order: { id: 'ASC' },
+        take: limit - found.length,
+      });
+      found.push(...others);
+    }
+    return found.map(toAccount);
+  }
+
+  private listNamed(limit: number, part: string, last?: string): Promise<AccountEntity[]> {
     const query = this.accounts
       .createQueryBuilder('a')
-      .where(`strpos(lower(coalesce(a.name, '')), lower(:name)) > 0`, { name })
-      .orderBy(place('a'))
+      .where('strpos(lower(a.name), lower(:part)) > 0', { part })
+      .orderBy('lower(a.name)')
       .limit(limit);
-    if (after !== undefined)
-      query.andWhere(
-        `(${place('a')}) > (SELECT ${place('b')} FROM account.accounts b WHERE b.id = :after)`,
-        { after },
-      );
-    return (await query.getMany()).map(toAccount);
+    if (last !== undefined) query.andWhere('lower(a.name) > lower(:last)', { last });
+    return query.getMany();
   }
 
   /**

@@ -4,7 +4,7 @@ import pg from 'pg';
 import { eventually } from '#testing';
 import { outcomeOf } from '../../testing/outcome.js';
 import { openPeople, type PeopleFixture } from '../../testing/people.fixture.js';
-import { Accounts } from './accounts.js';
+import { type Account, Accounts } from './accounts.js';
 import { Administrators } from './administrators.js';
 import { Links } from './links.js';
 import { Notices } from './notices.js';
@@ -131,11 +131,11 @@ describe('the list of accounts', () => {
     const subject = randomUUID();
     await accounts.findOrCreateByProvider('https://provider.example', subject, subject);
     const names: (string | null)[] = [];
-    for (let after: string | undefined; ;) {
+    for (let after: Account | undefined; ;) {
       const page = await accounts.list({ limit: 3, after });
       if (page.length === 0) break;
       names.push(...page.map(({ name }) => name));
-      after = page.at(-1)?.id;
+      after = page.at(-1);
     }
     expect(names).toEqual(['Ann', 'bob', 'Carol', null]);
   });

@@ -30,7 +30,7 @@ export const connectTexts = {
   address: 'Server address',
   name: 'Name',
   secret: 'App password',
-  secretOnce: 'Copy it now: it is shown only this once.',
+  secretOnce: 'Copy it now: it is shown only once.',
   secretLead: 'This app asks for a name and a password. Never type the password of your account.',
   makeSecret: 'Make an app password',
   noNameText: 'The app also needs a name.',

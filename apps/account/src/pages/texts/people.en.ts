@@ -9,7 +9,7 @@ export const peopleTexts = {
   new: 'New accounts',
   registration: {
     invite: 'People need an invitation to create an account (setting REGISTRATION: invite).',
-    open: 'Everybody can create an account (setting REGISTRATION: open).',
+    open: 'Anyone can create an account (setting REGISTRATION: open).',
     closed: 'Nobody can create an account on these pages (setting REGISTRATION: closed).',
   },
   list: 'Accounts',
@@ -41,19 +41,19 @@ export const peopleTexts = {
   invited: 'Your invitation',
   invitedLead: 'Send the link to one person. It works once, for seven days.',
   link: 'Link',
-  linkOnce: 'Copy it now: it is shown only this once. Everybody who has the link can use it.',
+  linkOnce: 'Copy it now: it is shown only once. Anyone with the link can use it.',
   qr: 'QR code with the link',
   actions: {
     reset: 'Lost password',
     disable: 'Disable',
     enable: 'Enable',
     appoint: 'Make administrator',
-    dismiss: 'Dismiss as administrator',
+    dismiss: 'Remove as administrator',
   },
   effects: {
     reset:
       'A link to choose a new password. It works once, for one hour. ' +
-      'Its use signs the person out everywhere; a second step stays.',
+      'Using it signs the person out everywhere; a second step stays.',
     disable: 'Signs the person out everywhere and refuses all apps. The data is kept.',
     enable: 'The person can sign in again. Apps with an app password work again.',
     appoint: 'Administrators can invite, disable and appoint people.',
@@ -64,7 +64,7 @@ export const peopleTexts = {
     disable: 'Disable',
     enable: 'Enable',
     appoint: 'Appoint',
-    dismiss: 'Dismiss',
+    dismiss: 'Remove',
   },
   done: {
     reset: (name: string) => `Give this link only to ${name}.`,
