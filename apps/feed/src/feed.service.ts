@@ -123,7 +123,7 @@ export class FeedService {
     }
     return JsonText.of<PushAnswer>({
       success: results.flatMap((feed) => ('url' in feed ? { feed_url: feed.url } : [])),
-      failure: results.flatMap((feed) => ('url' in feed ? [] : feed)),
+      failure: results.flatMap((feed) => ('url' in feed ? (feed.failure ?? []) : feed)),
     });
   }
 

@@ -146,7 +146,10 @@ export const previewFeed = rpc({
 /** Maximum number of entries of one {@link pushFeeds}. */
 export const maxPushed = 500;
 
-/** The answer of POST /feeds: successes and failures per entry. */
+/**
+ * The answer of POST /feeds: successes and failures per entry. An entry with invalid episodes is in
+ * both lists, because the rest of it is stored.
+ */
 export const pushedSchema = z
   .object({
     success: z.array(z.object({ feed_url: z.string() })),

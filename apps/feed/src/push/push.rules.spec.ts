@@ -67,11 +67,27 @@ describe('an entry of POST /feeds', () => {
     [{ feed_url, new_feed_url: 1 }, 'invalid_url', 'new_feed_url'],
     [{ feed_url, guid: 'x' }, 'invalid_guid', 'not a valid UUID'],
     [{ feed_url, episodes: {} }, 'invalid_value', 'not an array'],
-    [{ feed_url, episodes: ['x'] }, 'invalid_value', 'episodes[0]: is not an object'],
-    [{ feed_url, episodes: [{ title: 'x' }] }, 'missing_identifier', 'episodes[0]'],
-    [{ feed_url, episodes: [{ enclosure_url: 'x' }] }, 'invalid_url', 'episodes[0]'],
     [{ feed_url, episodes: Array.from({ length: 101 }) }, 'limit_reached', 'More than 100'],
   ])('is refused: %j', (sent, code, message) => {
     expect(validatePush(sent)).toMatchObject({ code, message: expect.stringContaining(message) });
+  });
+
+  it.each<[unknown, string, string]>([
+    ['x', 'invalid_value', 'is not an object'],
+    [{ title: 'x' }, 'missing_identifier', 'send episode_guid or enclosure_url'],
+    [{ enclosure_url: 'x' }, 'invalid_url', 'enclosure_url'],
+  ])('is stored without the episode %j', (episode, code, message) => {
+    const sent = { feed_url, episodes: [{ episode_guid: '1' }, episode, episode] };
+    expect(validatePush(sent)).toMatchObject({
+      url: feed_url,
+      document: { items: [{ guid: '1' }] },
+      failure: {
+        feed_url,
+        code,
+        message: expect.stringMatching(
+          new RegExp(`^episodes\\[1\\]: .*${message}.* \\(2 left out\\)$`),
+        ),
+      },
+    });
   });
 });

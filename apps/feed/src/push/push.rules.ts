@@ -18,13 +18,15 @@ import { maxStoredEpisodes } from '../schedule/result.rules.js';
 export interface PushedFeed {
   readonly url: string;
   readonly document: FeedDocument;
+  /** Present if invalid episodes were left out of the document. Describes the first of them. */
+  readonly failure?: PushFailure;
 }
 
 type PushFailure = PushAnswer['failure'][number];
 
 /**
  * Validates an entry of POST /feeds (docs/reference/interface-feeds.md, "Pushing"). Invalid texts
- * and links count as absent, as in a fetched document.
+ * and links count as absent, as in a fetched document. An invalid episode is left out.
  */
 export function validatePush(sent: unknown): PushedFeed | PushFailure {
   if (!isJsonObject(sent)) return pushFailure('', 'invalid_value', 'An entry must be an object');
@@ -42,12 +44,9 @@ export function validatePush(sent: unknown): PushedFeed | PushFailure {
   if (!Array.isArray(episodes)) return refuse('invalid_value', 'episodes is not an array');
   if (episodes.length > maxStoredEpisodes)
     return refuse('limit_reached', `More than ${maxStoredEpisodes} episodes: send the newest ones`);
-  const items: FeedItem[] = [];
-  for (const [index, episode] of episodes.entries()) {
-    const item = toItem(episode);
-    if ('message' in item) return refuse(item.code, `episodes[${index}]: ${item.message}`);
-    items.push(item);
-  }
+  const read = episodes.map(toItem);
+  const items = read.flatMap((item) => ('message' in item ? [] : item));
+  const invalid = read.flatMap((item, index) => ('message' in item ? { ...item, index } : []));
   const { new_feed_url: moved } = sent;
   const newFeedUrl = typeof moved === 'string' ? moved.trim() : (moved ?? undefined);
   if (newFeedUrl !== undefined && !canMove(url, newFeedUrl))
@@ -55,7 +54,16 @@ export function validatePush(sent: unknown): PushedFeed | PushFailure {
       'invalid_url',
       'new_feed_url is not allowed: send a public URL with a host name, and not http after https',
     );
-  return { url, document: { ...toDocument(sent, guid.data, items), newFeedUrl } };
+  return {
+    url,
+    document: { ...toDocument(sent, guid.data, items), newFeedUrl },
+    ...(invalid[0] && {
+      failure: refuse(
+        invalid[0].code,
+        `episodes[${invalid[0].index}]: ${invalid[0].message} (${invalid.length} left out)`,
+      ),
+    }),
+  };
 }
 
 function pushFailure(feedUrl: string, code: EntryFailureCode, message: string): PushFailure {
