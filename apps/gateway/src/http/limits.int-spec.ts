@@ -219,6 +219,28 @@ it('a head above the limit is 431', async () => {
   ]);
 });
 
+it('admits 212 requests of one user at a time, and refuses the next one with 503', async () => {
+  const at = await gateway({});
+  const head = [
+    'POST /subscriptions HTTP/1.1',
+    'Host: a.example',
+    `Authorization: Bearer ${await issuer.issue('ann')}`,
+    'Content-Type: application/json',
+    'Content-Length: 1000',
+  ];
+  // Each of these requests runs until its body arrives.
+  const running = Array.from({ length: 212 }, () => {
+    const socket = connect(Number(at.facts['port']), '127.0.0.1').on('error', () => {});
+    socket.write(`${head.join('\r\n')}\r\n\r\n`);
+    return socket;
+  });
+  await eventually(async () => expect((await ask(at, 'ann')).status).toBe(503));
+  expect((await ask(at, 'bob')).status).toBe(404);
+  running.pop()?.destroy();
+  await eventually(async () => expect((await ask(at, 'ann')).status).toBe(404));
+  for (const socket of running) socket.destroy();
+});
+
 it('requests of lost connections free the slots of their user', async () => {
   const at = await gateway({});
   const token = await issuer.issue('ann');
