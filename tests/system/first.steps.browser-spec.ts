@@ -7,10 +7,15 @@ import { eventually, LaunchedSystem, readmeCalls, repository, withoutStamps } fr
 import type { Browser, Page } from 'playwright-core';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { launchBrowser } from '../../apps/account/testing/account.browser.js';
+import { RecordedApp } from '../clients/testing/recorded.app.js';
 import { screenshotOnFailure } from './testing/console.fixture.js';
+import { Newcomer } from './testing/newcomer.js';
 import { feedsOf, opmlOf } from './testing/opml.js';
 
 const password = 'the password of a new user';
+
+/** Maximum actions from the printed link to the first synced position in the console. */
+const limits = { clicks: 6, fields: 2 };
 
 let root: string;
 let system: LaunchedSystem;
@@ -52,12 +57,86 @@ function outputOf(stream: ChildProcess['stdout']): () => string {
   return () => text;
 }
 
+/** Returns the link that `npm start` printed. */
+const printedLink = () => /^ {2}(http:\/\/\S+\/links\/\S+)$/m.exec(system.output)?.[1] ?? '';
+
+/** Returns a link that creates another account. */
+function invitation(): string {
+  const command = `npm run -s accounts -- invite --data '${join(root, 'data')}'`;
+  const output = execFileSync('bash', ['-c', command], { cwd: repository, encoding: 'utf8' });
+  return /http:\/\/\S+\/links\/\S+/.exec(output)?.[0] ?? '';
+}
+
+describe('a newcomer', () => {
+  it.each([
+    ['en-GB', 'the printed link', printedLink],
+    ['de-DE', 'an invitation', invitation],
+  ])(
+    'sees the first position of AntennaPod after few clicks (%s, by %s)',
+    async (locale, _, findLink) => {
+      const context = await browser.newContext({ locale });
+      const person = new Newcomer(locale.slice(0, 2));
+      const visited = await context.newPage();
+      screenshotOnFailure(visited);
+      const name = `newcomer-${locale.slice(0, 2)}`;
+      await visited.goto(findLink());
+      await person.look(visited, '1-registration');
+      await person.type(visited.locator('[name=name]'), name);
+      await person.type(visited.locator('[name=password]'), password);
+      await person.click(visited.locator('main form button:not([type=button])'));
+      await visited.waitForURL('**/connect');
+      await person.look(visited, '2-connect');
+      await person.click(visited.locator('a[href="/connect/antennapod"]'));
+      await visited.waitForURL('**/connect/antennapod');
+      await person.look(visited, '3-steps');
+
+      // In the app the person types the address, and a browser opens.
+      const server = system.baseUrl;
+      const agent = 'AntennaPod/3.12.0';
+      const login = RecordedApp.open('login.flow.form', { server });
+      await login.play('begin', { agent });
+      const opened = await context.newPage();
+      await opened.goto(String(login.state['login']));
+      await person.look(opened, '4-approval');
+      await person.click(opened.locator('[value=allow]'));
+      await opened.waitForURL('**/done');
+      await person.look(opened, '5-allowed');
+      await login.play('end', { agent, server, name });
+
+      await person.click(visited.locator('a[href*="/wait"]'));
+      await visited.locator('[data-wait=app]').waitFor();
+      await person.look(visited, '6-waiting');
+      const app = RecordedApp.open('antennapod.nextcloud', {
+        server,
+        user: name,
+        password: String(login.state['appPassword']),
+      });
+      const feeds = { feed: 'https://night-sky.example/feed', other: 'https://atlas.example/rss' };
+      await app.play('first sync', feeds);
+      // The page notices the app without a click.
+      await visited.locator('main .notice.good').waitFor();
+      await person.look(visited, '7-connected');
+      await person.click(visited.locator('main a.button[href="/console/"]'));
+      await visited.locator(`main a[href^="/console/podcast"]`).nth(1).waitFor();
+      await person.look(visited, '8-podcasts');
+      await person.click(visited.locator('nav a[href="/console/history"]'));
+      await visited.getByText('5:00').waitFor();
+      await person.look(visited, '9-history');
+      await context.close();
+
+      console.log(`${name}: ${JSON.stringify(person.actions)}`);
+      expect(person.actions.clicks).toBeLessThanOrEqual(limits.clicks);
+      expect(person.actions.fields).toBeLessThanOrEqual(limits.fields);
+    },
+  );
+});
+
 describe('the first steps of a new user', () => {
   const readme = readmeCalls();
   let token: string;
 
-  it('an account is created by the link that npm start prints', async () => {
-    const link = /^ {2}(http:\/\/\S+\/links\/\S+)$/m.exec(system.output)?.[1] ?? '';
+  it('an account is created by a link, once', async () => {
+    const link = invitation();
     await page.goto(link);
     await page.getByLabel('Name').fill('ann');
     await page.getByLabel('Password', { exact: true }).fill(password);

@@ -30,7 +30,7 @@ export const de: Texts = {
     progress: (loaded, all) => `${count(loaded)} von ${count(all)} geladen`,
     show: 'Anzeigen',
     sort: 'Sortieren nach',
-    byTime: 'Zuletzt hinzugefügt',
+    byTime: 'Hinzugefügt',
     byTitle: 'Titel',
     byNewest: 'Neueste Folge',
     byListened: 'Zuletzt gehört',

@@ -26,8 +26,7 @@ export const connectTexts: typeof en = {
   phoneQr: 'QR-Code mit der Adresse dieser Seite',
   localTitle: 'Nur dieser Computer erreicht diese Adresse',
   localText:
-    'Für ein Telefon: Starte den Server mit „npm start -- --host 0.0.0.0“ und öffne dort ' +
-    'die Adresse, die er dann ausgibt.',
+    'Für ein Telefon: Starte den Server wie folgt und öffne dort die Adresse, die er dann ausgibt:',
   address: 'Serveradresse',
   name: 'Name',
   secret: 'App-Passwort',

@@ -24,9 +24,7 @@ export const connectTexts = {
   phoneText: 'Scan this to open this page on your phone, in the same network.',
   phoneQr: 'QR code with the address of this page',
   localTitle: 'Only this computer reaches this address',
-  localText:
-    'For a phone, start the server with “npm start -- --host 0.0.0.0”, and open the address ' +
-    'that it then prints.',
+  localText: 'For a phone, start the server as follows, and open the address that it then prints:',
   address: 'Server address',
   name: 'Name',
   secret: 'App password',

@@ -85,7 +85,7 @@ export const de: Texts = {
     submit: 'Konto anlegen',
     haveOne: 'Ich habe schon ein Konto',
     nameTaken: 'Dieser Name ist vergeben. Wähl einen anderen.',
-    nameInvalid: 'Bis zu 64 Buchstaben (A bis Z), Ziffern, Punkte, Binde- und Unterstriche.',
+    nameInvalid: 'Dieser Name ist zu lang oder enthält andere Zeichen.',
     closedTitle: 'Keine neuen Konten',
     closedText: 'Dieser Server nimmt keine neuen Konten auf. Wende dich an seine Administration.',
   },

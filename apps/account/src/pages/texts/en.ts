@@ -77,7 +77,7 @@ export const en = {
     submit: 'Create account',
     haveOne: 'I already have an account',
     nameTaken: 'This name is taken. Choose another one.',
-    nameInvalid: 'Use up to 64 letters (A to Z), digits, dots, hyphens and underscores.',
+    nameInvalid: 'This name is too long or has other characters.',
     closedTitle: 'No new accounts',
     closedText: 'This server accepts no new accounts. Contact its administrator.',
   },

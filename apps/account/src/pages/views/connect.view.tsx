@@ -53,6 +53,9 @@ function LocalNotice({ connect }: { connect: Texts['connect'] }) {
     <section class="notice stack">
       <h2>{connect.localTitle}</h2>
       <p class="small">{connect.localText}</p>
+      <p>
+        <code class="command">npm start -- --host 0.0.0.0</code>
+      </p>
     </section>
   );
 }
@@ -86,7 +89,7 @@ export function connectAppPage({ texts }: Visit, of: AppSteps): Page {
       <CopyValue texts={texts} id="address" label={connect.address} value={of.address} />
       {needsAppPassword && <NameAndSecret texts={texts} of={of} />}
       <section class="stack">
-        <h2>{connect.stepsTitle}</h2>
+        <h2>{of.key === 'script' ? connect.script : connect.stepsTitle}</h2>
         <ol class="steps">
           {connect.steps[of.key].map((step) => (
             <li>{step}</li>
@@ -125,7 +128,7 @@ function NameAndSecret({ texts, of }: { texts: Texts; of: AppSteps }) {
       )}
       {secret === undefined ? (
         <form method="post" action={`/connect/${key}`}>
-          <p class="quiet small">{connect.secretLead}</p>
+          {key !== 'script' && <p class="quiet small">{connect.secretLead}</p>}
           <button>{connect.makeSecret}</button>
         </form>
       ) : (
