@@ -35,6 +35,9 @@ export interface StoredFeed {
   readonly imageUrl: string | null;
   readonly latestPublishDate: string | null;
   readonly changed: string;
+  /** A picture that a platform serves. */
+  readonly artworkUrl: string | null;
+  /** The id of the thumbnail. */
   readonly artworkId: string | null;
 }
 
@@ -185,6 +188,7 @@ export class FeedRepository {
       readonly key: string;
       readonly content: Content;
       readonly newFeedUrl: string | undefined;
+      readonly artworkUrl: string | undefined;
     }[],
   ): Promise<void> {
     const rows = feeds.map(({ content, ...feed }) => ({ ...feed, ...content }));

@@ -77,7 +77,7 @@ export const ensureFeeds = statement(
    )
    SELECT f.url_sha256 AS key, f.status, f.title, f.author, f.description, f.link, f.language,
      f.image_url AS "imageUrl", f.latest_publish_date AS "latestPublishDate", f.changed,
-     i.id AS "artworkId"
+     f.artwork_url AS "artworkUrl", i.id AS "artworkId"
    FROM feed.feeds f
    LEFT JOIN feed.images i ON i.url_sha256 = f.url_sha256 AND i.bytes IS NOT NULL
    WHERE f.url_sha256 = ANY ($1)`,
@@ -118,6 +118,22 @@ const withSeenTime = (column: string) => `replace(${column}, '"seen":"${seenNow}
        ) || '"')`;
 
 /**
+ * SQL of the CTEs that schedule the pictures of the feeds in a CTE `stored`, and delete those of
+ * feeds without one. An unchanged picture is not written.
+ */
+const pictured = `pictured AS (
+     INSERT INTO feed.images AS i (url_sha256, id, source, next_at)
+     SELECT s.url_sha256, gen_random_uuid(), s.image_url, now() FROM stored s
+     WHERE s.image_url IS NOT NULL
+     ON CONFLICT (url_sha256) DO UPDATE
+       SET source = excluded.source, next_at = excluded.next_at, failures = 0
+       WHERE i.source <> excluded.source
+   ), bare AS (
+     DELETE FROM feed.images i USING stored s
+     WHERE i.url_sha256 = s.url_sha256 AND s.image_url IS NULL
+   )`;
+
+/**
  * Stores the content of pushed feeds, which no fetch replaces for 30 days. It locks fetches before
  * feeds, as {@link saveResult} does, in the order of keys. $1 feeds as JSON.
  */
@@ -127,7 +143,7 @@ export const storePushed = statement(
      SELECT decode(s.key, 'hex') AS url_sha256, s.* FROM jsonb_to_recordset($1::jsonb) s (
        key text, title text, author text, description text, link text, language text,
        image_url text, declared_guid uuid, latest_publish_date timestamptz, episodes text,
-       "newFeedUrl" text
+       "newFeedUrl" text, "artworkUrl" text
      )
    ), locked AS MATERIALIZED (
      SELECT t.url_sha256, s."newFeedUrl"
@@ -140,13 +156,19 @@ export const storePushed = statement(
        move_seen = 0, move_proven = l."newFeedUrl" IS NOT NULL
      FROM locked l, (SELECT now() + interval '${pushedDays} days' AS time) u
      WHERE t.url_sha256 = l.url_sha256 RETURNING t.url_sha256
-   )
-   UPDATE feed.feeds f SET status = 'ok', title = s.title, author = s.author,
-     description = s.description, link = s.link, language = s.language, image_url = s.image_url,
-     declared_guid = s.declared_guid, latest_publish_date = s.latest_publish_date,
-     episodes = ${withSeenTime('s.episodes')}, changed = now(),
-     last_read_at = greatest(f.last_read_at, now() + interval '${pushedDays - retentionDays} days')
-   FROM sent s JOIN postponed p ON p.url_sha256 = s.url_sha256 WHERE f.url_sha256 = s.url_sha256`,
+   ), stored AS (
+     UPDATE feed.feeds f SET status = 'ok', title = s.title, author = s.author,
+       description = s.description, link = s.link, language = s.language, image_url = s.image_url,
+       artwork_url = s."artworkUrl", declared_guid = s.declared_guid,
+       latest_publish_date = s.latest_publish_date,
+       episodes = ${withSeenTime('s.episodes')}, changed = now(),
+       last_read_at = greatest(
+         f.last_read_at, now() + interval '${pushedDays - retentionDays} days'
+       )
+     FROM sent s JOIN postponed p ON p.url_sha256 = s.url_sha256
+     WHERE f.url_sha256 = s.url_sha256 RETURNING f.url_sha256, f.image_url
+   ), ${pictured}
+   SELECT count(*) FROM stored`,
 );
 
 /** SQL of a URL without scheme and trailing slashes. */
@@ -333,24 +355,15 @@ export const saveResult = statement(
    ), stored AS (
      UPDATE feed.feeds f SET status = r.status, title = c.title, author = c.author,
        description = c.description, link = c.link, language = c.language, image_url = c.image_url,
-       declared_guid = c.declared_guid, latest_publish_date = c.latest_publish_date,
+       artwork_url = NULL, declared_guid = c.declared_guid,
+       latest_publish_date = c.latest_publish_date,
        episodes = ${withSeenTime('c.episodes')}, changed = now()
      FROM result r, fetched t, jsonb_to_record($7::jsonb) c (
        title text, author text, description text, link text, language text, image_url text,
        declared_guid uuid, latest_publish_date timestamptz, episodes text
      ) WHERE t.is_owned AND f.url_sha256 = decode($5, 'hex') AND $7::jsonb IS NOT NULL
      RETURNING f.url_sha256, f.image_url
-   ), pictured AS (
-     INSERT INTO feed.images AS i (url_sha256, id, source, next_at)
-     SELECT s.url_sha256, gen_random_uuid(), s.image_url, now() FROM stored s
-     WHERE s.image_url IS NOT NULL
-     ON CONFLICT (url_sha256) DO UPDATE
-       SET source = excluded.source, next_at = excluded.next_at, failures = 0
-       WHERE i.source <> excluded.source
-   ), bare AS (
-     DELETE FROM feed.images i USING stored s
-     WHERE i.url_sha256 = s.url_sha256 AND s.image_url IS NULL
-   )
+   ), ${pictured}
    SELECT count(*)::integer AS saved FROM lane`,
 );
 

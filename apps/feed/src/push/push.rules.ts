@@ -18,6 +18,8 @@ import { maxStoredEpisodes } from '../schedule/result.rules.js';
 export interface PushedFeed {
   readonly url: string;
   readonly document: FeedDocument;
+  /** A picture that the platform serves. */
+  readonly artworkUrl: string | undefined;
 }
 
 type PushFailure = PushAnswer['failure'][number];
@@ -55,7 +57,11 @@ export function validatePush(sent: unknown): PushedFeed | PushFailure {
       'invalid_url',
       'new_feed_url is not allowed: send a public URL with a host name, and not http after https',
     );
-  return { url, document: { ...toDocument(sent, guid.data, items), newFeedUrl } };
+  return {
+    url,
+    document: { ...toDocument(sent, guid.data, items), newFeedUrl },
+    artworkUrl: urlOf(sent.artwork_url),
+  };
 }
 
 function pushFailure(feedUrl: string, code: EntryFailureCode, message: string): PushFailure {
