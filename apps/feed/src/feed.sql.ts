@@ -183,8 +183,9 @@ const [crowdedFeeds, crowdedShare] = [20, 0.05];
  * Creates the tasks that apply proven moves and declared guids to followers: for feeds with a new
  * move or guid, and for other feeds at most once a day, because of later followers. A feed changes
  * its URL, as source or target of a move, at most once in seven days, and its guid at most once in
- * seven days. A guid that several unrelated feeds declare is not applied. Returns the URLs of feeds
- * with a held move. $1 keys, $2 true to apply moves, $3 true to apply guids.
+ * seven days. A guid that several unrelated feeds declare is not applied. Returns the changes that
+ * are held: a crowded move, or a guid of several feeds. $1 keys, $2 true to apply moves, $3 true to
+ * apply guids.
  */
 export const startVisits = statement(
   'feed.start_visits',
@@ -197,7 +198,9 @@ export const startVisits = statement(
        OR t.named_guid IS DISTINCT FROM f.declared_guid
      ) ORDER BY t.url_sha256 FOR NO KEY UPDATE OF t
    ), change AS MATERIALIZED (
-     SELECT v.url_sha256, v.url, v.moved_to, v.move_proven AND c.is_crowded AS is_held,
+     SELECT v.url_sha256, v.url, v.moved_to,
+       CASE WHEN v.move_proven AND c.is_crowded THEN 'move'
+         WHEN $3 AND v.move_to IS NULL AND g.is_copied THEN 'guid' END AS held,
        CASE WHEN $2 AND v.move_proven AND NOT c.is_crowded AND (
          v.moved_to = v.move_to OR v.moved_at IS NULL OR v.moved_at < now() - interval '7 days'
        ) AND NOT EXISTS (
@@ -207,18 +210,20 @@ export const startVisits = statement(
        CASE WHEN $3 AND v.move_to IS NULL AND (
          v.named_guid = v.declared_guid OR v.named_at IS NULL
          OR v.named_at < now() - interval '7 days'
-       ) AND NOT EXISTS (
-         SELECT FROM feed.feeds o JOIN feed.fetches x ON x.url_sha256 = o.url_sha256
-         WHERE o.declared_guid = v.declared_guid AND o.url_sha256 <> v.url_sha256
-           AND x.move_to IS DISTINCT FROM v.url AND ${bareUrl('o.url')} <> ${bareUrl('v.url')}
-       ) THEN v.declared_guid END AS guid
+       ) AND NOT g.is_copied THEN v.declared_guid END AS guid
      FROM feed v CROSS JOIN LATERAL (
        SELECT s.same >= ${crowdedFeeds} AND s.same > ${crowdedShare} * s.all_feeds AS is_crowded
        FROM (
          SELECT count(*) FILTER (WHERE x.move_to = v.move_to) AS same, count(*) AS all_feeds
          FROM feed.fetches x WHERE x.lane = v.lane AND v.move_proven
        ) s
-     ) c
+     ) c CROSS JOIN LATERAL (
+       SELECT EXISTS (
+         SELECT FROM feed.feeds o JOIN feed.fetches x ON x.url_sha256 = o.url_sha256
+         WHERE o.declared_guid = v.declared_guid AND o.url_sha256 <> v.url_sha256
+           AND x.move_to IS DISTINCT FROM v.url AND ${bareUrl('o.url')} <> ${bareUrl('v.url')}
+       ) AS is_copied
+     ) g
    ), visited AS (
      UPDATE feed.fetches t SET visited_at = now(),
        moved_to = coalesce(c.to_url, t.moved_to), named_guid = coalesce(c.guid, t.named_guid),
@@ -237,7 +242,7 @@ export const startVisits = statement(
      ON CONFLICT (url_sha256, kind) DO UPDATE
        SET to_url = excluded.to_url, guid = excluded.guid, cursor = DEFAULT, created_at = now()
    )
-   SELECT c.url FROM change c WHERE c.is_held`,
+   SELECT c.url, c.held AS kind FROM change c WHERE c.held IS NOT NULL`,
 );
 
 /**
