@@ -1,7 +1,23 @@
 import type { Database } from '#database';
+import { oneCounter } from '#runtime';
 import * as sql from './feed.sql.js';
 import type { ComparableFeed, Move } from './schedule/move.rules.js';
 import type { FeedStatus } from './schedule/schedule.rules.js';
+
+/** A change of a feed that is not applied to its followers' subscriptions. */
+export interface HeldChange {
+  readonly url: string;
+  /** `move`: many feeds of the lane name the same new URL. `guid`: another feed declares it too. */
+  readonly kind: 'move' | 'guid';
+}
+
+const held = oneCounter(
+  'podcast_sync_feed_changes_held_total',
+  'Changes of feeds that are not applied to subscriptions, by kind.',
+  ['kind'],
+);
+// A counter that starts at 1 would not increase for Prometheus.
+for (const kind of ['move', 'guid']) held.inc({ kind }, 0);
 
 /** A user's subscription with its feed. */
 export interface FollowedFeed {
@@ -35,6 +51,9 @@ export interface StoredFeed {
   readonly imageUrl: string | null;
   readonly latestPublishDate: string | null;
   readonly changed: string;
+  /** A picture that a platform serves. */
+  readonly artworkUrl: string | null;
+  /** The id of the thumbnail. */
   readonly artworkId: string | null;
 }
 
@@ -167,16 +186,17 @@ export class FeedRepository {
   }
 
   /**
-   * Creates the tasks that apply moves and declared guids to the followers' subscriptions.
-   *
-   * @returns the URLs of feeds whose move is held: many feeds of the lane name the same new URL.
+   * Creates the tasks that apply moves and declared guids to the followers' subscriptions. Returns
+   * and counts the changes that are held.
    */
   async startVisits(
     keys: readonly Buffer[],
     { moves, guids }: { moves: boolean; guids: boolean },
-  ): Promise<string[]> {
-    const held = await this.database.change<{ url: string }>(sql.startVisits, [keys, moves, guids]);
-    return held.map(({ url }) => url);
+  ): Promise<HeldChange[]> {
+    const values = [keys, moves, guids];
+    const changes = await this.database.change<HeldChange>(sql.startVisits, values);
+    for (const { kind } of changes) held.inc({ kind });
+    return changes;
   }
 
   /** Stores pushed content of feeds. {@link ensureFeeds} must have inserted them. */
@@ -185,6 +205,7 @@ export class FeedRepository {
       readonly key: string;
       readonly content: Content;
       readonly newFeedUrl: string | undefined;
+      readonly artworkUrl: string | undefined;
     }[],
   ): Promise<void> {
     const rows = feeds.map(({ content, ...feed }) => ({ ...feed, ...content }));

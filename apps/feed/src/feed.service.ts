@@ -133,13 +133,13 @@ export class FeedService {
   ): Promise<void> {
     const byKey = new Map(stored.map(({ key, episodes }) => [key.toString('hex'), episodes]));
     const now = Date.now();
-    const rows = feeds.map(async ({ url, document }) => {
+    const rows = feeds.map(async ({ url, document, artworkUrl }) => {
       const key = feedKey(url).toString('hex');
       const dates = document.items.flatMap(({ publishDate }) => publishDate?.getTime() ?? []);
       const { content } = await contentOf(document, publishingIntervalOf(dates, now), {
         stored: async () => byKey.get(key) ?? '[]',
       });
-      return { key, content: content as Content, newFeedUrl: document.newFeedUrl };
+      return { key, content: content as Content, newFeedUrl: document.newFeedUrl, artworkUrl };
     });
     await this.repository.push(await Promise.all(rows));
     const keys = feeds.map(({ url }) => feedKey(url));
@@ -280,7 +280,12 @@ function toPodcast(
     link: feed.link ?? undefined,
     language: feed.language ?? undefined,
     image_url: feed.imageUrl ?? undefined,
-    artwork: feed.artworkId && artworkUrl ? artworkUrl + feed.artworkId : undefined,
+    artwork: artworkUrl === undefined ? undefined : artworkOf(feed, artworkUrl),
     latest_publish_date: feed.latestPublishDate ?? undefined,
   };
+}
+
+/** Returns the URL of a feed's thumbnail, else that of the platform's picture. */
+function artworkOf({ artworkId, artworkUrl }: StoredFeed, start: string): string | undefined {
+  return artworkId === null ? (artworkUrl ?? undefined) : start + artworkId;
 }

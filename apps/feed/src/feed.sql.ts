@@ -77,7 +77,7 @@ export const ensureFeeds = statement(
    )
    SELECT f.url_sha256 AS key, f.status, f.title, f.author, f.description, f.link, f.language,
      f.image_url AS "imageUrl", f.latest_publish_date AS "latestPublishDate", f.changed,
-     i.id AS "artworkId"
+     f.artwork_url AS "artworkUrl", i.id AS "artworkId"
    FROM feed.feeds f
    LEFT JOIN feed.images i ON i.url_sha256 = f.url_sha256 AND i.bytes IS NOT NULL
    WHERE f.url_sha256 = ANY ($1)`,
@@ -118,6 +118,22 @@ const withSeenTime = (column: string) => `replace(${column}, '"seen":"${seenNow}
        ) || '"')`;
 
 /**
+ * SQL of the CTEs that schedule the pictures of the feeds in a CTE `stored`, and delete those of
+ * feeds without one. An unchanged picture is not written.
+ */
+const pictured = `pictured AS (
+     INSERT INTO feed.images AS i (url_sha256, id, source, next_at)
+     SELECT s.url_sha256, gen_random_uuid(), s.image_url, now() FROM stored s
+     WHERE s.image_url IS NOT NULL
+     ON CONFLICT (url_sha256) DO UPDATE
+       SET source = excluded.source, next_at = excluded.next_at, failures = 0
+       WHERE i.source <> excluded.source
+   ), bare AS (
+     DELETE FROM feed.images i USING stored s
+     WHERE i.url_sha256 = s.url_sha256 AND s.image_url IS NULL
+   )`;
+
+/**
  * Stores the content of pushed feeds, which no fetch replaces for 30 days. It locks fetches before
  * feeds, as {@link saveResult} does, in the order of keys. $1 feeds as JSON.
  */
@@ -127,7 +143,7 @@ export const storePushed = statement(
      SELECT decode(s.key, 'hex') AS url_sha256, s.* FROM jsonb_to_recordset($1::jsonb) s (
        key text, title text, author text, description text, link text, language text,
        image_url text, declared_guid uuid, latest_publish_date timestamptz, episodes text,
-       "newFeedUrl" text
+       "newFeedUrl" text, "artworkUrl" text
      )
    ), locked AS MATERIALIZED (
      SELECT t.url_sha256, s."newFeedUrl"
@@ -140,13 +156,19 @@ export const storePushed = statement(
        move_seen = 0, move_proven = l."newFeedUrl" IS NOT NULL
      FROM locked l, (SELECT now() + interval '${pushedDays} days' AS time) u
      WHERE t.url_sha256 = l.url_sha256 RETURNING t.url_sha256
-   )
-   UPDATE feed.feeds f SET status = 'ok', title = s.title, author = s.author,
-     description = s.description, link = s.link, language = s.language, image_url = s.image_url,
-     declared_guid = s.declared_guid, latest_publish_date = s.latest_publish_date,
-     episodes = ${withSeenTime('s.episodes')}, changed = now(),
-     last_read_at = greatest(f.last_read_at, now() + interval '${pushedDays - retentionDays} days')
-   FROM sent s JOIN postponed p ON p.url_sha256 = s.url_sha256 WHERE f.url_sha256 = s.url_sha256`,
+   ), stored AS (
+     UPDATE feed.feeds f SET status = 'ok', title = s.title, author = s.author,
+       description = s.description, link = s.link, language = s.language, image_url = s.image_url,
+       artwork_url = s."artworkUrl", declared_guid = s.declared_guid,
+       latest_publish_date = s.latest_publish_date,
+       episodes = ${withSeenTime('s.episodes')}, changed = now(),
+       last_read_at = greatest(
+         f.last_read_at, now() + interval '${pushedDays - retentionDays} days'
+       )
+     FROM sent s JOIN postponed p ON p.url_sha256 = s.url_sha256
+     WHERE f.url_sha256 = s.url_sha256 RETURNING f.url_sha256, f.image_url
+   ), ${pictured}
+   SELECT count(*) FROM stored`,
 );
 
 /** SQL of a URL without scheme and trailing slashes. */
@@ -161,8 +183,9 @@ const [crowdedFeeds, crowdedShare] = [20, 0.05];
  * Creates the tasks that apply proven moves and declared guids to followers: for feeds with a new
  * move or guid, and for other feeds at most once a day, because of later followers. A feed changes
  * its URL, as source or target of a move, at most once in seven days, and its guid at most once in
- * seven days. A guid that several unrelated feeds declare is not applied. Returns the URLs of feeds
- * with a held move. $1 keys, $2 true to apply moves, $3 true to apply guids.
+ * seven days. A guid that several unrelated feeds declare is not applied. Returns the changes that
+ * are held: a crowded move, or a guid of several feeds. $1 keys, $2 true to apply moves, $3 true to
+ * apply guids.
  */
 export const startVisits = statement(
   'feed.start_visits',
@@ -175,7 +198,9 @@ export const startVisits = statement(
        OR t.named_guid IS DISTINCT FROM f.declared_guid
      ) ORDER BY t.url_sha256 FOR NO KEY UPDATE OF t
    ), change AS MATERIALIZED (
-     SELECT v.url_sha256, v.url, v.moved_to, v.move_proven AND c.is_crowded AS is_held,
+     SELECT v.url_sha256, v.url, v.moved_to,
+       CASE WHEN v.move_proven AND c.is_crowded THEN 'move'
+         WHEN $3 AND v.move_to IS NULL AND g.is_copied THEN 'guid' END AS held,
        CASE WHEN $2 AND v.move_proven AND NOT c.is_crowded AND (
          v.moved_to = v.move_to OR v.moved_at IS NULL OR v.moved_at < now() - interval '7 days'
        ) AND NOT EXISTS (
@@ -185,18 +210,20 @@ export const startVisits = statement(
        CASE WHEN $3 AND v.move_to IS NULL AND (
          v.named_guid = v.declared_guid OR v.named_at IS NULL
          OR v.named_at < now() - interval '7 days'
-       ) AND NOT EXISTS (
-         SELECT FROM feed.feeds o JOIN feed.fetches x ON x.url_sha256 = o.url_sha256
-         WHERE o.declared_guid = v.declared_guid AND o.url_sha256 <> v.url_sha256
-           AND x.move_to IS DISTINCT FROM v.url AND ${bareUrl('o.url')} <> ${bareUrl('v.url')}
-       ) THEN v.declared_guid END AS guid
+       ) AND NOT g.is_copied THEN v.declared_guid END AS guid
      FROM feed v CROSS JOIN LATERAL (
        SELECT s.same >= ${crowdedFeeds} AND s.same > ${crowdedShare} * s.all_feeds AS is_crowded
        FROM (
          SELECT count(*) FILTER (WHERE x.move_to = v.move_to) AS same, count(*) AS all_feeds
          FROM feed.fetches x WHERE x.lane = v.lane AND v.move_proven
        ) s
-     ) c
+     ) c CROSS JOIN LATERAL (
+       SELECT EXISTS (
+         SELECT FROM feed.feeds o JOIN feed.fetches x ON x.url_sha256 = o.url_sha256
+         WHERE o.declared_guid = v.declared_guid AND o.url_sha256 <> v.url_sha256
+           AND x.move_to IS DISTINCT FROM v.url AND ${bareUrl('o.url')} <> ${bareUrl('v.url')}
+       ) AS is_copied
+     ) g
    ), visited AS (
      UPDATE feed.fetches t SET visited_at = now(),
        moved_to = coalesce(c.to_url, t.moved_to), named_guid = coalesce(c.guid, t.named_guid),
@@ -215,7 +242,7 @@ export const startVisits = statement(
      ON CONFLICT (url_sha256, kind) DO UPDATE
        SET to_url = excluded.to_url, guid = excluded.guid, cursor = DEFAULT, created_at = now()
    )
-   SELECT c.url FROM change c WHERE c.is_held`,
+   SELECT c.url, c.held AS kind FROM change c WHERE c.held IS NOT NULL`,
 );
 
 /**
@@ -333,24 +360,15 @@ export const saveResult = statement(
    ), stored AS (
      UPDATE feed.feeds f SET status = r.status, title = c.title, author = c.author,
        description = c.description, link = c.link, language = c.language, image_url = c.image_url,
-       declared_guid = c.declared_guid, latest_publish_date = c.latest_publish_date,
+       artwork_url = NULL, declared_guid = c.declared_guid,
+       latest_publish_date = c.latest_publish_date,
        episodes = ${withSeenTime('c.episodes')}, changed = now()
      FROM result r, fetched t, jsonb_to_record($7::jsonb) c (
        title text, author text, description text, link text, language text, image_url text,
        declared_guid uuid, latest_publish_date timestamptz, episodes text
      ) WHERE t.is_owned AND f.url_sha256 = decode($5, 'hex') AND $7::jsonb IS NOT NULL
      RETURNING f.url_sha256, f.image_url
-   ), pictured AS (
-     INSERT INTO feed.images AS i (url_sha256, id, source, next_at)
-     SELECT s.url_sha256, gen_random_uuid(), s.image_url, now() FROM stored s
-     WHERE s.image_url IS NOT NULL
-     ON CONFLICT (url_sha256) DO UPDATE
-       SET source = excluded.source, next_at = excluded.next_at, failures = 0
-       WHERE i.source <> excluded.source
-   ), bare AS (
-     DELETE FROM feed.images i USING stored s
-     WHERE i.url_sha256 = s.url_sha256 AND s.image_url IS NULL
-   )
+   ), ${pictured}
    SELECT count(*)::integer AS saved FROM lane`,
 );
 

@@ -155,7 +155,10 @@ export interface Podcast {
   language?: string;
   /** On the publisher's server: loading it reveals the client's IP address. */
   image_url?: string;
-  /** A picture of 256 x 256 pixels on the API's server. The content of a URL never changes. */
+  /**
+   * A picture of 256 x 256 pixels on the API's server, or one that the platform serves whose
+   * catalogue has the feed. Loading it does not tell the publisher who listens.
+   */
   artwork?: string;
   latest_publish_date?: string;
 }

@@ -37,7 +37,8 @@ export const podcastSchema = z
       .string()
       .optional()
       .describe(
-        'A WebP image of 256 x 256 pixels at this server. The URL never changes its content.',
+        'A WebP image of 256 x 256 pixels at this server, whose URL never changes its content; ' +
+          'else the `artwork_url` that a platform pushed.',
       ),
     latest_publish_date: stampSchema.optional(),
   })
@@ -73,7 +74,7 @@ export const listPodcasts = rpc({
     perPage: z.int().min(1).max(maxPodcasts),
     /** Only podcasts whose feed or subscription changed later. */
     since: stampSchema.optional(),
-    /** Start of the URLs of {@link readArtwork}. Absent: the answer has no artwork. */
+    /** Start of the URLs of {@link readArtwork}. Absent: the answer has no `artwork`. */
     artworkUrl: z.string().optional(),
   }),
   reply: z.object({

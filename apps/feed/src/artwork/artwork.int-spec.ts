@@ -108,6 +108,24 @@ describe('the picture of a feed', () => {
     expect(rows).toEqual([]);
   });
 
+  it('is that of a pushed feed: its thumbnail, else the one that the platform serves', async () => {
+    const url = 'https://a.example/pushed';
+    const artwork_url = 'https://platform.example/1.webp';
+    const push = (image_url?: string) =>
+      context.service.push({ body: { feeds: [{ feed_url: url, image_url, artwork_url }] } });
+    const userId = freshUser();
+    await context.follow(userId, url);
+    await push(serveImage('/pushed', jpeg));
+    expect(await artworkOf(userId)).toBe(artwork_url);
+    expect(await loop.runDue()).toBe(1);
+    const thumbnail = await artworkOf(userId);
+    expect(thumbnail).toContain(artworkUrl);
+    await push(context.server.url('/pushed'));
+    expect([await loop.runDue(), await artworkOf(userId)]).toEqual([0, thumbnail]);
+    await push();
+    expect([await loop.runDue(), await artworkOf(userId)]).toEqual([0, artwork_url]);
+  });
+
   it('is fetched by one of several replicas', async () => {
     await fetched(context, serveFeed('/feed', serveImage('/e', jpeg)));
     const claims = await Promise.all([1, 2, 3].map(() => context.images.claim(8)));

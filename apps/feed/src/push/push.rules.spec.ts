@@ -14,6 +14,7 @@ describe('an entry of POST /feeds', () => {
       link: 'https://a.example/',
       language: 'en_US',
       image_url: 'https://a.example/1.png',
+      artwork_url: ' https://platform.example/1.webp ',
       guid: guid.toUpperCase(),
       episodes: [
         { episode_guid: '1', title: 'One', publish_date: '2026-01-01T00:00:00Z', duration: 60 },
@@ -23,6 +24,7 @@ describe('an entry of POST /feeds', () => {
     };
     expect(validatePush(sent)).toEqual({
       url: feed_url,
+      artworkUrl: 'https://platform.example/1.webp',
       document: {
         isWhole: true,
         title: 'Mind & Matter',
@@ -53,8 +55,9 @@ describe('an entry of POST /feeds', () => {
   });
 
   it('ignores texts and links of another form, and null', () => {
-    const sent = { feed_url, title: 1, link: 'x', language: '?', guid: null, episodes: null };
-    expect(validatePush(sent)).toMatchObject({ document: { items: [] } });
+    const texts = { title: 1, link: 'x', language: '?', artwork_url: 'x' };
+    const sent = { feed_url, ...texts, guid: null, episodes: null };
+    expect(validatePush(sent)).toMatchObject({ document: { items: [] }, artworkUrl: undefined });
     expect(validatePush(sent)).not.toHaveProperty('document.title', expect.anything());
   });
 

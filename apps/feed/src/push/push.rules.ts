@@ -18,6 +18,8 @@ import { maxStoredEpisodes } from '../schedule/result.rules.js';
 export interface PushedFeed {
   readonly url: string;
   readonly document: FeedDocument;
+  /** A picture that the platform serves. */
+  readonly artworkUrl: string | undefined;
   /** Present if invalid episodes were left out of the document. Describes the first of them. */
   readonly failure?: PushFailure;
 }
@@ -57,6 +59,7 @@ export function validatePush(sent: unknown): PushedFeed | PushFailure {
   return {
     url,
     document: { ...toDocument(sent, guid.data, items), newFeedUrl },
+    artworkUrl: urlOf(sent.artwork_url),
     ...(invalid[0] && {
       failure: refuse(
         invalid[0].code,

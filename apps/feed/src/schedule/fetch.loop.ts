@@ -20,12 +20,6 @@ const fetches = oneCounter('podcast_sync_feed_fetches_total', 'Fetches of feeds,
   'outcome',
 ]);
 
-const moves = oneCounter(
-  'podcast_sync_feed_moves_total',
-  'Moves of feeds: `held` because many feeds of a host name the same URL.',
-  ['outcome'],
-);
-
 /** Options of a {@link FetchLoop}. */
 export interface FetchLoopOptions {
   readonly repository: FeedRepository;
@@ -167,13 +161,13 @@ export class FetchLoop implements OnModuleInit, OnApplicationShutdown {
     if (!feed.isVisitDue || !(isMoving || (declares !== undefined && apply.guids))) return;
     if (isMoving) await repository.ensureFeeds([feedKey(move.to)], [move.to], [laneOf(move.to)]);
     const held = await repository.startVisits([Buffer.from(feed.key, 'hex')], apply);
-    for (const url of held) {
-      moves.inc({ outcome: 'held' });
+    for (const { kind } of held)
       log.warn(
-        { host: new URL(url).hostname },
-        'feed move held: many feeds of this host name the same new URL',
+        { host: new URL(feed.url).hostname, feed: feed.key.slice(0, 8) },
+        kind === 'move'
+          ? 'feed move held: many feeds of this host name the same new URL'
+          : 'feed guid held: another feed declares it too',
       );
-    }
   }
 
   private request(feed: ClaimedFeed): Promise<Outcome> {

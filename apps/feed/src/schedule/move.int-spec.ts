@@ -1,4 +1,5 @@
 import { randomUUID } from 'node:crypto';
+import { register } from 'prom-client';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { freshUser } from '#testing';
 import { type FeedContext, fetched, openFeeds } from '../../testing/feed.context.js';
@@ -55,6 +56,12 @@ async function seen(of: string) {
     [of],
   );
   return rows[0];
+}
+
+/** Returns the number of held changes of a kind. */
+async function heldChanges(kind: 'move' | 'guid'): Promise<number> {
+  const metric = await register.getSingleMetric('podcast_sync_feed_changes_held_total')?.get();
+  return metric?.values.find(({ labels }) => labels.kind === kind)?.value ?? 0;
 }
 
 /** Makes a week pass for moves, guids and visits. */
@@ -146,6 +153,7 @@ describe('a permanent redirect', () => {
     for (const one of feeds) await context.follow(userId, one);
     await context.podcasts(userId);
     const parked = serve('/parked', rss(['x', 'y', 'z']));
+    const before = await heldChanges('move');
     for (const [n] of feeds.entries()) redirect(`/many/${n}`, parked);
     // Each was seen twice, a week ago.
     await context.owner.query(
@@ -161,6 +169,7 @@ describe('a permanent redirect', () => {
     }
     expect(await seen(feeds[7] as string)).toEqual({ move_to: parked, move_seen: 3 });
     expect(await tasks()).toEqual([]);
+    expect(await heldChanges('move')).toBeGreaterThan(before);
     const podcasts = await context.podcasts(userId);
     expect(new Set(podcasts.map(({ status }) => status))).toEqual(new Set(['ok']));
   });
@@ -209,8 +218,10 @@ describe('a declared guid', () => {
     const one = serve('/original', declaring(guid));
     await fetched(context, one);
     const copy = serve('/copy', declaring(guid));
+    const before = await heldChanges('guid');
     await fetched(context, copy);
     expect((await tasks()).map((task) => task.url)).toEqual([one]);
+    expect(await heldChanges('guid')).toBe(before + 1);
   });
 
   it('is applied again after a day, for those who followed later', async () => {

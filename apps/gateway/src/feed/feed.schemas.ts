@@ -29,6 +29,10 @@ const pushEntrySchema = podcastSchema
   .extend({
     feed_url: z.string().describe('Absolute http or https URL.'),
     image_url: z.string().optional(),
+    artwork_url: z
+      .string()
+      .optional()
+      .describe('A picture that the platform serves to all listeners.'),
     guid: z.guid().optional().describe('The guid that the feed declares.'),
     new_feed_url: z.string().optional().describe('The URL that the feed has moved to.'),
     episodes: z

@@ -25,6 +25,8 @@ export class CreateFeed1764195000006 implements MigrationInterface {
         link text,
         language text,
         image_url text,
+        -- A picture that the platform that pushed the feed serves.
+        artwork_url text,
         declared_guid uuid,
         latest_publish_date timestamptz(3),
         -- The newest episodes as a JSON array, as they are in answers.
