@@ -1,10 +1,12 @@
 import { signal } from '@preact/signals';
 import { ErrorBoundary, lazy, LocationProvider, Route, Router, useLocation } from 'preact-iso';
+import { useEffect } from 'preact/hooks';
 import { Header } from '#ui';
 import { isOnline } from './data/network.js';
 import { hasNoApi, isSignedOut, signInPath } from './data/session.js';
 import { Subscriptions } from './pages/subscriptions.js';
 import { texts } from './texts/texts.js';
+import { showCurrentTab } from './ui/current.tab.js';
 import { Notice } from './ui/notice.js';
 import { Failure, Page } from './ui/page.js';
 
@@ -47,7 +49,9 @@ export function App() {
 }
 
 function SiteHeader() {
-  return <Header texts={texts} isSignedIn current={useLocation().path} />;
+  const { path } = useLocation();
+  useEffect(showCurrentTab, [path]);
+  return <Header texts={texts} isSignedIn current={path} />;
 }
 
 function Banner() {
