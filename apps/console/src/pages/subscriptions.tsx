@@ -32,7 +32,7 @@ import { showNotice } from '../ui/notice.js';
 import { Failure, Page } from '../ui/page.js';
 import { Picture } from '../ui/picture.js';
 import { WindowedList } from '../ui/windowed-list.js';
-import { ManageDialog } from './manage.js';
+import { ManageDialog, manageId } from './manage.js';
 
 const { subscriptions: t } = texts;
 
@@ -199,6 +199,7 @@ function SubscriptionRow({
     >
       <button
         class="plain slight"
+        id={manageId(guid)}
         aria-label={t.manageNamed(podcastName(subscription, feedName).slice(0, 200))}
         onClick={onManage}
       >
