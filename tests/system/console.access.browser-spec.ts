@@ -91,6 +91,15 @@ async function* showStates(page: Page): AsyncGenerator<string> {
   await page.locator('#search').fill('no match');
   await page.locator('.empty').waitFor();
   yield 'history, nothing found';
+  await page.locator('#podcast').click();
+  await page.locator('[role=option]').first().waitFor();
+  yield 'history, suggestions';
+  await page.goto('/console/statistics');
+  await page.locator('.plot').waitFor();
+  yield 'statistics';
+  await page.locator('#view').selectOption('table');
+  await page.locator('td').first().waitFor();
+  yield 'statistics, table';
   await page.goto('/console/data');
   await page
     .locator('#opml')
@@ -224,7 +233,7 @@ describe('the console by keyboard', () => {
   it('moves the focus to the heading of each opened page', async () => {
     const { page } = await fixture.visit();
     await page.getByText('No podcasts yet.').waitFor();
-    for (const name of ['History', 'Import and export']) {
+    for (const name of ['History', 'Statistics', 'Import and export']) {
       await tabTo(page, name);
       await page.keyboard.press('Enter');
       await page.getByRole('heading', { level: 1, name }).waitFor();

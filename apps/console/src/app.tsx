@@ -14,6 +14,7 @@ import { Failure, Page } from './ui/page.js';
 const History = lazy(() => import('./pages/history.js').then(({ History: page }) => page));
 const Podcast = lazy(() => import('./pages/podcast.js').then(({ Podcast: page }) => page));
 const New = lazy(() => import('./pages/new.js').then(({ New: page }) => page));
+const Statistics = lazy(() => import('./pages/statistics.js').then(({ Statistics: page }) => page));
 const Data = lazy(() => import('./pages/data.js').then(({ Data: page }) => page));
 
 /** True if a page failed to load: the server is unavailable, or has a newer build. */
@@ -21,7 +22,7 @@ const hasLoadFailed = signal(false);
 
 /** Loads the code of the other pages, so that they work offline. */
 export function preloadPages(): void {
-  for (const page of [Podcast, New, History, Data]) void page.preload().catch(() => {});
+  for (const page of [Podcast, New, History, Statistics, Data]) void page.preload().catch(() => {});
 }
 
 /** Renders the console: header, banner and the current page. */
@@ -38,6 +39,7 @@ export function App() {
             <Route path="/console/podcast" component={Podcast} />
             <Route path="/console/new" component={New} />
             <Route path="/console/history" component={History} />
+            <Route path="/console/statistics" component={Statistics} />
             <Route path="/console/data" component={Data} />
             <Route default component={NotFound} />
           </Router>
