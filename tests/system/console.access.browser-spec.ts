@@ -91,6 +91,15 @@ async function* showStates(page: Page): AsyncGenerator<string> {
   await page.locator('#search').fill('no match');
   await page.locator('.empty').waitFor();
   yield 'history, nothing found';
+  await page.locator('#podcast').click();
+  await page.locator('[role=option]').first().waitFor();
+  yield 'history, suggestions';
+  await page.goto('/console/statistics');
+  await page.locator('.plot').waitFor();
+  yield 'statistics';
+  await page.locator('#view').selectOption('table');
+  await page.locator('td').first().waitFor();
+  yield 'statistics, table';
   await page.goto('/console/data');
   await page
     .locator('#opml')
@@ -128,6 +137,53 @@ describe.each(['en-GB', 'de-DE'])('each page, in %s', (locale) => {
       if (language !== locale.slice(0, 2)) problems.push({ name, language });
     }
     expect(problems).toEqual([]);
+  });
+});
+
+describe.each(['en-GB', 'de-DE'])('on a phone, in %s', (locale) => {
+  it('the tabs are one row, in which the current one is visible', async () => {
+    const { page } = await fixture.visit({ locale, viewport: { width: 390, height: 844 } });
+    for (const path of ['/console/', '/console/statistics', '/account']) {
+      await page.goto(path);
+      const tabs = page.getByRole('navigation').getByRole('link');
+      await tabs.last().waitFor();
+      const boxes = await Promise.all((await tabs.all()).map((tab) => tab.boundingBox()));
+      expect(new Set(boxes.map((box) => box?.y)).size).toBe(1);
+      const current = page.locator('nav [aria-current]');
+      await expect.poll(async () => (await current.boundingBox())?.x).toBeGreaterThanOrEqual(0);
+      const box = await current.boundingBox();
+      expect((box?.x ?? 390) + (box?.width ?? 0)).toBeLessThanOrEqual(390);
+    }
+  });
+
+  it('notices cover no row, move nothing and leave', async () => {
+    const visit = await fixture.visit(
+      { locale, viewport: { width: 390, height: 640 } },
+      '/account',
+    );
+    const { page } = visit;
+    await visit.subscribe(
+      ...Array.from({ length: 40 }, (_, at) => `https://podcast-${at}.example/`),
+    );
+    await page.clock.install();
+    await page.goto('/console/');
+    await page.locator('.window button').first().waitFor();
+    await page.evaluate('scrollTo(0, 1500)');
+    // The bottom row of the screen.
+    const row = page.locator('.window li', { hasText: 'podcast-16.' });
+    await row.getByRole('button').click();
+    await page.locator('#new-title').fill('A Podcast with a Title of Several Words '.repeat(9));
+    await page.keyboard.press('Enter');
+    const notice = page.locator('.toast .good');
+    await notice.waitFor();
+    const boxOf = (selector: string) => page.locator(selector).boundingBox();
+    const [toast, header] = [await boxOf('.toast .good'), await boxOf('header.top')];
+    expect(header?.y).toBe(0);
+    expect((toast?.y ?? 0) + (toast?.height ?? 999)).toBeLessThanOrEqual(header?.height ?? 0);
+    const scrolled = await page.evaluate('scrollY');
+    await page.clock.fastForward(11_000);
+    await notice.waitFor({ state: 'detached' });
+    expect(await page.evaluate('scrollY')).toBe(scrolled);
   });
 });
 
@@ -177,7 +233,7 @@ describe('the console by keyboard', () => {
   it('moves the focus to the heading of each opened page', async () => {
     const { page } = await fixture.visit();
     await page.getByText('No podcasts yet.').waitFor();
-    for (const name of ['History', 'Import and export']) {
+    for (const name of ['History', 'Statistics', 'Import and export']) {
       await tabTo(page, name);
       await page.keyboard.press('Enter');
       await page.getByRole('heading', { level: 1, name }).waitFor();

@@ -40,6 +40,43 @@ describe('the podcasts page', () => {
     expect((await visit.feeds()).sort()).toEqual([feed('first'), feed('second')]);
   });
 
+  it('undoes an unsubscription, in the list and on the page of the podcast', async () => {
+    const visit = await fixture.visit({}, '/account');
+    const { page } = visit;
+    const position = { value: 60, timestamp: now };
+    await visit.upload(feed('radio'), [{ episode_guid: 'a', playback_position: position }]);
+    await page.goto('/console/');
+    const manage = (name: string) => page.getByRole('button', { name });
+    const undo = async (button: string) => {
+      await manage(button).click();
+      await page.getByRole('button', { name: 'Unsubscribe' }).click();
+      await page.getByText('Unsubscribed from radio.example').waitFor();
+      expect(await visit.feeds()).toEqual([]);
+      await page.getByRole('button', { name: 'Undo' }).click();
+      await page.getByText('Subscribed to radio.example').waitFor();
+      expect(await visit.feeds()).toEqual([feed('radio')]);
+      await expect.poll(() => page.evaluate('document.activeElement.textContent')).toBe('Manage');
+    };
+    await undo('Manage radio.example');
+    await page.getByRole('link', { name: 'radio.example' }).click();
+    await page.getByText('1 episode', { exact: true }).waitFor();
+    await undo('Manage');
+    const { episodes } = (await visit.request('GET', '/episodes')) as {
+      episodes: { playback_position: { value: number } }[];
+    };
+    expect(episodes.map(({ playback_position: { value } }) => value)).toEqual([60]);
+
+    // A later change of the podcast replaces the offer.
+    await manage('Manage').click();
+    await page.getByRole('button', { name: 'Unsubscribe' }).click();
+    await page.getByRole('button', { name: 'Undo' }).waitFor();
+    await manage('Manage').click();
+    await page.getByRole('button', { name: 'Delete …' }).click();
+    await page.getByRole('button', { name: 'Delete permanently' }).click();
+    expect(await page.getByRole('button', { name: 'Undo' }).count()).toBe(0);
+    await page.getByText('Deleted radio.example').waitFor();
+  });
+
   it('changes the URL of a moved feed', async () => {
     const visit = await fixture.visit();
     const { page } = visit;

@@ -100,11 +100,14 @@ describe('the history page', () => {
       await page.getByLabel('Show').selectOption(show);
       await expect.poll(async () => (await titles()).sort()).toEqual(expected);
     }
-    await page.getByLabel('Podcast', { exact: true }).selectOption('radio.example');
+    const podcast = page.getByRole('combobox', { name: 'Podcast', exact: true });
+    await podcast.fill('radio');
+    await page.getByRole('option', { name: 'radio.example' }).click();
     await expect.poll(titles).toEqual(['Half']);
     await page.getByLabel('Search').pressSequentially('uber');
     await page.getByText('No episodes match this filter.').waitFor();
-    await page.getByLabel('Podcast', { exact: true }).selectOption('All podcasts');
+    await podcast.click();
+    await page.getByRole('option', { name: 'All podcasts' }).click();
     await expect.poll(titles).toEqual(['Über Café']);
 
     await page.reload();
@@ -115,10 +118,45 @@ describe('the history page', () => {
     await page.goBack();
     await expect.poll(titles).toEqual(['Half']);
     expect(await page.getByLabel('Search').inputValue()).toBe('');
-    const podcast = page.getByLabel('Podcast', { exact: true }).locator('option:checked');
-    await expect.poll(() => podcast.textContent()).toBe('radio.example');
+    await expect.poll(() => podcast.inputValue()).toBe('radio.example');
     await page.goBack();
     await expect.poll(async () => (await titles()).length).toBe(2);
+  });
+
+  it('finds podcasts by the keyboard', async () => {
+    const visit = await fixture.visit({}, '/account');
+    const { page } = visit;
+    await visit.subscribe(...Array.from({ length: 60 }, (_, at) => feed(`podcast-${at}`)));
+    await page.goto('/console/history');
+    const podcast = page.getByRole('combobox', { name: 'Podcast', exact: true });
+    const options = page.getByRole('listbox', { name: 'Podcast' }).getByRole('option');
+    const isActive = (name: string) => page.getByRole('option', { name, selected: true }).waitFor();
+    await podcast.focus();
+    // Opens the list, which is limited.
+    await page.keyboard.press('ArrowDown');
+    await isActive('All podcasts');
+    await expect.poll(() => options.count()).toBe(51);
+    await page.keyboard.press('Escape');
+    await options.first().waitFor({ state: 'detached' });
+    await page.keyboard.type('PODCAST-5');
+    await expect.poll(() => options.count()).toBe(11);
+    await page.keyboard.press('ArrowDown');
+    await page.keyboard.press('ArrowDown');
+    await page.keyboard.press('ArrowUp');
+    await isActive('podcast-50.example');
+    const id = await podcast.getAttribute('aria-activedescendant');
+    expect(await page.locator(`#${id}`).textContent()).toContain('podcast-50.example');
+    await page.keyboard.press('Enter');
+    await expect.poll(() => podcast.inputValue()).toBe('podcast-50.example');
+    await page.getByText('No episodes match this filter.').waitFor();
+    // A text without a choice changes nothing.
+    await podcast.fill('nothing');
+    await page.getByText('No podcasts found.').waitFor();
+    await page.keyboard.press('Enter');
+    expect(await podcast.inputValue()).toBe('podcast-50.example');
+    expect(new URL(page.url()).search).toContain('podcast=');
+    await podcast.fill('');
+    await expect.poll(() => new URL(page.url()).search).toBe('');
   });
 
   it('changes episodes by the keyboard, with Undo', async () => {

@@ -1,10 +1,12 @@
 import { signal } from '@preact/signals';
 import { ErrorBoundary, lazy, LocationProvider, Route, Router, useLocation } from 'preact-iso';
+import { useEffect } from 'preact/hooks';
 import { Header } from '#ui';
 import { isOnline } from './data/network.js';
 import { hasNoApi, isSignedOut, signInPath } from './data/session.js';
 import { Subscriptions } from './pages/subscriptions.js';
 import { texts } from './texts/texts.js';
+import { showCurrentTab } from './ui/current.tab.js';
 import { Notice } from './ui/notice.js';
 import { Failure, Page } from './ui/page.js';
 
@@ -12,6 +14,7 @@ import { Failure, Page } from './ui/page.js';
 const History = lazy(() => import('./pages/history.js').then(({ History: page }) => page));
 const Podcast = lazy(() => import('./pages/podcast.js').then(({ Podcast: page }) => page));
 const New = lazy(() => import('./pages/new.js').then(({ New: page }) => page));
+const Statistics = lazy(() => import('./pages/statistics.js').then(({ Statistics: page }) => page));
 const Data = lazy(() => import('./pages/data.js').then(({ Data: page }) => page));
 
 /** True if a page failed to load: the server is unavailable, or has a newer build. */
@@ -19,7 +22,7 @@ const hasLoadFailed = signal(false);
 
 /** Loads the code of the other pages, so that they work offline. */
 export function preloadPages(): void {
-  for (const page of [Podcast, New, History, Data]) void page.preload().catch(() => {});
+  for (const page of [Podcast, New, History, Statistics, Data]) void page.preload().catch(() => {});
 }
 
 /** Renders the console: header, banner and the current page. */
@@ -36,6 +39,7 @@ export function App() {
             <Route path="/console/podcast" component={Podcast} />
             <Route path="/console/new" component={New} />
             <Route path="/console/history" component={History} />
+            <Route path="/console/statistics" component={Statistics} />
             <Route path="/console/data" component={Data} />
             <Route default component={NotFound} />
           </Router>
@@ -47,7 +51,9 @@ export function App() {
 }
 
 function SiteHeader() {
-  return <Header texts={texts} isSignedIn current={useLocation().path} />;
+  const { path } = useLocation();
+  useEffect(showCurrentTab, [path]);
+  return <Header texts={texts} isSignedIn current={path} />;
 }
 
 function Banner() {

@@ -1,6 +1,7 @@
 // The script of account pages (apps/account/src/pages/document.tsx), which also work without it. It
-// shows the buttons that copy or print a text or reveal a password, and reloads pages that wait for
-// an app to connect.
+// shows the buttons that copy or print a text or reveal a password, scrolls to the current tab, and
+// reloads pages that wait for an app to connect.
+import { showCurrentTab } from './ui/current.tab.js';
 
 const pollMs = 3_000;
 
@@ -37,6 +38,8 @@ for (const button of document.querySelectorAll<HTMLButtonElement>('button[data-a
     );
   button.hidden = false;
 }
+
+showCurrentTab();
 
 const awaited = document.querySelector<HTMLElement>('[data-wait]')?.dataset['wait'];
 

@@ -6,6 +6,7 @@ const tabs = [
   ['/console/', 'podcasts'],
   ['/console/new', 'new'],
   ['/console/history', 'history'],
+  ['/console/statistics', 'statistics'],
   ['/console/data', 'data'],
   ['/connect', 'connect'],
   ['/account', 'account'],

@@ -42,6 +42,11 @@ export const episodes = computed((): readonly Episode[] => {
 export const total = signal<number>();
 /** True after all episodes are loaded. */
 export const isComplete = signal(false);
+/** The number of episodes of the list. */
+export const loadedCount = computed(() => {
+  void version.value;
+  return changed.size + loaded.size;
+});
 /** Time of the latest change of the episodes of each podcast, by guid. */
 export const changesByPodcast = computed(() => changesOfPodcasts(episodes.value));
 
@@ -91,10 +96,10 @@ async function readOlderPage(): Promise<void> {
   appendPage(await retryUntilAnswered(() => api.listEpisodes({ link })));
 }
 
-/** Loads all episodes. @throws ApiError */
-export async function loadAllEpisodes(): Promise<void> {
+/** Loads all episodes, or the newest ones until `limit` are loaded. @throws ApiError */
+export async function loadAllEpisodes(limit = Infinity): Promise<void> {
   await episodeLoader.load();
-  while (!isComplete.value) await loadOlderEpisodes();
+  while (!isComplete.value && loadedCount.value < limit) await loadOlderEpisodes();
 }
 
 function appendPage(page: { episodes: readonly Episode[]; previous?: string }): void {

@@ -1,7 +1,7 @@
 import { computed, signal } from '@preact/signals';
 import { ApiError, type FeedEpisode, type Podcast } from '#client';
 import { locale } from '../texts/texts.js';
-import { feedHost } from '../ui/feed.name.js';
+import { feedHost, searchKey } from '../ui/feed.name.js';
 import { ChangeLoader } from './change.loader.js';
 import { compareDates, withStatuses } from './episode.rules.js';
 import { episodes } from './episodes.js';
@@ -35,6 +35,19 @@ const collator = new Intl.Collator(locale, { sensitivity: 'base', numeric: true 
 /** Compares subscriptions by {@link podcastName}, in the order of the user's language. */
 export function compareNames(one: ListedSubscription, other: ListedSubscription): number {
   return collator.compare(podcastName(one), podcastName(other));
+}
+
+/**
+ * Returns a function that is true for subscriptions with a text in their titles, author or feed
+ * URL. It compares by {@link searchKey}.
+ */
+export function podcastFilter(text: string): (subscription: ListedSubscription) => boolean {
+  const key = searchKey(text.trim());
+  return ({ guid, title, feedUrl }) => {
+    const podcast = podcasts.value.get(guid);
+    const texts = [title, podcast?.title, podcast?.author, feedUrl];
+    return key === '' || searchKey(texts.join('\n')).includes(key);
+  };
 }
 
 let delay = pollDelay.first;

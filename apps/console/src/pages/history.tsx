@@ -16,11 +16,12 @@ import {
   loadOlderEpisodes,
   total,
 } from '../data/episodes.js';
-import { compareNames, podcastLoader, podcastName } from '../data/podcasts.js';
-import { subscriptionLoader, subscriptions } from '../data/subscriptions.js';
+import { podcastLoader } from '../data/podcasts.js';
+import { subscriptionLoader } from '../data/subscriptions.js';
 import { texts } from '../texts/texts.js';
 import { Choice } from '../ui/choice.js';
 import { Failure, Page } from '../ui/page.js';
+import { PodcastField } from '../ui/podcast-field.js';
 import { WindowedList } from '../ui/windowed-list.js';
 import { HistoryRow } from './history-row.js';
 
@@ -70,13 +71,6 @@ interface ToolsProps {
 }
 
 function Tools({ filter, onFilter }: ToolsProps) {
-  const podcasts = useComputed(() =>
-    Object.fromEntries(
-      subscriptions.value
-        .toSorted(compareNames)
-        .map((podcast) => [podcast.guid, podcastName(podcast).slice(0, 100)]),
-    ),
-  ).value;
   return (
     <div class="tools" role="search">
       <Field
@@ -102,10 +96,9 @@ function Tools({ filter, onFilter }: ToolsProps) {
         value={filter.show}
         onChoice={(show) => onFilter({ show })}
       />
-      <Choice
+      <PodcastField
         id="podcast"
         label={t.podcast}
-        options={{ '': t.allPodcasts, ...podcasts }}
         value={filter.podcast}
         onChoice={(podcast) => onFilter({ podcast })}
       />

@@ -10,12 +10,18 @@ import {
   type Outcome,
   pending,
   setSubscribed,
+  subscriptionByGuid,
 } from '../data/subscriptions.js';
 import { texts } from '../texts/texts.js';
 import { feedName, feedUrlOf } from '../ui/feed.name.js';
-import { showNotice } from '../ui/notice.js';
+import { hideNotice, showNotice, showUndo } from '../ui/notice.js';
 
 const { subscriptions: t } = texts;
+
+type Kind = keyof typeof t.done;
+
+/** Returns the id of the button that opens the dialog of a subscription. */
+export const manageId = (guid: string) => `manage-${guid}`;
 
 interface ManageDialogProps {
   readonly subscription: ListedSubscription;
@@ -33,13 +39,11 @@ export function ManageDialog({ subscription, opening, onClose }: ManageDialogPro
     if (!dialog.current?.open) dialog.current?.showModal();
   }, [opening]);
 
-  const closeAndReport = (kind: keyof typeof t.done, name: string, change: Promise<Outcome>) => {
+  const closeAndReport = (kind: Kind, name: string, change: Promise<Outcome>) => {
     dialog.current?.close();
-    void change.then((outcome) =>
-      outcome === 'done'
-        ? showNotice(t.done[kind](name))
-        : showNotice(`${texts.outcomes[outcome]} (${name.slice(0, 300)})`, true),
-    );
+    // It can offer to undo an earlier change.
+    hideNotice();
+    void report(kind, name, change, subscription);
   };
   const { feedUrl, isSubscribed, title } = subscription;
   const name = podcastName(subscription, feedName);
@@ -84,6 +88,30 @@ export function ManageDialog({ subscription, opening, onClose }: ManageDialogPro
       />
     </dialog>
   );
+}
+
+/**
+ * Shows the result of a change. After an unsubscription, Undo subscribes again and moves the focus
+ * to the button that opens the dialog, because the one of the notice is gone.
+ */
+async function report(
+  kind: Kind,
+  name: string,
+  change: Promise<Outcome>,
+  subscription: ListedSubscription,
+): Promise<void> {
+  const outcome = await change;
+  const { guid } = subscription;
+  if (outcome !== 'done') showNotice(`${texts.outcomes[outcome]} (${name.slice(0, 300)})`, true);
+  else if (kind !== 'unsubscribe') showNotice(t.done[kind](name));
+  else
+    showUndo(t.done.unsubscribe(name), () => {
+      const undone = setSubscribed(subscriptionByGuid(guid) ?? subscription, true);
+      void report('subscribe', name, undone, subscription).then(() =>
+        // In the next frame the list contains the podcast again.
+        requestAnimationFrame(() => document.getElementById(manageId(guid))?.focus()),
+      );
+    });
 }
 
 interface DialogHeadProps {

@@ -33,7 +33,7 @@ import { EpisodeRow } from '../ui/episode-row.js';
 import { Failure, Page } from '../ui/page.js';
 import { Picture } from '../ui/picture.js';
 import { WindowedList } from '../ui/windowed-list.js';
-import { ManageDialog } from './manage.js';
+import { ManageDialog, manageId } from './manage.js';
 
 const { podcast: t, subscriptions: list, history } = texts;
 
@@ -92,7 +92,7 @@ function Description({ subscription, podcast }: DescriptionProps) {
           <bdi>{feedUrl}</bdi>
         </p>
         <p class="actions">
-          <button class="plain slight" onClick={() => (opening.value = {})}>
+          <button class="plain slight" id={manageId(guid)} onClick={() => (opening.value = {})}>
             {list.manage}
           </button>
           {link !== undefined && faultInHttpUrl(link) === undefined && (

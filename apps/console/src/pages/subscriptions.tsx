@@ -8,7 +8,14 @@ import {
   loadAllEpisodes,
 } from '../data/episodes.js';
 import { isOnline } from '../data/network.js';
-import { compareNames, hasFeeds, podcastLoader, podcastName, podcasts } from '../data/podcasts.js';
+import {
+  compareNames,
+  hasFeeds,
+  podcastFilter,
+  podcastLoader,
+  podcastName,
+  podcasts,
+} from '../data/podcasts.js';
 import {
   isComplete,
   type ListedSubscription,
@@ -20,12 +27,12 @@ import {
 import { texts } from '../texts/texts.js';
 import { AddForm } from './add-form.js';
 import { Choice } from '../ui/choice.js';
-import { feedName, searchKey } from '../ui/feed.name.js';
+import { feedName } from '../ui/feed.name.js';
 import { showNotice } from '../ui/notice.js';
 import { Failure, Page } from '../ui/page.js';
 import { Picture } from '../ui/picture.js';
 import { WindowedList } from '../ui/windowed-list.js';
-import { ManageDialog } from './manage.js';
+import { ManageDialog, manageId } from './manage.js';
 
 const { subscriptions: t } = texts;
 
@@ -97,15 +104,9 @@ export function Subscriptions() {
 
 /** Returns the subscriptions that match the search. */
 function matchingSubscriptions(text: string, isSubscribed: boolean): readonly ListedSubscription[] {
-  const query = searchKey(text.trim());
-  const textOf = ({ guid, title, feedUrl }: ListedSubscription) => {
-    const podcast = podcasts.value.get(guid);
-    return [title, podcast?.title, podcast?.author, feedUrl].join('\n');
-  };
+  const matches = podcastFilter(text);
   return subscriptions.value.filter(
-    (subscription) =>
-      subscription.isSubscribed === isSubscribed &&
-      (query === '' || searchKey(textOf(subscription)).includes(query)),
+    (subscription) => subscription.isSubscribed === isSubscribed && matches(subscription),
   );
 }
 
@@ -198,6 +199,7 @@ function SubscriptionRow({
     >
       <button
         class="plain slight"
+        id={manageId(guid)}
         aria-label={t.manageNamed(podcastName(subscription, feedName).slice(0, 200))}
         onClick={onManage}
       >

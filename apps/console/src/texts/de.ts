@@ -157,6 +157,31 @@ export const de: Texts = {
     none: 'Noch keine Folgen. Sie erscheinen hier, sobald der Server deine Feeds gelesen hat.',
     noFeeds: 'Dieser Server liest keine Feeds. Deshalb zeigt er keine neuen Folgen.',
   },
+  statistics: {
+    title: frameTexts.de.nav.statistics,
+    lead:
+      'Gezählt aus dem letzten Stand jeder Folge: die Position, oder die ganze Dauer, wenn sie ' +
+      'gehört ist, zur Zeit der letzten Änderung. Zweimal gehörte Folgen zählen einmal; ' +
+      'gehörte ohne Dauer und Position zählen nicht.',
+    loading: 'Folgen werden geladen',
+    period: 'Zeitraum',
+    periods: { weeks: 'Letzte 12 Wochen', year: 'Letzte 52 Wochen', all: 'Alles' },
+    views: { plot: 'Diagramm', table: 'Tabelle' },
+    sum: (hours) => `${hours} insgesamt`,
+    none: 'In diesem Zeitraum nichts gehört.',
+    week: 'Woche ab',
+    weekFrom: (date) => `Woche ab ${date}`,
+    month: 'Monat',
+    hours: 'Gehört',
+    byWeek: 'Gehört nach Wochen',
+    byMonth: 'Gehört nach Monaten',
+    uncounted: (n) =>
+      n === 1
+        ? '1 gehörte Folge zählt nicht, weil ihre Dauer unbekannt ist.'
+        : `${count(n)} gehörte Folgen zählen nicht, weil ihre Dauer unbekannt ist.`,
+    bound: (n) => `Nur die ${count(n)} zuletzt hinzugefügten Folgen zählen.`,
+    podcasts: (n) => (n === 1 ? 'Meistgehörter Podcast' : `Die ${n} meistgehörten Podcasts`),
+  },
   data: {
     title: frameTexts.de.nav.data,
     importTitle: 'Podcasts importieren',

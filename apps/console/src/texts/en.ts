@@ -149,6 +149,31 @@ export const en = {
     none: 'No episodes yet. They appear here when the server has read your feeds.',
     noFeeds: 'This server does not read feeds, so it cannot list new episodes.',
   },
+  statistics: {
+    title: frameTexts.en.nav.statistics,
+    lead:
+      'Counted from the last state of each episode: its position, or its duration if played, at ' +
+      'the time of its last change. An episode heard twice counts once; a played one without ' +
+      'duration and position does not count.',
+    loading: 'Loading episodes',
+    period: 'Period',
+    periods: { weeks: 'Last 12 weeks', year: 'Last 52 weeks', all: 'All' },
+    views: { plot: 'Chart', table: 'Table' },
+    sum: (hours: string) => `${hours} in total`,
+    none: 'Nothing heard in this period.',
+    week: 'Week from',
+    weekFrom: (date: string) => `Week from ${date}`,
+    month: 'Month',
+    hours: 'Listened',
+    byWeek: 'Listening by week',
+    byMonth: 'Listening by month',
+    uncounted: (n: number) =>
+      n === 1
+        ? '1 played episode does not count, because its duration is unknown.'
+        : `${count(n)} played episodes do not count, because their duration is unknown.`,
+    bound: (n: number) => `Only the ${count(n)} episodes that were added last count.`,
+    podcasts: (n: number) => (n === 1 ? 'Most heard podcast' : `Most heard ${n} podcasts`),
+  },
   data: {
     title: frameTexts.en.nav.data,
     importTitle: 'Import podcasts',

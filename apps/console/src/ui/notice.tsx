@@ -1,6 +1,10 @@
 import { signal } from '@preact/signals';
+import { useEffect, useRef } from 'preact/hooks';
 import { isSignedOut } from '../data/session.js';
 import { texts } from '../texts/texts.js';
+
+/** Milliseconds until a notice leaves. It stays while the pointer or the focus is on it. */
+const duration = 10_000;
 
 interface Content {
   readonly text: string;
@@ -11,12 +15,17 @@ interface Content {
 const notice = signal<Content>({ text: '' });
 
 /**
- * Shows a notice until the next one, and announces it to screen readers. Errors after the end of
- * the session are not shown, because the banner reports it.
+ * Shows a notice for some seconds or until the next one, and announces it to screen readers. Errors
+ * after the end of the session are not shown, because the banner reports it.
  */
 export function showNotice(text: string, isBad = false): void {
   if (isBad && isSignedOut.value) return;
   notice.value = { text, isBad };
+}
+
+/** Removes the notice. */
+export function hideNotice(): void {
+  notice.value = { text: '' };
 }
 
 /** Shows a notice of a change, with a button that calls `undo`. */
@@ -26,13 +35,23 @@ export function showUndo(text: string, undo: () => void): void {
 
 /** Renders the notice of {@link showNotice} or {@link showUndo}. */
 export function Notice() {
-  const { text, isBad, undo } = notice.value;
+  const element = useRef<HTMLDivElement>(null);
+  const content = notice.value;
+  const { text, isBad, undo } = content;
+  useEffect(() => {
+    if (text === '') return undefined;
+    const timer = setInterval(
+      () => element.current?.matches(':hover, :focus-within') || hideNotice(),
+      duration,
+    );
+    return () => clearInterval(timer);
+  }, [content]);
   const runUndo = () => {
-    showNotice('');
+    hideNotice();
     undo?.();
   };
   return (
-    <div class="toast" role="status">
+    <div ref={element} class="toast" role="status">
       {text !== '' && (
         <p class={isBad ? 'notice bad' : 'notice good'}>
           <bdi>{text}</bdi>
@@ -41,8 +60,15 @@ export function Notice() {
               {texts.undo}
             </button>
           )}
-          <button class="bare" onClick={() => showNotice('')}>
-            {texts.dismiss}
+          <button
+            class="icon"
+            title={texts.dismiss}
+            aria-label={texts.dismiss}
+            onClick={hideNotice}
+          >
+            <svg viewBox="0 0 24 24" aria-hidden="true">
+              <path d="m7 7 10 10M17 7 7 17" />
+            </svg>
           </button>
         </p>
       )}

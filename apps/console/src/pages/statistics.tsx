@@ -1,0 +1,176 @@
+import { useComputed, useSignal } from '@preact/signals';
+import { useCallback, useEffect } from 'preact/hooks';
+import { Card, Row } from '#ui';
+import { episodes, isComplete, loadAllEpisodes, loadedCount, total } from '../data/episodes.js';
+import { podcastLoader, podcastName } from '../data/podcasts.js';
+import { type Period, type Statistics as Data, statisticsOf } from '../data/statistics.rules.js';
+import { subscriptionByGuid, subscriptionLoader } from '../data/subscriptions.js';
+import { locale, texts } from '../texts/texts.js';
+import { Choice } from '../ui/choice.js';
+import { Failure, Page } from '../ui/page.js';
+import { Picture } from '../ui/picture.js';
+import { Plot } from '../ui/plot.js';
+
+const { statistics: t } = texts;
+
+/** Number of episodes that the page loads, about 100 MB of memory. */
+const maxEpisodes = 100_000;
+const maxPodcasts = 20;
+
+type View = 'plot' | 'table';
+
+const weekFormat = new Intl.DateTimeFormat(locale, { dateStyle: 'medium' });
+const monthFormat = new Intl.DateTimeFormat(locale, { month: 'long', year: 'numeric' });
+const hourFormat = new Intl.NumberFormat(locale, {
+  style: 'unit',
+  unit: 'hour',
+  unitDisplay: 'long',
+  maximumFractionDigits: 1,
+});
+
+const hoursOf = (seconds: number) => hourFormat.format(seconds / 3_600);
+
+/** Renders the hours that the listener heard, by week and by podcast. */
+export function Statistics() {
+  const hasFailed = useSignal(false);
+  const isReady = useComputed(() => isComplete.value || loadedCount.value >= maxEpisodes).value;
+  const load = useCallback(() => {
+    hasFailed.value = false;
+    loadAllEpisodes(maxEpisodes).catch(() => (hasFailed.value = true));
+    // The list shows the names of podcasts.
+    subscriptionLoader.load().catch(() => {});
+    podcastLoader.load().catch(() => {});
+  }, []);
+  useEffect(load, []);
+  return (
+    <Page title={t.title} lead={t.lead}>
+      {isReady ? (
+        <Results />
+      ) : (
+        <section class="card">{hasFailed.value ? <Failure onRetry={load} /> : <Loading />}</section>
+      )}
+    </Page>
+  );
+}
+
+function Loading() {
+  const all = Math.min(total.value ?? 0, maxEpisodes);
+  return (
+    <>
+      <p class="quiet small count">
+        {all === 0 ? texts.loading : texts.subscriptions.progress(loadedCount.value, all)}
+      </p>
+      {all > 0 && <progress max={all} value={loadedCount.value} aria-label={t.loading} />}
+    </>
+  );
+}
+
+function Results() {
+  const period = useSignal<Period>('weeks');
+  const view = useSignal<View>('plot');
+  const data = useComputed(() => statisticsOf(episodes.value, period.value, new Date())).value;
+  return (
+    <>
+      <section class="card list">
+        <div class="tools">
+          <Choice
+            id="period"
+            label={t.period}
+            options={t.periods}
+            value={period.value}
+            onChoice={(value) => (period.value = value)}
+          />
+          <Choice
+            id="view"
+            label={texts.subscriptions.show}
+            options={t.views}
+            value={view.value}
+            onChoice={(value) => (view.value = value)}
+          />
+        </div>
+        <p class="sum" role="status">
+          {data.seconds > 0 ? t.sum(hoursOf(data.seconds)) : t.none}
+        </p>
+        {data.seconds > 0 && (
+          <Hours
+            key={period.value}
+            bars={data.bars}
+            isByWeek={period.value !== 'all'}
+            view={view.value}
+          />
+        )}
+        {data.uncounted > 0 && <p class="quiet small">{t.uncounted(data.uncounted)}</p>}
+        {!isComplete.value && <p class="quiet small">{t.bound(maxEpisodes)}</p>}
+      </section>
+      {data.podcasts.length > 0 && <TopPodcasts podcasts={data.podcasts} />}
+    </>
+  );
+}
+
+interface HoursProps extends Pick<Data, 'bars'> {
+  readonly isByWeek: boolean;
+  readonly view: View;
+}
+
+/** Renders the bars as a plot or as a table. With the plot, screen readers also have the table. */
+function Hours({ bars, isByWeek, view }: HoursProps) {
+  const format = isByWeek ? weekFormat : monthFormat;
+  const plotted = bars.map(({ start, seconds }) => {
+    const label = format.format(start);
+    const hours = hoursOf(seconds);
+    const text = `${isByWeek ? t.weekFrom(label) : label}: ${hours}`;
+    return { label, hours, text, value: seconds / 3_600 };
+  });
+  return (
+    <>
+      {view === 'plot' && <Plot label={isByWeek ? t.byWeek : t.byMonth} bars={plotted} />}
+      <div class={view === 'plot' ? 'hidden' : undefined}>
+        <table>
+          <caption>{isByWeek ? t.byWeek : t.byMonth}</caption>
+          <thead>
+            <tr>
+              <th scope="col">{isByWeek ? t.week : t.month}</th>
+              <th scope="col">{t.hours}</th>
+            </tr>
+          </thead>
+          <tbody>
+            {plotted.toReversed().map(({ label, hours }) => (
+              <tr key={label}>
+                <th scope="row">{label}</th>
+                <td>{hours}</td>
+              </tr>
+            ))}
+          </tbody>
+        </table>
+      </div>
+    </>
+  );
+}
+
+function TopPodcasts({ podcasts }: Pick<Data, 'podcasts'>) {
+  const [[, most] = ['', 0]] = podcasts;
+  return (
+    <Card title={t.podcasts(Math.min(podcasts.length, maxPodcasts))}>
+      <ul class="rows top" role="list">
+        {podcasts.slice(0, maxPodcasts).map(([guid, seconds]) => {
+          const podcast = subscriptionByGuid(guid);
+          const name = podcast ? podcastName(podcast) : texts.history.unknownFeed;
+          return (
+            <li key={guid}>
+              <Row
+                name={name}
+                {...(podcast && { href: `/console/podcast?guid=${guid}` })}
+                picture={<Picture guid={guid} name={name} />}
+                lines={[hoursOf(seconds)]}
+              >
+                <span class="share" aria-hidden="true">
+                  <span style={{ width: `${(100 * seconds) / most}%` }} />
+                </span>
+              </Row>
+            </li>
+          );
+        })}
+      </ul>
+    </Card>
+  );
+}
