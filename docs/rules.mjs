@@ -42,6 +42,7 @@ const tests = {
   Compression: 'e2e/http-surface.e2e-spec.ts',
   Quotas: 'tests/system/quotas.int-spec.ts',
   Size: 'apps/episode/src/episode.service.int-spec.ts',
+  'One podcast': 'apps/episode/src/episode.service.int-spec.ts',
   Changes: 'e2e/changes.e2e-spec.ts',
   Events: 'e2e/changes.e2e-spec.ts',
   'Missing events': 'apps/gateway/src/changes/changes.int-spec.ts',

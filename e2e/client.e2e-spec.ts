@@ -97,6 +97,19 @@ describe('the SDK has every operation', () => {
     expect(new Set(pages.map((page) => page.syncTimestamp)).size).toBe(1);
     const since = pages[0]?.syncTimestamp;
     expect(await api.listEpisodes({ since })).toMatchObject({ total: 0, episodes: [] });
+    const other = await api.addSubscriptions([{ feed_url: 'https://b.example/feed' }]);
+    const otherGuid = other.success[0]?.guid ?? '';
+    await api.uploadEpisodes([{ podcast_guid: otherGuid, episode_guid: 'e', title: 'Other' }]);
+    const titles = [];
+    for await (const page of api.episodes({ podcastGuid: podcast_guid, perPage: 2 })) {
+      expect(page.total).toBe(5);
+      titles.push(...page.episodes.map(({ title }) => title));
+    }
+    expect(titles).toEqual(['0', '1', '2', '3', '4']);
+    expect(await api.listEpisodes({ podcastGuid: otherGuid, since })).toMatchObject({
+      total: 1,
+      episodes: [{ title: 'Other' }],
+    });
   });
 });
 

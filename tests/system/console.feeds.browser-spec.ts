@@ -126,6 +126,58 @@ describe('podcasts with feeds', () => {
   });
 });
 
+it('an import shows titles and pictures of 300 podcasts within a minute', async () => {
+  // Each feed has a host of its own, as hosts get one request per second.
+  const all = await FeedServer.open('0.0.0.0');
+  const more = await ConsoleFixture.open({ FEEDS_ALLOW: `127.0.0.0/8:${all.port}` });
+  try {
+    const urls = Array.from({ length: 300 }, (_, n) => {
+      all.on(`/${n}.jpg`, (_request, response) => response.end(jpeg));
+      const image = `<image><url>${all.url(`/${n}.jpg`)}</url></image>`;
+      all.on(`/${n}`, (_request, response) =>
+        response.end(`<rss><channel><title>Imported ${n}</title>${image}</channel></rss>`),
+      );
+      return all.url(`/${n}`, `127.1.${n >> 8}.${n & 255}`);
+    });
+    const outlines = urls.map((url) => `<outline type="rss" xmlUrl="${url}"/>`).join('');
+    const buffer = Buffer.from(`<opml version="2.0"><body>${outlines}</body></opml>`);
+    const visit = await more.visit({}, '/console/data');
+    const { page } = visit;
+    await page
+      .getByLabel('OPML file')
+      .setInputFiles({ name: 'a.opml', mimeType: 'text/x-opml', buffer });
+    const start = performance.now();
+    await page.getByRole('button', { name: 'Import 300 podcasts' }).click();
+    await page.getByText('300 podcasts imported').waitFor();
+    await page.getByRole('link', { name: 'Podcasts' }).click();
+    await page.getByLabel('Search').fill('Imported');
+    await page.getByText('300 podcasts', { exact: true }).waitFor({ timeout: 60_000 });
+    const pictures = `[...document.querySelectorAll('.picture img')]
+      .filter(({ naturalWidth }) => naturalWidth === 256).length`;
+    // The list renders only the rows near the screen.
+    for (const n of [0, 150, 299]) {
+      await page.getByLabel('Search').fill(`Imported ${n}`);
+      await expect.poll(() => page.evaluate(pictures), { timeout: 60_000 }).toBeGreaterThan(0);
+    }
+    let shown = 0;
+    for (let path: string | undefined = '/feeds?per_page=100'; path !== undefined;) {
+      const { feeds, next } = (await visit.request('GET', path)) as {
+        feeds: { artwork?: string }[];
+        next?: string;
+      };
+      shown += feeds.filter(({ artwork }) => artwork !== undefined).length;
+      path = next && `/feeds${new URL(next).search}`;
+    }
+    expect(shown).toBe(300);
+    const seconds = (performance.now() - start) / 1_000;
+    console.log(`titles and pictures of 300 podcasts arrived in ${seconds.toFixed(1)} s`);
+    expect(seconds).toBeLessThan(60);
+  } finally {
+    await more.close();
+    await all.close();
+  }
+});
+
 describe('adding a podcast', () => {
   it('shows the feed before the subscription', async () => {
     const visit = await fixture.visit();

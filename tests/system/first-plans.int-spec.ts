@@ -3,7 +3,7 @@ import pg from 'pg';
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { createDatabase, type TestDatabase } from '#testing';
 import { listAll } from '../../apps/episode/src/action.repository.js';
-import { list } from '../../apps/episode/src/episode.repository.js';
+import { list } from '../../apps/episode/src/episode-list.repository.js';
 
 /** Episodes of the user, episodes of a page, and maximum buffers of 8 KiB per row. */
 const [episodes, onPage, buffersOfRow] = [5_000, 250, 24];

@@ -12,6 +12,10 @@ import * as actionList from '../../apps/episode/src/action.repository.js';
 import { selectActedEpisodes } from '../../apps/episode/src/action.sql.js';
 import { selectUntitled } from '../../apps/episode/src/describe.repository.js';
 import * as episodes from '../../apps/episode/src/episode.repository.js';
+import {
+  list as episodeList,
+  listOfPodcast,
+} from '../../apps/episode/src/episode-list.repository.js';
 import * as feeds from '../../apps/subscription/src/feeds.repository.js';
 import { claimImages } from '../../apps/feed/src/artwork/image.repository.js';
 import * as fetches from '../../apps/feed/src/feed.sql.js';
@@ -150,13 +154,37 @@ describe(`query plans on plain tables with ${size} episode states`, () => {
     // Each row is a page of the table and one look-up of its subscription.
     const most = { uses: ['states_pkey', 'episodes_pkey'], buffers: 51 * 12 };
     const middle = Number(stored[0]?.['id']);
-    await expectPlans(episodes.list.forward, page(ascending, 0, large), most);
-    await expectPlans(episodes.list.forward, page(ascending, middle, large), most);
-    await expectPlans(episodes.list.backward, page(ascending, middle, large), most);
+    await expectPlans(episodeList.forward, page(ascending, 0, large), most);
+    await expectPlans(episodeList.forward, page(ascending, middle, large), most);
+    await expectPlans(episodeList.backward, page(ascending, middle, large), most);
+  });
+
+  it('a page of a podcast reads the rows of the page, and its total by one index', async () => {
+    const of = [...page(ascending, 0, null), guids[7]];
+    const uses = ['episodes_subscription', 'states_pkey', 'guids_pkey'];
+    // The total is the number of the podcast's entries in the index.
+    const rows = large / 100;
+    await expectPlans(listOfPodcast.forward, of, { uses, buffers: 51 * 12 + 2 * rows });
+    const middle = Number(stored[0]?.['id']);
+    for (const list of [listOfPodcast.forward, listOfPodcast.backward])
+      await expectPlans(list, [...page(ascending, middle, rows), guids[7]], {
+        uses,
+        buffers: 51 * 12,
+      });
+  });
+
+  it('changes of a podcast read the rows of the podcast', async () => {
+    const rows = large / 100;
+    const values = [ascending, upload(lastUpload - 1), 51, 0, guids[7]];
+    await expectPlans(listOfPodcast.changed, values, {
+      uses: ['episodes_subscription', 'states_pkey'],
+      buffers: rows * 8 + 51 * 12,
+      pairs: rows,
+    });
   });
 
   it('a first page reads its total from one row', async () => {
-    await expectPlans(episodes.list.forward, page(ascending, 0, null), {
+    await expectPlans(episodeList.forward, page(ascending, 0, null), {
       uses: ['states_pkey', 'episodes_pkey', 'totals_pkey'],
       buffers: 51 * 12,
     });
@@ -380,7 +408,7 @@ describe(`query plans on plain tables of writes with ${size} episode states`, ()
       deletions.deleteSubscription,
       [ascending, user.subscriptionId, '2026-01-01'],
       {
-        uses: ['episodes_enclosure', 'states_pkey', 'sync_ids_episode_id', 'subscriptions_pkey'],
+        uses: ['episodes_subscription', 'states_pkey', 'sync_ids_episode_id'],
         buffers: 80 + (large / 100) * 40,
       },
     );
@@ -472,11 +500,11 @@ describe(`query plans on plain tables of lists with since, ${size} episode state
         [ids[0], ids.at(-1)],
       ];
       const after = (index: number) =>
-        readBy(episodes.list.changedForward, [...walk, ids[index], ...idRange]);
+        readBy(episodeList.changedForward, [...walk, ids[index], ...idRange]);
       const before = (index: number) =>
-        readBy(episodes.list.changedBackward, [...walk, ids[index], ...idRange]);
+        readBy(episodeList.changedBackward, [...walk, ids[index], ...idRange]);
       const pages = {
-        first: await readBy(episodes.list.changed, [...walk, 0]),
+        first: await readBy(episodeList.changed, [...walk, 0]),
         ...(matches > 50 && {
           second: await after(49),
           last: await after(lastPage - 1),

@@ -1,27 +1,16 @@
 import {
   episodeStatuses,
-  type listEpisodes,
-  type ListRequest,
   metadataNames,
-  type ReplyOf,
   type Status,
   type StatusName,
   statusNames,
   wireNames,
 } from '#contracts';
-import {
-  type Bound,
-  type Database,
-  listing,
-  listPage,
-  type Statement,
-  statement,
-  type Transaction,
-} from '#database';
+import { type Bound, type Statement, statement, type Transaction } from '#database';
 import type { Upload } from './upload.rules.js';
 import type { EpisodeQuotas } from './episode.config.js';
-import { selectAllCandidates, selectNamedEpisodes, shownColumns } from './episode.sql.js';
-import { comparableEnclosure, type EpisodeRow, type Metadata, shown } from './episode.rules.js';
+import { selectAllCandidates, selectNamedEpisodes } from './episode.sql.js';
+import { comparableEnclosure, type EpisodeRow } from './episode.rules.js';
 import type { UploadData, EpisodeChanges } from './known-episodes.js';
 
 export { selectAllCandidates, selectNamedEpisodes };
@@ -132,24 +121,11 @@ const updateTotals = statement(
    ON CONFLICT (user_id) DO UPDATE SET episodes = t.episodes + $2, sync_ids = t.sync_ids + $3`,
 );
 
-/** The statements of the list of episodes (GET /episodes). */
-export const list = listing('episode.list', {
-  row: 's',
-  columns: `s.id, g.guid AS "podcastGuid", ${shownColumns((time) => time)}`,
-  matching: 'episode.states s',
-  joined: `episode.episodes e
-    LEFT JOIN subscription.current_guids g
-      ON g.user_id = $1 AND g.subscription_id = e.subscription_id
-    WHERE e.user_id = $1 AND e.sync_id = s.sync_id`,
-  total: 'SELECT t.episodes FROM episode.totals t WHERE t.user_id = $1',
-});
-
 /** The columns of all statuses: value and time, both null if the status is not set. */
 export type StatusFields = Record<StatusName, Status['value'] | null> &
   Record<`${StatusName}At`, string | null>;
 /** An episode with its state as a statement reads it; {@link toRow} converts it. */
 export type StateRow = Omit<EpisodeRow, 'statuses'> & StatusFields & { minuteForms: number };
-type ListRow = Metadata & StatusFields & { podcastGuid: string; syncId: string };
 /**
  * The result of {@link selectNamedEpisodes} and {@link selectAllCandidates}; empty arrays are null.
  */
@@ -254,20 +230,6 @@ export async function saveChanges(
   const [added, addedAliases] = [inserted.size - changes.removed, changes.addedAliases];
   if (added !== 0 || addedAliases > 0)
     transaction.sendWithCommit(updateTotals, [userId, added, addedAliases]);
-}
-
-/** Returns one page of changed episodes (GET /episodes). */
-export function listChanged(
-  database: Database,
-  request: ListRequest,
-): Promise<ReplyOf<typeof listEpisodes>> {
-  return listPage(database, list, request, (row: ListRow) =>
-    shown(
-      row,
-      statusesOf(row, (value, at) => ({ value, at })),
-      row.podcastGuid,
-    ),
-  );
 }
 
 /** Field names of each status, built once: a page has hundreds of them. */

@@ -1,7 +1,14 @@
 import { randomUUID } from 'node:crypto';
 import fc from 'fast-check';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
-import { type Episode, episodeSchema, type ListRequest, uploadedSchema } from '#contracts';
+import {
+  type Episode,
+  episodeSchema,
+  type listEpisodes,
+  type ListRequest,
+  type RequestOf,
+  uploadedSchema,
+} from '#contracts';
 import { contentOf, freshUser } from '#testing';
 import { type Identity, shown as shownEpisode } from './episode.rules.js';
 import {
@@ -46,7 +53,7 @@ async function put(...entries: Entry[]): Promise<Episode[]> {
   return success;
 }
 
-async function page(options: Partial<ListRequest> = {}) {
+async function page(options: Partial<RequestOf<typeof listEpisodes>> = {}) {
   const answer = await context.service.list({
     userId,
     perPage: 1_000,
@@ -464,6 +471,37 @@ describe('the list of episodes', () => {
       }),
       { numRuns: full ? 200 : 20 },
     );
+  });
+
+  it('of one podcast has its episodes only, by any of its guids', async () => {
+    const [other, former] = [randomUUID(), randomUUID()];
+    await context.subscription(userId, other, former);
+    await put(metadata(1), metadata(2), metadata(3));
+    const since = await clock();
+    await put({ ...metadata(1), podcastGuid: other }, metadata(4));
+    const titles = async (options: Parameters<typeof page>[0]) => {
+      const { items, total } = await page({ podcastGuid, ...options });
+      return [items.map(({ title }) => title), total];
+    };
+    const all = await page({ podcastGuid });
+    expect(all.items).toEqual((await list()).filter((row) => row.podcast_guid === podcastGuid));
+    expect(await titles({ perPage: 2, cursor: { from: 'page', page: 2 } })).toEqual([
+      ['Title 3', 'Title 4'],
+      4,
+    ]);
+    const { firstId: id = 0, lastId = 0 } = await page({ podcastGuid, perPage: 2 });
+    expect(await titles({ perPage: 1, cursor: { from: 'after', id }, total: 4 })).toEqual([
+      ['Title 2'],
+      4,
+    ]);
+    expect(await titles({ cursor: { from: 'before', id: lastId }, total: 4 })).toEqual([
+      ['Title 1'],
+      4,
+    ]);
+    expect(await titles({ since })).toEqual([['Title 4'], 1]);
+    for (const guid of [other, former])
+      expect(await titles({ podcastGuid: guid, since })).toEqual([['Title 1'], 1]);
+    expect(await titles({ podcastGuid: randomUUID() })).toEqual([[], 0]);
   });
 
   it('is one snapshot during writes, and a poller of its clock misses no change', async () => {

@@ -14,12 +14,12 @@ import { AnswerBudget } from './answer.budget.js';
 import { describeNew } from './describe.repository.js';
 import { type EpisodeQuotas, QUOTAS } from './episode.config.js';
 import {
-  listChanged,
   saveChanges,
   selectCandidates,
   selectMatches,
   toUploadData,
 } from './episode.repository.js';
+import { listChanged } from './episode-list.repository.js';
 import { KnownEpisodes } from './known-episodes.js';
 import { applyUploads, validateEntry } from './upload.rules.js';
 

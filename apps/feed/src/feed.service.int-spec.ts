@@ -1,8 +1,10 @@
 import { randomUUID } from 'node:crypto';
+import { subscribe, unsubscribe } from 'node:diagnostics_channel';
 import type { RequestListener } from 'node:http';
+import type { Socket } from 'node:net';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
-import { freshUser } from '#testing';
-import { type FeedContext, fetched, openFeeds } from '../testing/feed.context.js';
+import { eventually, freshUser } from '#testing';
+import { type FeedContext, fetched, openFeeds, unreachableRedis } from '../testing/feed.context.js';
 import { feedKey } from './feed.address.js';
 import { FetchLoop } from './schedule/fetch.loop.js';
 import { resultOf } from './schedule/result.rules.js';
@@ -151,10 +153,10 @@ describe('fetching', () => {
     let requests = 0;
     const url = answer('/same', (request, response) => {
       requests += 1;
-      response.setHeader('etag', '"1"');
+      // The third document has another ETag, and differs in a comment only.
+      response.setHeader('etag', `"${requests}"`);
       if (request.headers['if-none-match'] === '"1"' && requests === 2)
         response.writeHead(304).end();
-      // The third document differs in a comment only.
       else response.end(`<!-- ${requests} -->${rss('Same')}`);
     });
     await fetched(context, url);
@@ -548,6 +550,17 @@ describe('refreshing', () => {
   });
 });
 
+/** Records the ports to which this process opens sockets, until `end` is called. */
+function watchSockets() {
+  const ports = new Set<number>();
+  const watch = (opened: unknown) => {
+    const { socket } = opened as { socket: Socket };
+    socket.on('connectionAttempt', (_address: string, port: number) => ports.add(port));
+  };
+  subscribe('net.client.socket', watch);
+  return { ports, end: () => unsubscribe('net.client.socket', watch) };
+}
+
 describe('a process that must not connect to publishers', () => {
   it.each<Record<string, string>>([
     { FEEDS: 'off' },
@@ -559,15 +572,28 @@ describe('a process that must not connect to publishers', () => {
     const userId = freshUser();
     await context.follow(userId, serve('/unwanted', rss('Unwanted')));
     await context.podcasts(userId);
+    const sockets = watchSockets();
     const process = await context.startWith(variables);
     expect(() => process.get(FetchLoop)).toThrow('could not find');
     // A loop would have claimed the feed before this answer.
     expect(await context.podcasts(userId)).toMatchObject([{ status: 'pending' }]);
+    sockets.end();
     expect(context.server.connections).toBe(connections);
+    const own = [context.urls.feed, unreachableRedis].map((url) => Number(new URL(url).port));
+    expect([...sockets.ports].filter((port) => !own.includes(port))).toEqual([]);
     const { rows } = await context.owner.query(
       `SELECT FROM feed.lanes WHERE busy_until > '-infinity'`,
     );
     expect(rows).toEqual([]);
+  });
+
+  it('would be noticed: a process that fetches opens a socket', async () => {
+    const sockets = watchSockets();
+    const process = await context.startWith({ FEEDS: 'fetched' });
+    await fetched(context, serve('/wanted', rss('Wanted')));
+    await eventually(() => expect(sockets.ports).toContain(context.server.port));
+    sockets.end();
+    await process.close();
   });
 });
 

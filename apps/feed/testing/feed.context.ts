@@ -19,7 +19,7 @@ const subscribe = `
     (user_id, feed_url, guid, is_subscribed, is_subscribed_at, subscription_changed, changed)
   VALUES ($1, $2, $3, true, $4, $4, $4) RETURNING id`;
 /** Tasks run only with Redis. Without it they stay in the table, where tests read them. */
-const unreachableRedis = 'redis://127.0.0.1:1';
+export const unreachableRedis = 'redis://127.0.0.1:1';
 const nameGuid = `
   INSERT INTO subscription.guids (user_id, guid, subscription_id, attached)
   VALUES ($1, $2, $3, 'epoch')`;

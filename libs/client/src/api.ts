@@ -54,6 +54,12 @@ export interface ListQuery {
   link?: string;
 }
 
+/** Selects the page of the list of episodes. */
+export interface EpisodeQuery extends ListQuery {
+  /** A current or former guid of a podcast: selects only its episodes. */
+  podcastGuid?: string;
+}
+
 /** A page of a list. */
 export interface Page {
   notModified: false;
@@ -129,14 +135,14 @@ export interface Api {
   getDeletion(id: number, options?: CallOptions): Promise<Deletion>;
   /** `GET /episodes`: returns one page. */
   listEpisodes(
-    query: ListQuery,
+    query: EpisodeQuery,
     options: ListOptions & { ifNoneMatch: string },
   ): Promise<EpisodePage | NotModified>;
   /** `GET /episodes` without `ifNoneMatch`. */
-  listEpisodes(query?: ListQuery, options?: CallOptions): Promise<EpisodePage>;
+  listEpisodes(query?: EpisodeQuery, options?: CallOptions): Promise<EpisodePage>;
   /** `GET /episodes`: yields all pages in order. */
   episodes(
-    query?: Pick<ListQuery, 'since' | 'perPage'>,
+    query?: Pick<EpisodeQuery, 'since' | 'podcastGuid' | 'perPage'>,
     options?: CallOptions,
   ): AsyncIterable<EpisodePage>;
   /** `POST /episodes`: uploads at most 250 episodes. */
@@ -271,7 +277,7 @@ export function createApi(options: ApiOptions): Api {
       return write('DELETE', pathOf(guid) + when, undefined, call);
     },
     getDeletion: (id, call) => read(`/deletions/${id}`, call),
-    listEpisodes: ((query?: ListQuery, call?: ListOptions) =>
+    listEpisodes: ((query?: EpisodeQuery, call?: ListOptions) =>
       list('/episodes', query, call)) as Api['listEpisodes'],
     episodes: (query, call) => listAll('/episodes', query, call),
     uploadEpisodes: (episodes, call) => write('POST', '/episodes', { episodes }, call),
@@ -307,11 +313,10 @@ async function readJson<T>(response: Response): Promise<T> {
  * Returns the query string of a list request. Of a link it uses only the query, so that the token
  * is sent only to the base URL. Behind a proxy, the link can have another host.
  */
-function queryString({ since, page, perPage, link }: ListQuery): string {
+function queryString({ link, perPage, podcastGuid, ...rest }: EpisodeQuery): string {
   if (link !== undefined) return /\?[^#]*/.exec(link)?.[0] ?? '';
-  const query = Object.entries({ since, page, per_page: perPage })
-    .filter(([, value]) => value !== undefined)
-    .map(([name, value]) => `${name}=${encodeURIComponent(String(value))}`)
-    .join('&');
+  // JSON omits what is not set.
+  const set = JSON.stringify({ ...rest, per_page: perPage, podcast_guid: podcastGuid });
+  const query = new URLSearchParams(JSON.parse(set)).toString();
   return query && `?${query}`;
 }

@@ -24,7 +24,10 @@ export const uploadEpisodes = rpc({
 export const listEpisodes = rpc({
   pattern: 'episode.list',
   write: false,
-  request: listRequestSchema,
+  request: listRequestSchema.extend({
+    /** Only episodes of the podcast with this current or former guid. */
+    podcastGuid: z.guid().optional(),
+  }),
   reply: listReplySchema(episodeSchema),
 });
 

@@ -3,7 +3,10 @@ import type { Database } from './database.js';
 import { clockOfUser, unlessRefused } from './refused.users.js';
 import { statement, type Statement } from './statement.js';
 
-/** The statements of one list. Parameters of all: $1 user, $2 since, $3 maximum number of rows. */
+/**
+ * The statements of one list. Parameters of all: $1 user, $2 since, $3 maximum number of rows; the
+ * last one is the value of the list's filter, if it has one.
+ */
 export interface Listing {
   /**
    * A page in the order of ids, after $4, a boundary id. $5 rows to skip, $6 total if known, else
@@ -19,7 +22,7 @@ export interface Listing {
   readonly changedBackward: Statement;
 }
 
-/** The SQL parts of a list's statements. All parts can use $1 and $2. */
+/** The SQL parts of a list's statements. All parts can use $1, $2 and the filter's parameter. */
 interface ListParts {
   /** Alias in `matching` of the table that has one row per item. */
   readonly row: string;
@@ -48,8 +51,27 @@ export const readClock = statement(
  *   that time, even while others write. Pages are in the order of ids, which never change, and each
  *   starts at the boundary id of the page before. `page.links.spec.ts` tests the links over a
  *   simulated list, and the conformance cases `walk-while-*` over a real server.
+ *
+ * @param partsOf for a list with a filter: returns the parts for the SQL parameter of its value.
  */
-export function listing(name: string, parts: ListParts): Listing {
+export function listing(
+  name: string,
+  partsOf: ListParts | ((value: string) => ListParts),
+): Listing {
+  const sqlFor = (value: string) =>
+    listSql(typeof partsOf === 'function' ? partsOf(value) : partsOf);
+  const { page, changedPage } = sqlFor('$7');
+  return {
+    forward: statement(`${name}.forward`, page('>', 'ASC')),
+    backward: statement(`${name}.backward`, page('<', 'DESC')),
+    changed: statement(`${name}.changed`, sqlFor('$5').changed),
+    changedForward: statement(`${name}.changed_forward`, changedPage('>', 'ASC')),
+    changedBackward: statement(`${name}.changed_backward`, changedPage('<', 'DESC')),
+  };
+}
+
+/** Returns the SQL of {@link listing}. */
+function listSql(parts: ListParts) {
   const { row, columns, matching, joined, where = 'true' } = parts;
   const matchBy = (changed: string) => `${row}.user_id = $1 AND ${changed} > $2 AND ${where}`;
   const match = matchBy(`${row}.changed`);
@@ -97,13 +119,7 @@ export function listing(name: string, parts: ListParts): Listing {
       ORDER BY ${row}.id ${direction} LIMIT $3`)})
     SELECT head.*, page.* FROM ${clockOfUser} head
     LEFT JOIN page ON true ORDER BY page.id ${direction}`;
-  return {
-    forward: statement(`${name}.forward`, page('>', 'ASC')),
-    backward: statement(`${name}.backward`, page('<', 'DESC')),
-    changed: statement(`${name}.changed`, changed),
-    changedForward: statement(`${name}.changed_forward`, changedPage('>', 'ASC')),
-    changedBackward: statement(`${name}.changed_backward`, changedPage('<', 'DESC')),
-  };
+  return { page, changed, changedPage };
 }
 
 const largestId = Number.MAX_SAFE_INTEGER;
@@ -160,6 +176,7 @@ function takeFitting<Row, Item>(
  *   `since` of a first page (an empty page), because no row is newer than the clock.
  *
  * @param toItem converts a row's columns to an item of the answer.
+ * @param filter the value of the list's filter, if it has one.
  * @throws Failure `unauthorized` for a refused user.
  */
 export async function listPage<Row extends object, Item>(
@@ -167,6 +184,7 @@ export async function listPage<Row extends object, Item>(
   list: Listing,
   request: ListRequest,
   toItem: (row: Row) => Item,
+  ...filter: readonly string[]
 ) {
   const { userId, perPage, cursor, knownClock } = request;
   const since = cursor.from === 'page' ? request.since : undefined;
@@ -184,7 +202,8 @@ export async function listPage<Row extends object, Item>(
         more: false,
       };
   }
-  const rows = await database.read<Row & Head>(...selectPage(list, request));
+  const [query, values] = selectPage(list, request);
+  const rows = await database.read<Row & Head>(query, [...values, ...filter]);
   const head = unlessRefused<Head>(rows[0]);
   const whole = head.id === null ? [] : rows.slice(0, perPage);
   const items = takeFitting<Row, Item>(whole, toItem, request.maxBytes ?? defaultAnswerBytes);

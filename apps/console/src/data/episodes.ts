@@ -16,6 +16,9 @@ export type { Episode };
 /** Page sizes. The first page is small for a fast first view. */
 const perPage = { first: 100, others: 250 };
 
+/** Episodes of the podcasts whose pages were opened, by the podcast's guid. */
+const ofPodcasts = signal<ReadonlyMap<string, readonly Episode[]>>(new Map());
+
 /** Episodes of the loaded pages, the newest first. */
 const loaded = new Map<string, Episode>();
 /** Episodes that changed while the page was open, the latest last. They are not in `loaded`. */
@@ -100,6 +103,39 @@ async function readOlderPage(): Promise<void> {
 export async function loadAllEpisodes(limit = Infinity): Promise<void> {
   await episodeLoader.load();
   while (!isComplete.value && loadedCount.value < limit) await loadOlderEpisodes();
+}
+
+/** Loads the history of a podcast once. @throws ApiError */
+export async function loadHistoryOf(guid: string): Promise<void> {
+  // The first page of the history, after which changes are loaded.
+  await episodeLoader.load();
+  if (isComplete.value || ofPodcasts.value.has(guid)) return;
+  const api = await connect();
+  const read = async () => {
+    const rows: Episode[] = [];
+    for await (const page of api.episodes({ podcastGuid: guid, perPage: perPage.others }))
+      rows.push(...page.episodes);
+    return rows;
+  };
+  ofPodcasts.value = new Map(ofPodcasts.value).set(guid, await retryUntilAnswered(read));
+}
+
+/** Returns the history of a podcast; `undefined` before {@link loadHistoryOf} has ended. */
+export function historyOf(guid: string): readonly Episode[] | undefined {
+  const all = ofPodcasts.value.get(guid);
+  const listed = episodes.value.filter(({ podcast_guid }) => podcast_guid === guid);
+  if (isComplete.value) return listed;
+  // The rows of the history have the later changes.
+  const current = new Set(listed.map(({ sync_id }) => sync_id));
+  return (
+    all && [
+      ...listed,
+      ...withChanges(
+        all.filter(({ sync_id }) => !current.has(sync_id)),
+        pendingChanges.value,
+      ),
+    ]
+  );
 }
 
 function appendPage(page: { episodes: readonly Episode[]; previous?: string }): void {

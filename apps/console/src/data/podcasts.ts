@@ -12,7 +12,8 @@ import type { ListedSubscription } from './subscriptions.js';
 const perPage = 100;
 /**
  * The delay between polls in milliseconds, as no notification reports a changed feed. It grows by
- * `factor` with each poll, and starts again when a feed becomes pending.
+ * `factor` with each poll, and starts again when the status or the picture of a podcast changes:
+ * others that were added with it follow within seconds.
  */
 const pollDelay = { first: 2_000, factor: 1.5, max: 5 * 60_000 };
 const maxParallelLoads = 8;
@@ -88,7 +89,7 @@ function putPodcasts(rows: readonly Podcast[]): void {
   for (const row of rows) {
     const before = map.get(row.guid);
     const isPending = row.status === 'pending';
-    if (isPending && before?.status !== 'pending') delay = pollDelay.first;
+    if (before?.status !== row.status || before.artwork !== row.artwork) delay = pollDelay.first;
     // A feed is pending, without its title, for seconds after any change of its subscription.
     map.set(row.guid, isPending && before?.feed_url === row.feed_url ? { ...before, ...row } : row);
   }

@@ -13,7 +13,7 @@ import {
   publishedAt,
   type Shown,
 } from '../data/episode.rules.js';
-import { episodes, isComplete as isHistoryComplete, loadAllEpisodes } from '../data/episodes.js';
+import { historyOf, loadHistoryOf } from '../data/episodes.js';
 import {
   episodesOfFeed,
   loadEpisodesOfFeed,
@@ -48,7 +48,7 @@ function PodcastOf({ guid }: { guid: string }) {
   const fail = () => void (hasFailed.value = true);
   const load = useCallback(() => {
     hasFailed.value = false;
-    for (const loaded of [subscriptionLoader.load(), podcastLoader.load(), loadAllEpisodes()])
+    for (const loaded of [subscriptionLoader.load(), podcastLoader.load(), loadHistoryOf(guid)])
       loaded.catch(fail);
   }, []);
   useEffect(load, []);
@@ -117,11 +117,9 @@ function Episodes({ guid }: { guid: string }) {
   const shows = useSignal<Shown>('all');
   const order = useSignal<'date' | 'listened'>('date');
   const all = useComputed(() =>
-    episodesOfPodcast(
-      episodesOfFeed(guid) ?? [],
-      episodes.value.filter(({ podcast_guid }) => podcast_guid === guid),
-    ),
+    episodesOfPodcast(episodesOfFeed(guid) ?? [], historyOf(guid) ?? []),
   );
+  const isLoaded = useComputed(() => historyOf(guid) !== undefined).value;
   const items = useComputed(() => selectEpisodes(all.value, shows.value, order.value)).value;
   return (
     <section class="card list">
@@ -147,9 +145,9 @@ function Episodes({ guid }: { guid: string }) {
         />
       </div>
       <p class="quiet small count" role="status">
-        {isHistoryComplete.value ? history.count(items.length) : texts.loading}
+        {isLoaded ? history.count(items.length) : texts.loading}
       </p>
-      {isHistoryComplete.value && items.length === 0 && (
+      {isLoaded && items.length === 0 && (
         <p class="empty">{all.value.length === 0 ? t.none : t.noneFound}</p>
       )}
       <WindowedList

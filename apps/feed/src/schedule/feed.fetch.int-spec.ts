@@ -69,6 +69,13 @@ it('sends validators, and accepts a 304 only then', async () => {
   expect(first).toMatchObject({ kind: 'failed', fault: 'http_304' });
 });
 
+it('returns the time until the date of Retry-After', async () => {
+  const headers = { 'retry-after': new Date(Date.now() + 2 * hour).toUTCString() };
+  const outcome = await fetchWith('', headers, 429);
+  const retryAfter = outcome.kind === 'failed' ? (outcome.retryAfter ?? 0) : 0;
+  expect(Math.abs(retryAfter - 2 * hour)).toBeLessThan(60_000);
+});
+
 it.each<[string, string, Record<string, string>, number, object]>([
   ['an error page', '<html>Error</html>', {}, 200, { fault: 'not_a_feed' }],
   ['404', '', {}, 404, { fault: 'http_404' }],

@@ -1,5 +1,5 @@
 import { Body, Controller, Get, HttpCode, Inject, Post, Req, Res } from '@nestjs/common';
-import { ApiTags } from '@nestjs/swagger';
+import { ApiQuery, ApiTags } from '@nestjs/swagger';
 import { listEpisodes, uploadedSchema, uploadEpisodes } from '#contracts';
 import { sentBatch, Services } from '#http';
 import type { FastifyReply, FastifyRequest } from 'fastify';
@@ -39,6 +39,12 @@ export class EpisodeController {
 
   @Get()
   @ApiListParameters()
+  @ApiQuery({
+    name: 'podcast_guid',
+    required: false,
+    description: 'Only episodes of the podcast with this current or former guid.',
+    schema: { type: 'string', format: 'uuid' },
+  })
   @Operation(
     'Lists episodes whose state changed since a timestamp',
     { status: 200, schema: episodePageSchema },

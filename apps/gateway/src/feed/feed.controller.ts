@@ -112,8 +112,8 @@ export class FeedController {
     const url = new URL(`${linkBase(request, this.config)}${request.url}`);
     const sent = new QueryString(url.search, listParameters);
     const query = readListQuery(sent, { userId, list, maxPerPage: maxPodcasts }, this.cursors);
-    const scope = { userId, list, since: query.since };
-    return { array, url, sent, query, encode: (cursor) => this.cursors.encode(cursor, scope) };
+    const encode = (cursor: Cursor) => this.cursors.encode(cursor, query.scope);
+    return { array, url, sent, query, encode };
   }
 
   @Get()

@@ -1,5 +1,5 @@
 /** Minimum length of a known parameter's name, and maximum length if all of it is %-encoded. */
-const [shortestName, longestName] = ['page'.length, 3 * 'timestamp'.length];
+const [shortestName, longestName] = ['page'.length, 3 * 'podcast_guid'.length];
 
 /** The query of a request. Page links repeat parameters with unknown names as sent. */
 export class QueryString {

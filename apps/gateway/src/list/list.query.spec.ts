@@ -11,7 +11,17 @@ const scope = {
 const cursors = new Cursors('a-key-of-tests-that-is-long-enough');
 const read = (query: string, maxPerPage = scope.maxPerPage) =>
   readListQuery(new URLSearchParams(query), { ...scope, maxPerPage }, cursors);
-const none = { since: undefined, page: 1, perPage: 50, cursor: undefined, ignored: [] };
+const none = {
+  since: undefined,
+  podcastGuid: undefined,
+  page: 1,
+  perPage: 50,
+  cursor: undefined,
+  scope: { userId: scope.userId, list: 'episodes', since: undefined },
+  ignored: [],
+};
+const withSince = (since: string) => ({ ...none, since, scope: { ...none.scope, since } });
+const guid = 'bbbbbbbb-bbbb-4bbb-abbb-bbbbbbbbbbbb';
 
 describe('readListQuery', () => {
   it('defaults to page 1, 50 rows and no `since`', () => {
@@ -20,8 +30,7 @@ describe('readListQuery', () => {
 
   it('returns the sent values', () => {
     expect(read('since=2026-01-01T00:00:00Z&page=3&per_page=1000')).toEqual({
-      ...none,
-      since: '2026-01-01T00:00:00.000Z',
+      ...withSince('2026-01-01T00:00:00.000Z'),
       page: 3,
       perPage: 1_000,
     });
@@ -38,7 +47,7 @@ describe('readListQuery', () => {
     ['2026-01-01T02:00:00+02:00', '2026-01-01T00:00:00.000Z'],
     ['2025-12-31t23:00:00-01:00', '2026-01-01T00:00:00.000Z'],
   ])('cuts `since` to milliseconds, with any offset and a + sent as a space: %s', (since, used) => {
-    expect(read(`since=${since}`)).toEqual({ ...none, since: used });
+    expect(read(`since=${since}`)).toEqual(withSince(used));
   });
 
   it.each([
@@ -102,6 +111,19 @@ describe('readListQuery', () => {
       'per_page',
       'cursor',
     ]);
+  });
+
+  it('accepts a cursor only with the podcast that it was made for', () => {
+    const of = read(`podcast_guid=${guid.toUpperCase()}`);
+    expect(of.podcastGuid).toBe(guid);
+    const text = cursors.encode(
+      { direction: 'after', boundary: 1, syncTimestamp: '2026-01-01T00:00:00.000Z', total: 1 },
+      of.scope,
+    );
+    expect(read(`podcast_guid=${guid}&cursor=${text}`)).toMatchObject({ cursor: {}, ignored: [] });
+    for (const other of ['', `podcast_guid=${scope.userId}&`])
+      expect(read(`${other}cursor=${text}`).ignored).toEqual(['cursor']);
+    expect(read('podcast_guid=x')).toEqual({ ...none, ignored: ['podcast_guid'] });
   });
 
   it('accepts any query', () => {

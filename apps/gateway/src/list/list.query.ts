@@ -1,24 +1,32 @@
-import { parseTime, toStamp } from '#contracts';
-import type { Cursor, Cursors } from './cursor.js';
+import { guidSchema, parseTime, toStamp } from '#contracts';
+import type { Cursor, Cursors, CursorScope } from './cursor.js';
 
 const defaultPerPage = 50;
 
 /** The query of a list, without invalid parameters (docs/reference/interface.md, "Lists"). */
 export interface ListQuery {
   since: string | undefined;
+  podcastGuid: string | undefined;
   page: number;
   perPage: number;
   cursor: Cursor | undefined;
+  /** The scope of the cursors of this list. */
+  scope: CursorScope;
   /** Names of the parameters that were ignored or clamped, in the order of the interface. */
   ignored: string[];
 }
 
 export const listParameters = ['since', 'page', 'per_page', 'cursor'] as const;
+export const episodeListParameters = ['podcast_guid', ...listParameters] as const;
 
-/** Parses the query of a list (docs/reference/interface.md, "Invalid parameters"). */
+/**
+ * Parses the query of a list (docs/reference/interface.md, "Invalid parameters").
+ *
+ * @param parameters the known ones of this list.
+ */
 export function readListQuery(
   parameters: Pick<URLSearchParams, 'getAll'>,
-  scope: { userId: string; list: string; maxPerPage: number },
+  { userId, list, maxPerPage }: { userId: string; list: string; maxPerPage: number },
   cursors: Cursors,
 ): ListQuery {
   const ignored: string[] = [];
@@ -36,13 +44,14 @@ export function readListQuery(
     const time = parseTime(text);
     return time && toStamp(time);
   });
+  const podcastGuid = read('podcast_guid', (text) => guidSchema.safeParse(text).data);
   const page = read('page', positiveInteger) ?? 1;
-  const requested = read('per_page', positiveNumber) ?? Math.min(defaultPerPage, scope.maxPerPage);
-  if (requested > scope.maxPerPage) ignored.push('per_page');
-  const cursor = read('cursor', (text) =>
-    cursors.decode(text, { userId: scope.userId, list: scope.list, since }),
-  );
-  return { since, page, perPage: Math.min(requested, scope.maxPerPage), cursor, ignored };
+  const requested = read('per_page', positiveNumber) ?? Math.min(defaultPerPage, maxPerPage);
+  if (requested > maxPerPage) ignored.push('per_page');
+  const scope = { userId, list: [list, podcastGuid].filter(Boolean).join(' '), since };
+  const cursor = read('cursor', (text) => cursors.decode(text, scope));
+  const perPage = Math.min(requested, maxPerPage);
+  return { since, podcastGuid, page, perPage, cursor, scope, ignored };
 }
 
 function positiveInteger(text: string): number | undefined {

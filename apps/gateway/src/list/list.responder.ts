@@ -1,16 +1,29 @@
 import { Inject, Injectable } from '@nestjs/common';
-import { JsonText, type listEpisodes, type ListRequest, type listSubscriptions } from '#contracts';
+import {
+  JsonText,
+  type listEpisodes,
+  type ListRequest,
+  type listSubscriptions,
+  type RequestOf,
+} from '#contracts';
 import { linkBase, Services } from '#http';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { CONFIG, episodeBytes, type GatewayConfig } from '../gateway.config.js';
 import { Cursors } from './cursor.js';
 import { clockInIfNoneMatch, type ListIdentity, listETag } from './etag.js';
 import { QueryString } from '../http/query.string.js';
-import { listParameters, type ListQuery, readListQuery } from './list.query.js';
+import {
+  episodeListParameters,
+  listParameters,
+  type ListQuery,
+  readListQuery,
+} from './list.query.js';
 import { type Neighbour, neighbours } from './page.links.js';
 
 /** Name of the array in each list's answer. */
 const arrays = { 'subscription.list': 'subscriptions', 'episode.list': 'episodes' } as const;
+/** Query parameters of each list, by its array. */
+const parameters = { subscriptions: listParameters, episodes: episodeListParameters };
 
 /** Maximum bytes of a page without its rows: two links with %-encoded URLs, and numbers. */
 const envelopeBytes = (url: URL) => 2 * 3 * url.href.length + 2_048;
@@ -35,18 +48,18 @@ export class ListResponder {
   ): Promise<unknown> {
     const array = arrays[contract.pattern as keyof typeof arrays];
     const url = this.urlOf(request);
-    const sent = new QueryString(url.search, listParameters);
-    const scope = { userId, list: array, maxPerPage: this.config.MAX_PER_PAGE };
-    const query = readListQuery(sent, scope, this.cursors);
-    const { since, page, perPage, cursor, ignored } = query;
+    const sent = new QueryString(url.search, parameters[array]);
+    const limits = { userId, list: array, maxPerPage: this.config.MAX_PER_PAGE };
+    const query = readListQuery(sent, limits, this.cursors);
+    const { since, podcastGuid, page, perPage, cursor, scope, ignored } = query;
     const identity: ListIdentity = {
       userId,
       url: url.href,
       // Contains only whether a cursor is valid: the URL contains the cursor itself, and from a
       // hash of its content clients could guess the row id.
-      effective: [since, page, perPage, cursor !== undefined],
+      effective: [since, podcastGuid, page, perPage, cursor !== undefined],
     };
-    const payload: ListRequest = {
+    const payload: RequestOf<typeof listEpisodes> = {
       userId,
       ...requested(query),
       maxBytes: Math.max(this.config.MAX_ANSWER_BYTES - envelopeBytes(url), 1),
@@ -78,7 +91,7 @@ export class ListResponder {
       more,
     });
     const link = (to: Neighbour) => {
-      const start = this.cursors.encode(to.cursor, { userId, list: array, since });
+      const start = this.cursors.encode(to.cursor, scope);
       return `${url.origin}${url.pathname}${sent.with({ page: String(to.page), cursor: start })}`;
     };
     const next = links.next && link(links.next);
@@ -94,9 +107,9 @@ export class ListResponder {
 }
 
 /** Returns the parts of a query that the service needs. */
-function requested({ since, page, perPage, cursor: sent }: ListQuery) {
+function requested({ since, podcastGuid, page, perPage, cursor: sent }: ListQuery) {
   const cursor: ListRequest['cursor'] = sent
     ? { from: sent.direction, id: sent.boundary }
     : { from: 'page', page };
-  return { since, perPage, cursor, total: sent?.total, span: sent?.range };
+  return { since, podcastGuid, perPage, cursor, total: sent?.total, span: sent?.range };
 }

@@ -86,12 +86,13 @@ const tables = `
   CREATE UNIQUE INDEX episodes_guid
     ON episode.episodes (user_id, episode.guid_key(subscription_id, episode_guid))
     WHERE episode_guid <> '';
+  -- The episodes of a podcast in the order of the list. A query that reads all of them must turn
+  -- bitmap scans off, or Postgres could also read all primary keys of the user.
+  CREATE INDEX episodes_subscription ON episode.episodes (subscription_id, id);
   -- The next four indexes find candidates by equal values.
   -- - Rows with equal values are in the order of ids, separately for rows without an episode_guid.
   --   So a lookup reads only the first few. No other index has "id + 0", so Postgres uses these.
   -- - They start with subscription_id, which determines the user and has half the bytes of user_id.
-  -- - episodes_enclosure has all rows, so it also finds the episodes of a subscription. A query for
-  --   these must turn bitmap scans off, or Postgres could also read all primary keys of the user.
   -- - An episode without a date has the publish_date 1970-01-01.
   CREATE INDEX episodes_enclosure
     ON episode.episodes (
