@@ -71,7 +71,7 @@ export interface SourceServer {
   readFavorites(): Promise<unknown[]>;
 }
 
-/** How the other server is read. */
+/** Options of {@link openSource}. */
 export interface SourceOptions {
   /** With {@link sourceLimits}. */
   readonly fetcher: Fetcher;
