@@ -13,6 +13,7 @@ const pages = [
   'episodes',
   'interface-opml-changes',
   'interface-feeds',
+  'interface-import',
 ];
 const profiles = ['subscriptions', 'deletions', 'episodes', 'sync-guarantees', 'additions'];
 const sources = { draft: 'draft', decided: 'decided here', added: 'added' };
@@ -34,6 +35,7 @@ const tests = {
   'Moves and guids': 'tests/system/feed.kills.int-spec.ts',
   Pictures: 'apps/gateway/src/feed/feeds.int-spec.ts',
   Previews: 'apps/gateway/src/feed/feeds.int-spec.ts',
+  Import: 'tests/system/feed.imports.int-spec.ts',
   Refreshing: 'apps/gateway/src/feed/feeds.int-spec.ts',
   Credential: 'e2e/authentication.e2e-spec.ts',
   OPML: 'e2e/opml.e2e-spec.ts',

@@ -19,6 +19,9 @@ const operations = [
   ['GET', `/feeds/episodes?guid=${guid}`],
   ['POST', '/feeds'],
   ['POST', '/feeds/preview'],
+  ['POST', '/feeds/import'],
+  ['GET', '/feeds/import'],
+  ['DELETE', '/feeds/import'],
   ['POST', '/feeds/refresh'],
 ] as const;
 const inOneHour = Math.floor(Date.now() / 1_000) + 3_600;

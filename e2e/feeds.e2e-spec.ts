@@ -84,6 +84,27 @@ test('a preview of a feed for one listener is no request', async () => {
   expectError(await preview('feeds.example'), 405);
 });
 
+describe('an import from another server', () => {
+  test('that never started is 404', async () => {
+    const ann = await User.fresh();
+    expectError(await ann.get('/feeds/import'), 404);
+    expectError(await ann.send('DELETE', '/feeds/import'), 404);
+  });
+
+  test.each([
+    ['no address', { source: 'other' }],
+    ['an address with a password', { source: 'https://ann:secret@other.example/' }],
+    ['another scheme', { source: 'ftp://other.example/' }],
+    ['no password', { password: '' }],
+    ['a password of more than 256 bytes', { password: 'ä'.repeat(129) }],
+    ['no name', { login: '' }],
+  ])('with %s is 405', async (_, sent) => {
+    const ann = await User.fresh();
+    const body = { source: 'https://other.example/', login: 'ann', password: 'secret', ...sent };
+    expectError(await ann.post('/feeds/import', body), 405);
+  });
+});
+
 test('an unknown picture is 404 without a credential', async () => {
   expectError(await send('GET', `/feeds/artwork/${randomUUID()}`), 404);
 });

@@ -101,6 +101,11 @@ const calls: Record<string, (user: User) => Promise<void>> = {
     const sent = { feed_url: 'https://ann:secret@feeds.example/' };
     expect((await user.post('/feeds/preview', sent)).body).toEqual({ status: 'private' });
   },
+  'POST /feeds/import': async (user) =>
+    expectError(await user.post('/feeds/import', { source: 'https://other.example' }), 405),
+  'GET /feeds/import': async (user) => expectError(await user.get('/feeds/import'), 404),
+  'DELETE /feeds/import': async (user) =>
+    expectError(await user.send('DELETE', '/feeds/import'), 404),
   'POST /feeds/refresh': async (user) => {
     const sent = { guids: [foreignIds.guid] };
     expect((await user.post('/feeds/refresh', sent)).body).toEqual(sent);

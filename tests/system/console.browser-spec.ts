@@ -169,6 +169,12 @@ describe('a server without feeds', () => {
   });
 });
 
+it('without feeds, an account of another server needs the operator', async () => {
+  const { page } = await fixture.visit({}, '/console/data');
+  await page.getByText('Its operator can import your account with the command').waitFor();
+  expect(await page.getByLabel('Your password there').count()).toBe(0);
+});
+
 describe('an OPML file', () => {
   it('is imported with a result for each entry, and exported unchanged', async () => {
     const visit = await fixture.visit({ acceptDownloads: true }, '/console/data');

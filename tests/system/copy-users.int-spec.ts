@@ -21,6 +21,7 @@ const tablesLeft = {
   'account.sessions': 'of an account',
   'account.settings': 'of an account',
   'deletion.erasures': 'a user who is being erased, or was, is not copied',
+  'feed.imports': 'the last import, deleted after a day',
   'sync.events': 'the source announces its own changes',
 };
 

@@ -705,7 +705,7 @@ describe('query plans of feeds with 20,000 feeds in 2,000 lanes', () => {
     await expectPlans(fetches.deleteUnread, [10], {
       uses: ['feeds_last_read'],
       buffers: 10 * 60,
-      small: ['previews'],
+      small: ['previews', 'imports'],
     });
   });
 });

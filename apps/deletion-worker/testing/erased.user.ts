@@ -99,6 +99,8 @@ const everything = [
   `INSERT INTO account.logins (poll_hash, login_hash, user_agent, address, network, server,
        expires_at, account_id)
    VALUES (sync.sha256($2), sync.sha256($2), $2, $2, $2, $2, '2100-01-01', $1)`,
+  `INSERT INTO feed.imports (user_id, id, source, login, report)
+   VALUES ($1, gen_random_uuid(), 'https://' || $2 || '.example/', $2, $2)`,
   `INSERT INTO account.oidc (model, id, grant_id, account_id, address, payload)
    SELECT 'RefreshToken', sync.sha256($2 || n), $2, $1, $2,
      json_build_object('accountId', $1, 'of', $2)

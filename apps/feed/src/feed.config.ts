@@ -46,8 +46,8 @@ export const feedConfig = z.object({
   FEEDS_ALLOW: allowed
     .optional()
     .describe(
-      'Private networks, addresses or names from which feeds can be fetched: ' +
-        '`192.168.1.0/24,rss-bridge:3000,…`. Not set: none.',
+      'Private networks, addresses or names from which feeds can be fetched and accounts ' +
+        'imported, also by http: `192.168.1.0/24,rss-bridge:3000,…`. Not set: none.',
     ),
   PUBLIC_URL: z
     .url({ protocol: /^https?$/ })

@@ -1,6 +1,7 @@
 import { type DynamicModule, Module, type Provider } from '@nestjs/common';
 import { Database } from '#database';
 import { AddressGuard, Fetcher } from '#fetch';
+import { sourceLimits } from '#gpodder';
 import { connectRedis } from '#redis';
 import type { Log } from '#runtime';
 import { StreamClient } from '#transport';
@@ -10,6 +11,9 @@ import { Thumbnailer } from './artwork/thumbnailer.js';
 import type { FeedConfig } from './feed.config.js';
 import { FeedService } from './feed.service.js';
 import { FeedRepository } from './feed.repository.js';
+import { ImportLoop } from './import/import.loop.js';
+import { ImportRepository } from './import/import.repository.js';
+import { ImportService } from './import/import.service.js';
 import { PreviewLoop } from './preview/preview.loop.js';
 import { PreviewRepository } from './preview/preview.repository.js';
 import { TaskLoop } from './task/task.loop.js';
@@ -28,11 +32,13 @@ export class FeedModule {
   static forRoot(config: FeedConfig, log: Log): DynamicModule {
     const isAnswering = config.FEEDS !== 'off' && config.FEEDS_ROLE !== 'fetches';
     const isFetching = config.FEEDS === 'fetched' && config.FEEDS_ROLE !== 'answers';
-    const repositories = [FeedRepository, ImageRepository, PreviewRepository].map((type) => ({
-      provide: type,
-      inject: [Database],
-      useFactory: (database: Database) => new type(database),
-    }));
+    const repositories = [FeedRepository, ImageRepository, ImportRepository, PreviewRepository].map(
+      (type) => ({
+        provide: type,
+        inject: [Database],
+        useFactory: (database: Database) => new type(database),
+      }),
+    );
     const tasks = {
       provide: TaskLoop,
       inject: [FeedRepository, Database],
@@ -40,17 +46,13 @@ export class FeedModule {
         new TaskLoop({
           feeds,
           tasks: new TaskRepository(database),
-          client: new StreamClient({
-            services: ['episode', 'subscription'],
-            connect: () => connectRedis(config),
-            log,
-          }),
+          client: clientOf(config, log),
           log,
         }),
     };
     return {
       module: FeedModule,
-      controllers: isAnswering ? [FeedService] : [],
+      controllers: isAnswering ? [FeedService, ImportService] : [],
       providers: [
         ...repositories,
         ...(isFetching ? fetchingProviders(config, log) : []),
@@ -60,7 +62,13 @@ export class FeedModule {
   }
 }
 
-/** Returns the providers that send requests to publishers. */
+/** Returns a client of the services that store subscriptions and episodes. */
+function clientOf(config: FeedConfig, log: Log): StreamClient {
+  const services = ['episode', 'subscription'] as const;
+  return new StreamClient({ services, connect: () => connectRedis(config), log });
+}
+
+/** Returns the providers that send requests to publishers and to other servers. */
 function fetchingProviders(config: FeedConfig, log: Log): Provider[] {
   const { FEEDS_ALLOW: guard = new AddressGuard(), PUBLIC_URL: url } = config;
   const userAgent = url === undefined ? 'PodcastSync' : `PodcastSync (+${url})`;
@@ -93,5 +101,18 @@ function fetchingProviders(config: FeedConfig, log: Log): Provider[] {
     useFactory: (repository: PreviewRepository, thumbnailer: Thumbnailer) =>
       new PreviewLoop({ repository, fetcher: previewFetcher, thumbnailer, log }),
   };
-  return [{ provide: Thumbnailer, useFactory: () => new Thumbnailer() }, loop, artwork, previews];
+  const imports = {
+    provide: ImportLoop,
+    inject: [ImportRepository],
+    useFactory: (repository: ImportRepository) =>
+      new ImportLoop({
+        repository,
+        client: clientOf(config, log),
+        fetcher: new Fetcher({ userAgent, guard, limits: sourceLimits }),
+        guard,
+        log,
+      }),
+  };
+  const thumbnailer = { provide: Thumbnailer, useFactory: () => new Thumbnailer() };
+  return [thumbnailer, loop, artwork, previews, imports];
 }

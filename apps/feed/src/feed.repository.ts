@@ -246,8 +246,8 @@ export class FeedRepository {
   }
 
   /**
-   * Deletes feeds that no follower read for 14 days, lanes without feeds, and old previews. Returns
-   * the number of deleted feeds.
+   * Deletes feeds that no follower read for 14 days, lanes without feeds, old previews and old
+   * imports. Returns the number of deleted feeds.
    */
   async sweep(limit: number): Promise<number> {
     const [row] = await this.database.change<{ removed: number }>(sql.deleteUnread, [limit]);

@@ -373,8 +373,8 @@ export const saveResult = statement(
 );
 
 /**
- * Deletes feeds that no user read for 14 days, lanes without feeds, and previews older than a
- * minute. $1 maximum number of feeds.
+ * Deletes feeds that no user read for 14 days, lanes without feeds, previews older than a minute,
+ * and imports older than a day. $1 maximum number of feeds.
  */
 export const deleteUnread = statement(
   'feed.delete_unread',
@@ -388,6 +388,8 @@ export const deleteUnread = statement(
      DELETE FROM feed.lanes l WHERE l.next_at = 'infinity' AND l.busy_until < now()
    ), previews AS (
      DELETE FROM feed.previews p WHERE p.created_at < now() - interval '1 min'
+   ), imports AS (
+     DELETE FROM feed.imports i WHERE i.seen_at < now() - interval '1 day'
    )
    SELECT count(*)::integer AS removed FROM old`,
 );

@@ -9,6 +9,7 @@ import { ChangeStreams } from './changes/change.streams.js';
 import { DeletionController } from './deletion/deletion.controller.js';
 import { EpisodeController } from './episode/episode.controller.js';
 import { FeedController } from './feed/feed.controller.js';
+import { ImportController } from './feed/import.controller.js';
 import { CONFIG, type GatewayConfig } from './gateway.config.js';
 import { errorFormat } from './http/errors.js';
 import { Cursors } from './list/cursor.js';
@@ -38,7 +39,7 @@ export class GatewayModule {
         DeletionController,
         ChangesController,
         CapabilitiesController,
-        ...(config.FEEDS === 'off' ? [] : [FeedController]),
+        ...(config.FEEDS === 'off' ? [] : [FeedController, ImportController]),
       ],
       providers: [
         { provide: CONFIG, useValue: config },

@@ -144,6 +144,86 @@ export const previewFeed = rpc({
   reply: feedPreviewSchema,
 });
 
+/** An import of an account from another server, the last one of the user (/feeds/import). */
+export const importSchema = z
+  .object({
+    source: z.string().describe('Address of the other server.'),
+    login: z.string().describe('Name of the account there.'),
+    state: z.enum(['waiting', 'running', 'stopped', 'failed', 'finished']),
+    fault: z
+      .enum([
+        'credentials',
+        'unsupported',
+        'unreachable',
+        'refused',
+        'redirected',
+        'timeout',
+        'too_large',
+        'interrupted',
+        'internal',
+      ])
+      .optional()
+      .describe('Why it failed.'),
+    subscriptions: z.int().min(0),
+    actions: z.int().min(0),
+    favorites: z.int().min(0),
+    skipped: z.int().min(0),
+    skipped_entries: z
+      .array(
+        z.object({
+          kind: z.string(),
+          reason: z.string(),
+          entry: z.string().optional().describe('Its start, as the other server sent it.'),
+          count: z.int().min(1),
+        }),
+      )
+      .describe('The first 50, then numbers of further ones.'),
+  })
+  .meta({ id: 'Import' });
+export type ShownImport = z.output<typeof importSchema>;
+
+/**
+ * Starts an import, which waits for the password. Replaces an import of the same user, and
+ * continues an unfinished one of the same account. Fails with `unavailable` if no replica can run
+ * it.
+ */
+export const startImport = rpc({
+  pattern: 'feed.start_import',
+  write: false,
+  deadlineMs: 15_000,
+  request: z.object({ userId: z.guid(), source: z.string(), login: z.string() }),
+  reply: z.object({
+    id: z.guid(),
+    /** An RSA key (SPKI in DER, base64). Only the process that runs the import can decrypt. */
+    publicKey: z.string(),
+  }),
+});
+
+/** Sends the password, encrypted with RSA-OAEP and SHA-256. Without effect if replaced. */
+export const unlockImport = rpc({
+  pattern: 'feed.unlock_import',
+  write: false,
+  secret: true,
+  request: z.object({ userId: z.guid(), id: z.guid(), sealed: z.string() }),
+  reply: importSchema,
+});
+
+/** Reads the user's last import of the last day. Fails with `not_found` without one. */
+export const readImport = rpc({
+  pattern: 'feed.read_import',
+  write: false,
+  request: z.object({ userId: z.guid() }),
+  reply: importSchema,
+});
+
+/** Stops the user's import within about a second. Fails as {@link readImport}. */
+export const stopImport = rpc({
+  pattern: 'feed.stop_import',
+  write: false,
+  request: z.object({ userId: z.guid() }),
+  reply: importSchema,
+});
+
 /** Maximum number of entries of one {@link pushFeeds}. */
 export const maxPushed = 500;
 

@@ -140,6 +140,7 @@ const rights: Record<string, Record<string, string>> = {
     'feed.feeds': 'SELECT INSERT UPDATE DELETE',
     'feed.fetches': 'SELECT INSERT UPDATE DELETE',
     'feed.images': 'SELECT INSERT UPDATE DELETE',
+    'feed.imports': 'SELECT INSERT UPDATE DELETE',
     'feed.lanes': 'SELECT INSERT UPDATE DELETE',
     'feed.previews': 'SELECT INSERT UPDATE DELETE',
     'feed.tasks': 'SELECT INSERT UPDATE DELETE',

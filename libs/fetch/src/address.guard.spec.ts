@@ -39,6 +39,17 @@ describe('AddressGuard', () => {
     expect(new AddressGuard(['rss-bridge:3000']).allowsName(name, 3000)).toBe(isAllowed);
   });
 
+  it.each([
+    ['192.168.1.7', true],
+    ['nas.lan', true],
+    ['8.8.8.8', false],
+    ['other.lan', false],
+  ])('%s is an exception: %s', (host, isException) => {
+    expect(new AddressGuard(['192.168.1.0/24', 'nas.lan:80']).isException(host, 80)).toBe(
+      isException,
+    );
+  });
+
   it.each(['', '*', '10.0.0.0/33', 'a b', 'http://x', '127.0.0.1:'])(
     'rejects the exception "%s"',
     (entry) => {

@@ -44,21 +44,24 @@ export class AddressGuard {
 
   /** Returns true if a connection to the address is allowed. @param address IPv4 or IPv6. */
   allowsAddress(address: string, port: number): boolean {
-    const parsed = ipaddr.parse(address);
-    if (this.ports.includes(port) && isPublic(parsed)) return true;
-    return this.exceptions.some(
-      (exception) =>
-        'network' in exception &&
-        isPort(exception, port) &&
-        parsed.kind() === exception.network[0].kind() &&
-        parsed.match(exception.network),
+    return (
+      (this.ports.includes(port) && isPublic(ipaddr.parse(address))) ||
+      this.isException(address, port)
     );
   }
 
-  /** Returns true if a configured exception names the host. The system resolves these names. */
-  isException(name: string, port: number): boolean {
+  /**
+   * Returns true if a configured exception names the host, or contains the address. The system
+   * resolves these names.
+   */
+  isException(host: string, port: number): boolean {
+    const address = ipaddr.isValid(host) ? ipaddr.parse(host) : undefined;
     return this.exceptions.some(
-      (exception) => 'name' in exception && isPort(exception, port) && exception.name === name,
+      (exception) =>
+        isPort(exception, port) &&
+        ('name' in exception
+          ? exception.name === host
+          : address?.kind() === exception.network[0].kind() && address.match(exception.network)),
     );
   }
 

@@ -52,6 +52,8 @@ export interface FetchRequest {
   readonly headers?: Readonly<Record<string, string>>;
   /** Sent only to the origin of `url`. */
   readonly authorization?: string;
+  /** True if a redirect to another origin fails. */
+  readonly isSameOrigin?: boolean;
 }
 
 /** One redirect of a chain. */
@@ -142,6 +144,11 @@ export class Fetcher {
         return this.toFetched(url, response, redirects);
       response.body.destroy();
       const next = this.checked(location, url);
+      if (request.isSameOrigin && next.origin !== origin)
+        throw new FetchError(
+          'redirects',
+          `${url.host} redirects to ${next.origin}: use that address`,
+        );
       redirects.push({ status: response.statusCode, url: next.href });
       if (redirects.length > this.limits.redirects || visited.has(next.href))
         throw new FetchError('redirects', `${url.host}: too many redirects or a loop`);

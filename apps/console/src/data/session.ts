@@ -21,6 +21,8 @@ export const hasNoApi = signal(false);
 /** Milliseconds before its expiry at which a token is renewed, so that no request gets a 401. */
 const renewalMargin = 30_000;
 const requestTimeout = 15_000;
+/** For the start of an import, which waits for another process. */
+const longTimeout = 30_000;
 
 /** The signed-in user; undefined while the page starts. */
 export const user = signal<User>();
@@ -46,6 +48,28 @@ export async function connect(): Promise<Api> {
   return api;
 }
 let api: Api | undefined;
+
+/**
+ * Sends a request for which the SDK has no method.
+ *
+ * @returns the JSON of the answer. @throws ApiError
+ */
+export async function send<T>(method: string, path: string, body?: object): Promise<T> {
+  const bearer = await token();
+  const response = await fetch(`${current?.baseUrl ?? ''}${path}`, {
+    method,
+    headers: {
+      authorization: `Bearer ${bearer}`,
+      ...(body && { 'content-type': 'application/json' }),
+    },
+    ...(body && { body: JSON.stringify(body) }),
+    signal: AbortSignal.timeout(longTimeout),
+  }).catch((cause: unknown) => {
+    throw new ApiError('network', 'The server is unreachable', { cause });
+  });
+  if (!response.ok) throw ApiError.fromResponse(response);
+  return (await response.json()) as T;
+}
 
 /** Returns a valid token. Concurrent callers share one request. */
 function token({ rejected }: { rejected?: string } = {}): string | Promise<string> {

@@ -6,6 +6,7 @@ import { texts } from '../texts/texts.js';
 import { showNotice } from '../ui/notice.js';
 import { Page } from '../ui/page.js';
 import { ImportCard } from './import.js';
+import { ServerImportCard } from './server-import.js';
 
 const { data: t } = texts;
 
@@ -14,6 +15,7 @@ export function Data() {
   return (
     <Page title={t.title}>
       <ImportCard />
+      <ServerImportCard />
       <ExportCard />
       <Card title={t.allTitle} lead={t.allText}>
         <form class="actions" method="post" action="/export">

@@ -205,6 +205,81 @@ export const de: Texts = {
     results: 'Ergebnisse des Imports',
     imported: 'Importiert',
     another: 'Eine weitere Datei importieren',
+    serverTitle: 'Von einem anderen Server importieren',
+    serverText:
+      'Podcasts, Positionen und Favoriten von einem Server mit der gpodder-API oder einer ' +
+      'Nextcloud. Neuere Änderungen auf diesem Server bleiben erhalten.',
+    serverOff:
+      'Dieser Server verbindet sich nicht mit anderen Servern. Wer ihn betreibt, kann dein Konto ' +
+      'mit dem Befehl podcast-sync import übernehmen.',
+    kind: 'Server',
+    kinds: {
+      gpodder: 'gpodder.net',
+      nextcloud: 'Nextcloud',
+      other: 'oPodSync oder ein anderer Server',
+    },
+    source: 'Adresse des Servers',
+    sourceHint: 'Wie in deiner Podcast-App, etwa cloud.example.org',
+    sourceInvalid: 'Das ist keine Adresse eines Servers. Gib eine ein wie cloud.example.org.',
+    login: 'Dein Name dort',
+    loginMissing: 'Gib deinen Namen auf dem anderen Server ein.',
+    password: 'Dein Passwort dort',
+    passwordHint: 'Es dient nur diesem Import und wird nicht gespeichert.',
+    nextcloudHint:
+      'Am besten ein App-Passwort: In Nextcloud unter Einstellungen, Sicherheit anlegen. Es ' +
+      'dient nur diesem Import und wird nicht gespeichert.',
+    passwordMissing: 'Gib ein Passwort mit höchstens 256 Bytes ein.',
+    serverStart: 'Import starten',
+    serverContinue: 'Import fortsetzen',
+    busy: 'Es laufen zu viele Importe. Versuche es in einer Minute noch einmal.',
+    reading: (host) => `Import von ${host}`,
+    counts: (subscriptions, actions, favorites) =>
+      `${podcasts(subscriptions)}, ${plural(actions, 'Aktion', 'Aktionen')} zu Folgen, ` +
+      plural(favorites, 'Favorit', 'Favoriten'),
+    serverStates: {
+      finished: (host) => `Der Import von ${host} ist fertig.`,
+      stopped: (host) => `Der Import von ${host} wurde angehalten.`,
+      failed: (host) => `Der Import von ${host} ist fehlgeschlagen.`,
+    },
+    faults: {
+      credentials: 'Der andere Server lehnt Namen oder Passwort ab. Prüfe beide.',
+      unsupported:
+        'Unter dieser Adresse gibt es keine gpodder-API und kein Nextcloud gpoddersync. Nimm die ' +
+        'Adresse aus deiner Podcast-App.',
+      unreachable:
+        'Der andere Server ist nicht erreichbar. Prüfe die Adresse, oder versuche es später.',
+      refused:
+        'Dieser Server verbindet sich nicht mit dieser Adresse. Sie muss öffentlich sein und ' +
+        'https haben; wer den Server betreibt, kann andere mit FEEDS_ALLOW erlauben oder den ' +
+        'Befehl podcast-sync import nutzen.',
+      redirected:
+        'Der andere Server leitet auf eine andere Adresse um. Öffne ihn im Browser, und gib die ' +
+        'Adresse ein, die dort steht.',
+      timeout: 'Der andere Server war zu langsam. Gib dein Passwort noch einmal ein.',
+      too_large: 'Das Konto ist zu groß. Wer den Server betreibt, kann podcast-sync import nutzen.',
+      interrupted: 'Dieser Server wurde neu gestartet. Gib dein Passwort noch einmal ein.',
+      internal: 'Auf diesem Server ist ein Fehler aufgetreten. Versuche es später.',
+    },
+    skippedEntries: (n) => plural(n, 'übersprungener Eintrag', 'übersprungene Einträge'),
+    entryKinds: {
+      device: 'Gerät',
+      answer: 'Antwort',
+      feed: 'Podcast',
+      action: 'Aktion',
+      favourite: 'Favorit',
+    },
+    reasons: {
+      not_an_object: 'Der Eintrag ist beschädigt.',
+      missing_key: 'Der Eintrag ist unvollständig.',
+      unknown_action: 'Die Art der Aktion ist unbekannt.',
+      unusable_podcast: 'Der Podcast hat keine gültige Adresse.',
+      unusable_episode: 'Die Folge hat keine gültige Adresse.',
+      unknown_subscription: 'Der Podcast wurde auf diesem Server gelöscht.',
+      refused: 'Dieser Server hat den Eintrag abgelehnt.',
+      no_id: 'Das Gerät hat keine Kennung.',
+      no_list: 'Das Gerät hat keine Liste von Podcasts.',
+      not_a_list: 'Die Antwort ist keine Liste.',
+    },
     exportTitle: 'Podcasts exportieren',
     exportText: 'Eine OPML-Datei, die andere Apps importieren können.',
     exportSubmit: 'OPML herunterladen',

@@ -197,6 +197,75 @@ export const en = {
     results: 'Results of the import',
     imported: 'Imported',
     another: 'Import another file',
+    serverTitle: 'Import from another server',
+    serverText:
+      'Podcasts, positions and favourites from a server with the gpodder API or a Nextcloud. ' +
+      'Newer changes on this server are kept.',
+    serverOff:
+      'This server does not connect to other servers. Its operator can import your account with ' +
+      'the command podcast-sync import.',
+    kind: 'Server',
+    kinds: { gpodder: 'gpodder.net', nextcloud: 'Nextcloud', other: 'oPodSync or another server' },
+    source: 'Address of the server',
+    sourceHint: 'As in your podcast app, such as cloud.example.org',
+    sourceInvalid: 'This is not the address of a server. Enter one such as cloud.example.org.',
+    login: 'Your name there',
+    loginMissing: 'Enter your name on the other server.',
+    password: 'Your password there',
+    passwordHint: 'It is used for this import and not stored.',
+    nextcloudHint:
+      'An app password is best: create one in Nextcloud under Settings, Security. It is used for ' +
+      'this import and not stored.',
+    passwordMissing: 'Enter a password of at most 256 bytes.',
+    serverStart: 'Start import',
+    serverContinue: 'Continue import',
+    busy: 'Too many imports are running. Try again in a minute.',
+    reading: (host: string) => `Importing from ${host}`,
+    counts: (subscriptions: number, actions: number, favorites: number) =>
+      `${podcasts(subscriptions)}, ${plural(actions, 'action', 'actions')} of episodes, ` +
+      plural(favorites, 'favourite', 'favourites'),
+    serverStates: {
+      finished: (host: string) => `The import from ${host} is complete.`,
+      stopped: (host: string) => `The import from ${host} was stopped.`,
+      failed: (host: string) => `The import from ${host} failed.`,
+    },
+    faults: {
+      credentials: 'The other server rejects the name or the password. Check both.',
+      unsupported:
+        'There is no gpodder API or Nextcloud gpoddersync at this address. Use the address from ' +
+        'your podcast app.',
+      unreachable: 'The other server could not be reached. Check the address, or try again later.',
+      refused:
+        'This server does not connect to this address. It needs https and a public address; the ' +
+        'operator can allow others with FEEDS_ALLOW, or use the command podcast-sync import.',
+      redirected:
+        'The other server forwards to another address. Open it in the browser, and enter the ' +
+        'address that is shown there.',
+      timeout: 'The other server took too long. Enter your password again to continue.',
+      too_large: 'The account is too large. Its operator can use the command podcast-sync import.',
+      interrupted: 'This server was restarted. Enter your password again to continue.',
+      internal: 'This server had an error. Try again later.',
+    },
+    skippedEntries: (n: number) => plural(n, 'skipped entry', 'skipped entries'),
+    entryKinds: {
+      device: 'Device',
+      answer: 'Answer',
+      feed: 'Podcast',
+      action: 'Action',
+      favourite: 'Favourite',
+    },
+    reasons: {
+      not_an_object: 'The entry is damaged.',
+      missing_key: 'The entry is incomplete.',
+      unknown_action: 'The kind of action is unknown.',
+      unusable_podcast: 'The podcast has no valid address.',
+      unusable_episode: 'The episode has no valid address.',
+      unknown_subscription: 'The podcast was deleted on this server.',
+      refused: 'This server rejected the entry.',
+      no_id: 'The device has no id.',
+      no_list: 'The device has no list of podcasts.',
+      not_a_list: 'The answer is not a list.',
+    },
     exportTitle: 'Export podcasts',
     exportText: 'An OPML file that other apps can import.',
     exportSubmit: 'Download OPML',

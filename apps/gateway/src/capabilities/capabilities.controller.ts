@@ -35,7 +35,12 @@ export class CapabilitiesController {
     // The draft is version 0.1.0 in its schema.yml, and can still change.
     const draft = { '0.1.0': { status: 'UNSTABLE', root } } as const;
     const added = { '0.2.0': { status: 'UNSTABLE', root } } as const;
-    const names = this.config.FEEDS === 'off' ? additions : [...additions, 'feeds'];
+    const { FEEDS } = this.config;
+    const names = [
+      ...additions,
+      ...(FEEDS === 'off' ? [] : ['feeds']),
+      ...(FEEDS === 'fetched' ? ['import'] : []),
+    ];
     return {
       'urn:opa:core': draft,
       ...Object.fromEntries(names.map((name) => [`urn:podcast-sync:${name}`, added])),

@@ -28,10 +28,8 @@ import {
   readArtwork,
   refreshFeeds,
 } from '#contracts';
-import { RateLimited } from '#identity';
 import { AuthenticationFailure, linkBase, sentBatch, Services } from '#http';
 import type { FastifyReply, FastifyRequest } from 'fastify';
-import { RateLimiterMemory, RateLimiterRes } from 'rate-limiter-flexible';
 import type { z } from 'zod';
 import { UserId } from '../auth/request.user.js';
 import { CONFIG, type GatewayConfig } from '../gateway.config.js';
@@ -48,14 +46,12 @@ import {
   pushSchema,
   refreshSchema,
 } from './feed.schemas.js';
+import { UserRate } from './user.rate.js';
 
 /** Approximate maximum bytes of a podcast, and of an episode, in an answer. */
 const [podcastBytes, episodeBytes] = [16_384, 16_384];
 /** Maximum number of episodes that the feed service stores of a podcast. */
 const maxEpisodes = 100;
-
-/** Maximum previews of one user on one gateway: `points` within `duration` seconds. */
-const previewLimit = { points: 20, duration: 60 };
 
 /** Permission to write the content of feeds for all users. */
 const pushScope = 'write:feeds';
@@ -98,8 +94,7 @@ const ApiSince = () =>
 @ApiTags('Feeds')
 @Controller('feeds')
 export class FeedController {
-  /** Counts previews by user, because each sends a request to a publisher. */
-  private readonly previews = new RateLimiterMemory(previewLimit);
+  private readonly previews = new UserRate(20);
 
   constructor(
     private readonly services: Services,
@@ -244,10 +239,7 @@ export class FeedController {
     @Body({ schema: previewSchema }) { feed_url: feedUrl }: z.output<typeof previewSchema>,
   ) {
     if (this.config.FEEDS !== 'fetched') throw new Failure('not_found');
-    await this.previews.consume(userId).catch((error: unknown) => {
-      if (!(error instanceof RateLimiterRes)) throw error;
-      throw new RateLimited(Math.ceil(error.msBeforeNext / 1_000));
-    });
+    await this.previews.count(userId);
     return this.services.call(previewFeed, request, { feedUrl });
   }
 

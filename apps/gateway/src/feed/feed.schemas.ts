@@ -52,6 +52,32 @@ export const previewSchema = z
   })
   .meta({ id: 'PreviewRequest' });
 
+/** Maximum bytes of a password, which RSA-OAEP encrypts in one block. */
+const maxPasswordBytes = 256;
+
+export const importRequestSchema = z
+  .object({
+    source: z.string().transform(readSource).describe('Address of the other server.'),
+    login: z.string().min(1).max(255).describe('Name of the account there.'),
+    password: z
+      .string()
+      .min(1)
+      .refine((password) => Buffer.byteLength(password) <= maxPasswordBytes),
+  })
+  .meta({ id: 'ImportRequest' });
+
+/** Returns the base URL of a server with a trailing `/`. */
+function readSource(text: string, context: z.RefinementCtx): string {
+  if (faultInHttpUrl(text) === undefined) {
+    const url = new URL(text);
+    // Fields of answers must not contain a password.
+    if (url.username === '' && url.password === '')
+      return url.origin + url.pathname.replace(/\/?$/, '/');
+  }
+  context.addIssue({ code: 'custom', message: 'not the address of a server' });
+  return z.NEVER;
+}
+
 export const refreshSchema = z
   .object({ guids: z.array(guidSchema).max(maxRefreshed) })
   .meta({ id: 'RefreshRequest' });

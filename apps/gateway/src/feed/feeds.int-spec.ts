@@ -149,6 +149,7 @@ describe('the feeds of a user', () => {
   it('are listed as a capability', async () => {
     const { body } = await device.send('GET', '/capabilities');
     expect(body).toHaveProperty(['urn:podcast-sync:feeds']);
+    expect(body).toHaveProperty(['urn:podcast-sync:import']);
   });
 
   it('are 404 and no capability while FEEDS is off', async () => {
@@ -157,7 +158,8 @@ describe('the feeds of a user', () => {
     const { body } = await user.send('GET', '/capabilities');
     expect(body).toHaveProperty(['urn:podcast-sync:polling']);
     expect(body).not.toHaveProperty(['urn:podcast-sync:feeds']);
-    for (const path of ['/feeds', `/feeds/episodes?guid=${randomUUID()}`])
+    expect(body).not.toHaveProperty(['urn:podcast-sync:import']);
+    for (const path of ['/feeds', '/feeds/import', `/feeds/episodes?guid=${randomUUID()}`])
       expect((await user.send('GET', path)).status).toBe(404);
   });
 });

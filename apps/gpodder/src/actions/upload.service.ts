@@ -1,6 +1,7 @@
 import { setImmediate as nextTick } from 'node:timers/promises';
 import { Inject, Injectable } from '@nestjs/common';
 import { Failure, maxActions, unavailable } from '#contracts';
+import { ActionWriter, type UrlUpdate } from '#gpodder';
 import { Services } from '#http';
 import type { Log } from '#runtime';
 import type { FastifyRequest } from 'fastify';
@@ -9,8 +10,6 @@ import { DeviceRegistry } from '../devices/device.registry.js';
 import { CONFIG, type GpodderConfig, LOG } from '../gpodder.config.js';
 import { skippedEntryMetrics } from '../gpodder.metrics.js';
 import { readJsonBody, checkEntryCount } from '../http/input.js';
-import { ActionWriter } from './action.writer.js';
-import type { UrlUpdate } from '../url.repair.js';
 
 /** The answer to an upload. */
 export interface UploadAnswer {

@@ -214,17 +214,15 @@ it('an import skips invalid entries, and lists them with their reasons', async (
     expect.stringContaining('2 subscriptions, 1 actions, 1 favourites; 11 skipped'),
   ]);
   for (const line of [
-    'skipped device gone: no list of subscriptions',
-    'skipped device {"name":"x"}: no id',
-    'skipped device null: no id',
-    'skipped feed null: no valid URL',
-    'skipped feed nonsense: no valid URL',
+    'skipped device gone: no_list',
+    'skipped device {"name":"x"}: no_id',
+    'skipped device null: no_id',
+    'skipped feed null: unusable_podcast',
+    'skipped feed nonsense: unusable_podcast',
     'skipped action {"position":NaN}: not_an_object',
     'skipped action {"podcast":"x"}: missing_key',
-    'skipped favourite {"url":"https://a.example/2.mp3","podcast_url":null}: ' +
-      'url or podcast_url is missing or not a string',
-    'skipped favourite {"url":"local","podcast_url":"https://0.example/feed"}: ' +
-      'no valid episode URL',
+    'skipped favourite {"url":"https://a.example/2.mp3","podcast_url":null}: missing_key',
+    'skipped favourite {"url":"local","podcast_url":"https://0.example/feed"}: unusable_episode',
   ])
     expect(output).toContain(`import: ${line}\n`);
   expect(await subscribed(ann)).toEqual([feed(0), feed(1)]);
@@ -248,8 +246,8 @@ it('an import reports an answer that is not a list', async () => {
   server.close();
   expect([code, output]).toEqual([0, expect.stringContaining('0 favourites; 2 skipped')]);
   for (const line of [
-    `skipped answer {"feeds":["${feed(0)}"]}: subscriptions/ann.json is not a list`,
-    'skipped answer {"favorites":[]}: api/2/favorites/ann.json is not a list',
+    `skipped answer {"feeds":["${feed(0)}"]}: not_a_list`,
+    'skipped answer {"favorites":[]}: not_a_list',
   ])
     expect(output).toContain(`import: ${line}\n`);
 });
@@ -281,15 +279,18 @@ describe('an import from Nextcloud', () => {
     const first = await run(`${from}/cloud`, ann, 'ann', 'secret!');
     expect([first.code, first.output]).toEqual([1, expect.stringContaining('connection failed')]);
     const progress = readFileSync(first.progress, 'utf8');
-    expect(JSON.parse(progress)).toMatchObject({ since: 0, actions: 500 });
+    const { since, actions: written } = JSON.parse(progress) as Record<string, number>;
+    expect(since).toBe(0);
+    // A connection that breaks discards the chunks that were not yet read.
+    expect([250, 500]).toContain(written);
     expect(progress).not.toContain('secret!');
     const second = await run(`${from}/cloud`, ann, 'ann', 'secret!', first.progress);
     server.close();
     expect([second.code, second.output]).toEqual([
       0,
-      expect.stringContaining('continues after 500 actions'),
+      expect.stringContaining(`continues after ${written} actions`),
     ]);
-    expect(second.output).toContain('100 actions');
+    expect(second.output).toContain(`${600 - Number(written)} actions`);
     expect(existsSync(first.progress)).toBe(false);
     expect(requested.filter((url) => url.includes('episode_action'))).toEqual([
       actions(0),
@@ -354,7 +355,7 @@ describe('an import from Nextcloud', () => {
     for (const one of [server, targetServer]) one.close();
     expect([code, output, reached]).toEqual([
       1,
-      expect.stringContaining(`use --from ${target}`),
+      expect.stringContaining(`redirects to ${target}: use that address`),
       0,
     ]);
   });

@@ -1,21 +1,10 @@
 import { createHash } from 'node:crypto';
 import { readFile, rename, rm, writeFile } from 'node:fs/promises';
 import { z } from 'zod';
+import { type CursorStore, cursorSchema, type ImportCursor, startCursor } from '#gpodder';
 import type { ImportOptions } from './import.options.js';
 
-/** Progress of an import: the answer that is being written, and its written actions. */
-const cursorSchema = z.object({
-  /** The `since` of the request for the answer, a timestamp of the other server. */
-  since: z.int().min(0),
-  /** Number and SHA-256 of the answer's written actions. The hash detects a changed answer. */
-  actions: z.int().min(0),
-  hash: z.string(),
-});
-export type ImportCursor = z.output<typeof cursorSchema>;
 const storedSchema = cursorSchema.extend({ import: z.string() });
-
-/** Cursor of an import that has written no action. */
-export const startCursor: ImportCursor = { since: 0, actions: 0, hash: '' };
 
 /** Minimum time between two saves in milliseconds. */
 const saveMs = 1_000;
@@ -24,7 +13,7 @@ const saveMs = 1_000;
  * Stores an import's progress in a file without secrets. Ignores a file of another import. If the
  * file cannot be written, as in a container with a read-only file system, the import continues.
  */
-export class ImportProgress {
+export class ImportProgress implements CursorStore {
   private saved = 0;
   private isUnwritable = false;
 

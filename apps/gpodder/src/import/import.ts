@@ -1,15 +1,20 @@
-import { createHash } from 'node:crypto';
-import { maxActions } from '#contracts';
+import { findAccount } from '#contracts';
+import { AddressGuard, Fetcher } from '#fetch';
+import {
+  AccountImport,
+  AccountWriter,
+  openSource,
+  SkippedEntries,
+  sourceLimits,
+  startCursor,
+} from '#gpodder';
 import { connectRedis } from '#redis';
 import { count, createLog, loadConfig, type ProgramIo, ProgressLine } from '#runtime';
-import { StreamClient } from '#transport';
-import { AccountWriter } from './account.writer.js';
+import { callUntilAvailable, StreamClient } from '#transport';
 import { importConfig } from './import.config.js';
 import type { ImportOptions } from './import.options.js';
-import { type ImportCursor, ImportProgress, startCursor } from './import.progress.js';
-import { openSource, type SourceServer } from './source.server.js';
+import { ImportProgress } from './import.progress.js';
 import { readPassword } from './password.js';
-import { SkippedEntries } from './skipped.entries.js';
 
 /**
  * Imports an account of another server. SIGINT and SIGTERM stop it; a later run continues.
@@ -35,8 +40,13 @@ export async function importAccount(
     await Promise.race([client.connect(), aborted(stopped.signal)]);
     const skipped = new SkippedEntries();
     const credential = { login: options.login, password };
-    const source = await openSource(options.from, credential, stopped.signal, skipped);
-    const writer = await AccountWriter.open(client, options.user, stopped.signal, skipped);
+    const source = await openSource(options.from, credential, {
+      fetcher: fetcherOf(options.from),
+      stopped: stopped.signal,
+      skipped,
+    });
+    const userId = await findUser(client, options.user, stopped.signal);
+    const writer = new AccountWriter(client, userId, stopped.signal, skipped);
     const progress = await ImportProgress.open(options, (text) =>
       stderr.write(`import: ${text}\n`),
     );
@@ -45,7 +55,11 @@ export async function importAccount(
       stderr.write(`import: continues after ${count(progress.cursor.actions)} actions\n`);
     const line = new ProgressLine(stderr, 'import', () => describeWritten(writer));
     try {
-      await new Import(source, writer, progress, stopped.signal).run();
+      await new AccountImport(source, writer, progress, stopped.signal).run();
+      await progress.remove();
+    } catch (error) {
+      await progress.save();
+      throw error;
     } finally {
       line.end();
       for (const text of skipped.lines) stderr.write(`import: ${text}\n`);
@@ -55,6 +69,19 @@ export async function importAccount(
     for (const signal of ['SIGINT', 'SIGTERM'] as const) process.removeListener(signal, stop);
     await client.close();
   }
+}
+
+/** Returns a fetcher that also reaches the host in the private network, which an operator named. */
+function fetcherOf({ hostname, port, protocol }: URL): Fetcher {
+  const guard = new AddressGuard([`${hostname}:${port || (protocol === 'https:' ? 443 : 80)}`]);
+  return new Fetcher({ userAgent: 'PodcastSync', guard, limits: sourceLimits });
+}
+
+/** Returns the id of the account with a name. @throws Error if no account has it. */
+async function findUser(client: StreamClient, name: string, stopped: AbortSignal) {
+  const { userId } = await callUntilAvailable(client, findAccount, { name }, { stopped });
+  if (userId === null) throw new Error(`no account has the name ${name}: check --user`);
+  return userId;
 }
 
 function describeWritten({ written, skipped }: AccountWriter): string {
@@ -70,71 +97,4 @@ function aborted(signal: AbortSignal): Promise<never> {
   return new Promise((_, reject) =>
     signal.addEventListener('abort', () => reject(signal.reason as Error)),
   );
-}
-
-/**
- * Runs one import. A run that continues an interrupted import writes all subscriptions and
- * favourites again, but only the remaining actions.
- */
-class Import {
-  constructor(
-    private readonly source: SourceServer,
-    private readonly writer: AccountWriter,
-    private readonly progress: ImportProgress,
-    private readonly stopped: AbortSignal,
-  ) {}
-
-  async run(): Promise<void> {
-    await this.writer.writeFeeds(await this.source.readFeeds());
-    try {
-      // Some servers answer in parts, each with the timestamp for the next request.
-      for (let lastHash = ''; ;) {
-        const { since } = this.progress.cursor;
-        const { timestamp, actions, hash } = await this.writeAnswer();
-        // A server that repeats its answer ignores the timestamp.
-        if (actions === 0 || timestamp <= since || hash === lastHash) break;
-        lastHash = hash;
-        await this.progress.moveTo({ since: timestamp, actions: 0, hash: '' });
-      }
-    } finally {
-      await this.progress.save();
-    }
-    await this.writer.writeFavorites(await this.source.readFavorites());
-    await this.progress.remove();
-  }
-
-  /** Writes the new actions of one answer. Returns its timestamp and its cursor. */
-  private async writeAnswer(): Promise<ImportCursor & { timestamp: number }> {
-    const { since, actions: written, hash: writtenHash } = this.progress.cursor;
-    const hash = createHash('sha256');
-    const answer = this.source.readActions(since);
-    let [actions, batch]: [number, string[]] = [0, []];
-    const write = async () => {
-      await this.writer.writeActions(batch.splice(0));
-      await this.progress.moveTo({ since, actions, hash: hash.copy().digest('hex') });
-    };
-    for (;;) {
-      const { value, done } = await answer.next();
-      if (done) {
-        if (actions < written) return this.rewriteAnswer();
-        if (batch.length > 0) await write();
-        return { timestamp: value, since, actions, hash: hash.digest('hex') };
-      }
-      this.stopped.throwIfAborted();
-      hash.update(value).update('\n');
-      actions += 1;
-      if (actions > written) batch.push(value);
-      if (batch.length === maxActions) await write();
-      if (actions === written && hash.copy().digest('hex') !== writtenHash) {
-        await answer.return(0);
-        return this.rewriteAnswer();
-      }
-    }
-  }
-
-  /** Writes an answer from its start, because its written actions or their order have changed. */
-  private rewriteAnswer(): Promise<ImportCursor & { timestamp: number }> {
-    this.progress.cursor = { ...this.progress.cursor, actions: 0, hash: '' };
-    return this.writeAnswer();
-  }
 }

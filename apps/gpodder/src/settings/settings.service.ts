@@ -8,11 +8,11 @@ import {
   type RequestOf,
   setFavorite,
 } from '#contracts';
+import { repairEnclosureUrl, repairFeedUrl } from '#gpodder';
 import { Services } from '#http';
 import type { FastifyRequest } from 'fastify';
 import { callerOf } from '../auth/request.caller.js';
 import { readDeviceId } from '../devices/device.rules.js';
-import { repairEnclosureUrl, repairFeedUrl } from '../url.repair.js';
 import {
   favorite,
   checkSettingLimits,

@@ -1,7 +1,7 @@
 import { setImmediate as nextTick } from 'node:timers/promises';
 import { type changeFeeds, Failure, type Feed, maxFeeds, type RequestOf } from '#contracts';
+import { repairFeedUrl, UrlUpdates } from '#gpodder';
 import { checkEntryCount } from '../http/input.js';
-import { repairFeedUrl, UrlUpdates } from '../url.repair.js';
 
 /** Number of entries after which other requests can run. */
 const perIteration = 500;

@@ -7,13 +7,13 @@ import {
   type RequestOf,
   unavailable,
 } from '#contracts';
+import { repairFeedUrl } from '#gpodder';
 import { Services } from '#http';
 import type { Log } from '#runtime';
 import type { FastifyRequest } from 'fastify';
 import { callerOf, readerOf } from '../auth/request.caller.js';
 import { LOG } from '../gpodder.config.js';
 import { skippedEntryMetrics } from '../gpodder.metrics.js';
-import { repairFeedUrl } from '../url.repair.js';
 import { type FeedChanges, messagesOf, updatesOf } from './changes.rules.js';
 import type { ListedFeed } from './formats.js';
 

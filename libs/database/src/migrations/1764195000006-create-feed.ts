@@ -2,8 +2,7 @@ import type { MigrationInterface, QueryRunner } from 'typeorm';
 
 /**
  * Creates the feeds of podcasts with their pictures, the schedule of fetches, the tasks that apply
- * changes of feeds to their followers, and previews. No table lists the users of a feed. All rows
- * can be fetched again from the publishers.
+ * changes of feeds to their followers, previews, and imports. No table lists the users of a feed.
  */
 export class CreateFeed1764195000006 implements MigrationInterface {
   async up(runner: QueryRunner): Promise<void> {
@@ -128,6 +127,31 @@ export class CreateFeed1764195000006 implements MigrationInterface {
         CONSTRAINT previews_pkey PRIMARY KEY (id)
       );
       GRANT SELECT, INSERT, UPDATE, DELETE ON feed.previews TO podcast_sync_feed_group;
+
+      -- The last import of each user from another server, for a day.
+      CREATE TABLE feed.imports (
+        user_id uuid NOT NULL,
+        -- Each start sets a new id, so that a replaced run ends.
+        id uuid NOT NULL,
+        source text NOT NULL,
+        login text NOT NULL,
+        state text NOT NULL DEFAULT 'waiting',
+        fault text,
+        -- The key of the process that runs the import, and the password encrypted with it. Only the
+        -- memory of that process has the private key.
+        public_key bytea,
+        sealed bytea,
+        -- Where a next run continues, as JSON.
+        cursor text,
+        -- Numbers and skipped entries, as JSON.
+        report text,
+        -- Time of the last sign of life of the run.
+        seen_at timestamptz NOT NULL DEFAULT now(),
+        CONSTRAINT imports_pkey PRIMARY KEY (user_id),
+        CONSTRAINT imports_state
+          CHECK (state IN ('waiting', 'running', 'stopped', 'failed', 'finished'))
+      );
+      GRANT SELECT, INSERT, UPDATE, DELETE ON feed.imports TO podcast_sync_feed_group;
 
       -- URLs of feeds with new episodes without a title: an outbox from the episode service to the
       -- feed service.

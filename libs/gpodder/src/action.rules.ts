@@ -1,6 +1,6 @@
 import { isDeviceId, type RequestOf, type uploadActions } from '#contracts';
 import { readGuid, readSeconds, readTime } from './action.values.js';
-import { repairEnclosureUrl, repairFeedUrl } from '../url.repair.js';
+import { repairEnclosureUrl, repairFeedUrl } from './url.repair.js';
 
 /** An action as an entry of the message {@link uploadActions}. */
 export type ActionEntry = RequestOf<typeof uploadActions>['entries'][number];

@@ -1,6 +1,6 @@
 import { type ReplyOf, type RequestOf, type Rpc, uploadActions } from '#contracts';
 import { isUsable, parseAction, type SkipReason, type UsableAction } from './action.rules.js';
-import { UrlUpdates } from '../url.repair.js';
+import { UrlUpdates } from './url.repair.js';
 
 /** The user who uploads, and the session of the client's cookie, if any. */
 interface Uploader {

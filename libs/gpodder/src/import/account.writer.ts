@@ -1,6 +1,5 @@
 import {
   chunkLimits,
-  findAccount,
   storedTitle,
   maxActions,
   type ReplyOf,
@@ -10,15 +9,15 @@ import {
 } from '#contracts';
 import { callUntilAvailable, type StreamClient } from '#transport';
 import { z } from 'zod';
-import { ActionWriter } from '../actions/action.writer.js';
+import { ActionWriter } from '../action.writer.js';
 import {
   type ActionEntry,
   isUsable,
   type ParsedAction,
   parseAction,
   type UsableAction,
-} from '../actions/action.rules.js';
-import { oldestTime } from '../actions/action.values.js';
+} from '../action.rules.js';
+import { oldestTime } from '../action.values.js';
 import { repairEnclosureUrl, repairFeedUrl } from '../url.repair.js';
 import type { SkippedEntries } from './skipped.entries.js';
 
@@ -40,24 +39,12 @@ interface WrittenCounts {
 export class AccountWriter {
   readonly written: WrittenCounts = { subscriptions: 0, actions: 0, favorites: 0 };
 
-  private constructor(
+  constructor(
     private readonly client: StreamClient,
     private readonly userId: string,
     private readonly stopped: AbortSignal,
     readonly skipped: SkippedEntries,
   ) {}
-
-  /** Returns the writer for the account with this name. @throws Error if no account has it. */
-  static async open(
-    client: StreamClient,
-    name: string,
-    stopped: AbortSignal,
-    skipped: SkippedEntries,
-  ): Promise<AccountWriter> {
-    const { userId } = await callUntilAvailable(client, findAccount, { name }, { stopped });
-    if (userId === null) throw new Error(`no account has the name ${name}: check --user`);
-    return new AccountWriter(client, userId, stopped, skipped);
-  }
 
   /** Subscribes to feeds, except feeds that were ever unsubscribed or deleted on this server. */
   async writeFeeds(sent: readonly unknown[]): Promise<void> {
@@ -80,7 +67,7 @@ export class AccountWriter {
       // `superseded` means that the state on this server is newer.
       const refused = failure.filter(({ code }) => code !== 'superseded');
       this.written.subscriptions += part.length - refused.length;
-      for (const { feed_url, message } of refused) this.skipped.add('feed', feed_url, message);
+      for (const { feed_url, code } of refused) this.skipped.add('feed', feed_url, code);
     }
   }
 
@@ -118,7 +105,7 @@ export class AccountWriter {
     const feedUrl = feed && repairFeedUrl(feed.url);
     if (feed && feedUrl !== undefined)
       return { feedUrl, title: feed.title === feed.url ? '' : feed.title };
-    this.skipped.add('feed', sent, 'no valid URL');
+    this.skipped.add('feed', sent, 'unusable_podcast');
     return undefined;
   }
 
@@ -139,12 +126,8 @@ export class AccountWriter {
     const feedUrl = data && repairFeedUrl(data.podcast_url);
     const enclosureUrl = data && repairEnclosureUrl(data.url);
     if (!data || feedUrl === undefined || enclosureUrl === undefined) {
-      const reason = feedUrl === undefined ? 'no valid podcast URL' : 'no valid episode URL';
-      this.skipped.add(
-        'favourite',
-        favorite,
-        data ? reason : 'url or podcast_url is missing or not a string',
-      );
+      const reason = feedUrl === undefined ? 'unusable_podcast' : 'unusable_episode';
+      this.skipped.add('favourite', favorite, data ? reason : 'missing_key');
       return undefined;
     }
     const statuses = { favoriteStatus: { value: true, at: oldestTime } };

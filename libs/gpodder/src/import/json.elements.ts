@@ -27,7 +27,7 @@ export class JsonElements {
   async *read(chunks: AsyncIterable<string>): AsyncGenerator<string, Record<string, unknown>> {
     for await (const chunk of chunks) yield* this.readChunk(chunk);
     if (this.depth !== 0 || this.inString)
-      throw new AnswerError("the other server's answer is truncated: run the command again");
+      throw new AnswerError("the other server's answer is truncated: try again");
     const value = parseAnswer(this.rest);
     if (
       typeof value !== 'object' ||

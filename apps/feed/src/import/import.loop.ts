@@ -1,0 +1,195 @@
+import { constants, generateKeyPair, privateDecrypt } from 'node:crypto';
+import { setTimeout as delay } from 'node:timers/promises';
+import { promisify } from 'node:util';
+import type { OnApplicationShutdown, OnModuleInit } from '@nestjs/common';
+import { Failure, type ShownImport } from '#contracts';
+import type { AddressGuard, Fetcher } from '#fetch';
+import {
+  AccountImport,
+  AccountWriter,
+  type CursorStore,
+  cursorSchema,
+  openSource,
+  ServerError,
+  SkippedEntries,
+  startCursor,
+} from '#gpodder';
+import type { Log } from '#runtime';
+import type { StreamClient } from '#transport';
+import type { ClaimedImport, ImportRepository, SavedRun } from './import.repository.js';
+
+/** Pauses in ms: without a waiting import, between two saves, and between reads of the password. */
+const [idleMs, saveMs, passwordPollMs] = [500, 1_000, 100];
+/** The longest wait for a password, and the longest import, in milliseconds. */
+const [passwordMs, importMs] = [10_000, 3_600_000];
+/** Number of imports at the same time. */
+const batch = 4;
+
+/** The gateway ended between the start and the password. */
+const noPassword = new Error('no password arrived');
+
+/** Options of an {@link ImportLoop}. */
+export interface ImportLoopOptions {
+  readonly repository: ImportRepository;
+  readonly client: StreamClient;
+  /** With the limits of imports. */
+  readonly fetcher: Fetcher;
+  readonly guard: AddressGuard;
+  readonly log: Log;
+}
+
+/**
+ * Runs imports of accounts from other servers. Invariants:
+ * - The password exists outside this process only encrypted, with a key pair that ends with it. An
+ *   import whose process died needs the password again.
+ * - All writes are idempotent. The cursor is saved after the actions before it were written, so a
+ *   next run repeats at most one second of work.
+ * - A run that was stopped or replaced ends at its next save, and no longer changes the row.
+ */
+export class ImportLoop implements OnModuleInit, OnApplicationShutdown {
+  private readonly stopped = new AbortController();
+  private readonly running = new Set<Promise<void>>();
+  private readonly keys = promisify(generateKeyPair)('rsa', { modulusLength: 3_072 });
+  private ended: Promise<unknown> = Promise.resolve();
+
+  constructor(private readonly options: ImportLoopOptions) {}
+
+  onModuleInit(): void {
+    this.ended = this.runAll();
+  }
+
+  /** Ends running imports as `interrupted`. */
+  async onApplicationShutdown(): Promise<void> {
+    this.stopped.abort();
+    await this.ended;
+    await Promise.all(this.running);
+    await this.options.client.close();
+  }
+
+  private async runAll(): Promise<void> {
+    const { signal } = this.stopped;
+    await Promise.race([
+      this.options.client.connect(),
+      new Promise((resolve) => signal.addEventListener('abort', resolve, { once: true })),
+    ]);
+    while (!signal.aborted) {
+      const isFull = this.running.size >= batch;
+      // FetchLoop logs outages of Postgres.
+      const isBusy = !isFull && (await this.startNext().catch(() => false));
+      if (!isBusy) await delay(idleMs, undefined, { signal }).catch(() => undefined);
+    }
+  }
+
+  /** Starts the import that waits longest. Returns false without one. */
+  private async startNext(): Promise<boolean> {
+    const { publicKey, privateKey } = await this.keys;
+    const claimed = await this.options.repository.claim(
+      publicKey.export({ type: 'spki', format: 'der' }),
+    );
+    if (!claimed) return false;
+    const decrypt = (sealed: Buffer) =>
+      privateDecrypt(
+        { key: privateKey, oaepHash: 'sha256', padding: constants.RSA_PKCS1_OAEP_PADDING },
+        sealed,
+      ).toString();
+    const run = new ImportRun(claimed, this.options, this.stopped.signal, decrypt)
+      .run()
+      .finally(() => this.running.delete(run));
+    this.running.add(run);
+    return true;
+  }
+}
+
+/** Runs one import, and saves its progress every second. */
+class ImportRun {
+  private readonly skipped = new SkippedEntries();
+  /** Aborts when the import was stopped or replaced. */
+  private readonly replaced = new AbortController();
+  private readonly stopped: AbortSignal;
+  private readonly writer: AccountWriter;
+  private readonly store: CursorStore;
+
+  constructor(
+    private readonly claimed: ClaimedImport,
+    private readonly options: ImportLoopOptions,
+    private readonly shutdown: AbortSignal,
+    private readonly decrypt: (sealed: Buffer) => string,
+  ) {
+    this.stopped = AbortSignal.any([shutdown, this.replaced.signal, AbortSignal.timeout(importMs)]);
+    const { userId, cursor } = claimed;
+    this.writer = new AccountWriter(options.client, userId, this.stopped, this.skipped);
+    this.store = {
+      cursor: cursorSchema.safeParse(JSON.parse(cursor ?? 'null')).data ?? startCursor,
+      moveTo: async (next) => void (this.store.cursor = next),
+    };
+  }
+
+  /** Never rejects. */
+  async run(): Promise<void> {
+    const done = new AbortController();
+    const saving = this.saveUntil(done.signal);
+    const fault = await this.import().then(
+      () => undefined,
+      (error: unknown) => this.faultOf(error),
+    );
+    done.abort();
+    await saving;
+    const end = fault === undefined ? 'finished' : 'failed';
+    // Without Postgres the import is shown as `interrupted`.
+    await this.save(end, fault).catch(() => undefined);
+  }
+
+  private async import(): Promise<void> {
+    const { fetcher, guard } = this.options;
+    const { login } = this.claimed;
+    const password = await this.password();
+    const source = new URL(this.claimed.source);
+    const host = source.hostname.replace(/^\[|\]$/g, '');
+    if (source.protocol === 'http:' && !guard.isException(host, Number(source.port) || 80))
+      throw new ServerError('http reveals the password on the network', 'refused');
+    const { stopped, skipped } = this;
+    const server = await openSource(source, { login, password }, { fetcher, stopped, skipped });
+    await new AccountImport(server, this.writer, this.store, stopped).run();
+  }
+
+  /** Waits for the password, which follows the claim. */
+  private async password(): Promise<string> {
+    for (let waitedMs = 0; waitedMs < passwordMs; waitedMs += passwordPollMs) {
+      const sealed = await this.save('running');
+      if (sealed) return this.decrypt(sealed);
+      await delay(passwordPollMs, undefined, { signal: this.stopped });
+    }
+    throw noPassword;
+  }
+
+  private async saveUntil(done: AbortSignal): Promise<void> {
+    while (!done.aborted) {
+      // A failed save is repeated a second later.
+      await this.save('running').catch(() => undefined);
+      await delay(saveMs, undefined, { signal: done }).catch(() => undefined);
+    }
+  }
+
+  private async save(state: SavedRun['state'], fault?: ShownImport['fault']) {
+    const { cursor } = this.store;
+    const { written, skipped } = this.writer;
+    const report = { ...written, skipped: skipped.total, skipped_entries: skipped.entries };
+    const sealed = await this.options.repository.save(this.claimed, {
+      cursor,
+      report,
+      state,
+      fault,
+    });
+    if (sealed === undefined) this.replaced.abort();
+    return sealed;
+  }
+
+  private faultOf(error: unknown): ShownImport['fault'] {
+    if (error instanceof ServerError) return error.fault;
+    const isRefused = error instanceof Failure && error.code === 'unauthorized';
+    if (this.shutdown.aborted || isRefused || error === noPassword) return 'interrupted';
+    if (this.stopped.aborted) return 'timeout';
+    this.options.log.error({ stack: (error as Error).stack }, 'import failed: internal error');
+    return 'internal';
+  }
+}

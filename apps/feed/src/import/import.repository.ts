@@ -1,0 +1,166 @@
+import type { ShownImport } from '#contracts';
+import { type Database, statement } from '#database';
+
+/** Seconds for which a start waits for a replica, and maximum number of waiting starts. */
+const [waitingSeconds, mostWaiting] = [10, 16];
+/** Seconds without a sign of life after which the process of an import counts as dead. */
+const deadSeconds = 30;
+
+/**
+ * Replaces the user's import, and keeps the cursor of an unfinished one of the same account. No row
+ * if too many imports of other users wait. $1 user, $2 source, $3 login.
+ */
+const request = statement(
+  'feed.request_import',
+  `INSERT INTO feed.imports AS i (user_id, id, source, login)
+   SELECT $1, gen_random_uuid(), $2, $3 WHERE ${mostWaiting} > (
+     SELECT count(*) FROM feed.imports w
+     WHERE w.state = 'waiting' AND w.seen_at > now() - interval '${waitingSeconds} s'
+       AND w.user_id <> $1
+   )
+   ON CONFLICT (user_id) DO UPDATE SET
+     id = excluded.id, source = excluded.source, login = excluded.login, state = 'waiting',
+     fault = NULL, public_key = NULL, sealed = NULL, report = NULL, seen_at = now(),
+     cursor = CASE
+       WHEN i.source = excluded.source AND i.login = excluded.login AND i.state <> 'finished'
+       THEN i.cursor
+     END
+   RETURNING id`,
+);
+
+/** $1 public key of the process. */
+const claim = statement(
+  'feed.claim_import',
+  `UPDATE feed.imports i SET state = 'running', public_key = $1, seen_at = now() FROM (
+     SELECT o.user_id FROM feed.imports o
+     WHERE o.state = 'waiting' AND o.seen_at > now() - interval '${waitingSeconds} s'
+     ORDER BY o.seen_at LIMIT 1 FOR NO KEY UPDATE SKIP LOCKED
+   ) next WHERE i.user_id = next.user_id
+   RETURNING i.user_id AS "userId", i.id, i.source, i.login, i.cursor`,
+);
+
+/** Columns of an answer. The run of a dead process is shown as failed. */
+const shown = `source, login, report, id, public_key AS "publicKey",
+  CASE WHEN is_dead THEN 'failed' ELSE state END AS state,
+  CASE WHEN is_dead THEN 'interrupted' ELSE fault END AS fault
+  FROM (
+    SELECT i.*, i.state IN ('waiting', 'running')
+      AND i.seen_at < now() - interval '${deadSeconds} s' AS is_dead
+    FROM feed.imports i WHERE i.user_id = $1
+  ) i`;
+
+/** $1 user. */
+const select = statement('feed.select_import', `SELECT ${shown}`);
+
+/** $1 user, $2 id, $3 encrypted password. */
+const unlock = statement(
+  'feed.unlock_import',
+  `UPDATE feed.imports i SET sealed = $3
+   WHERE i.user_id = $1 AND i.id = $2 AND i.state = 'running'`,
+);
+
+/** Stops the import of a user. $1 user. */
+const stop = statement(
+  'feed.stop_import',
+  `UPDATE feed.imports i SET state = 'stopped', sealed = NULL
+   WHERE i.user_id = $1 AND i.state IN ('waiting', 'running')`,
+);
+
+/**
+ * No row if the import was replaced or stopped. $1 user, $2 id, $3 cursor, $4 report, $5 state, $6
+ * fault.
+ */
+const save = statement(
+  'feed.save_import',
+  `UPDATE feed.imports i SET
+     cursor = $3, report = $4, state = $5, fault = $6, seen_at = now(),
+     sealed = CASE WHEN $5 = 'running' THEN i.sealed END
+   WHERE i.user_id = $1 AND i.id = $2 AND i.state = 'running' RETURNING i.sealed`,
+);
+
+/** A claimed import. `cursor` is JSON, null for a new import. */
+export interface ClaimedImport extends Pick<ShownImport, 'source' | 'login'> {
+  readonly userId: string;
+  readonly id: string;
+  readonly cursor: string | null;
+}
+
+/** The numbers and skipped entries of an import. */
+export type ImportReport = Omit<ShownImport, 'source' | 'login' | 'state' | 'fault'>;
+
+/** The progress of a run. */
+export interface SavedRun extends Pick<ShownImport, 'state' | 'fault'> {
+  readonly cursor: object;
+  readonly report: ImportReport;
+}
+
+const emptyReport: ImportReport = {
+  subscriptions: 0,
+  actions: 0,
+  favorites: 0,
+  skipped: 0,
+  skipped_entries: [],
+};
+
+/** The SQL of imports, of which each user has at most one. */
+export class ImportRepository {
+  constructor(private readonly database: Database) {}
+
+  /** Returns the id of a new import, or `undefined` if 16 others wait for a replica. */
+  async request(userId: string, source: string, login: string): Promise<string | undefined> {
+    const values = [userId, source, login];
+    const [row] = await this.database.change<{ id: string }>(request, values);
+    return row?.id;
+  }
+
+  /** Claims and returns the import that waits longest, or `undefined` without one. */
+  async claim(publicKey: Buffer): Promise<ClaimedImport | undefined> {
+    const [row] = await this.database.change<ClaimedImport>(claim, [publicKey]);
+    return row;
+  }
+
+  /** Returns the user's import, its id, and the key of the process that claimed it. */
+  async read(
+    userId: string,
+  ): Promise<{ shown: ShownImport; id: string; publicKey: Buffer | null } | undefined> {
+    type Row = Pick<ShownImport, 'source' | 'login' | 'state'> & {
+      fault: ShownImport['fault'] | null;
+      report: string | null;
+      id: string;
+      publicKey: Buffer | null;
+    };
+    const [row] = await this.database.read<Row>(select, [userId]);
+    if (!row) return undefined;
+    const { report, id, publicKey, fault, ...rest } = row;
+    const numbers = report === null ? emptyReport : (JSON.parse(report) as ImportReport);
+    return { shown: { ...rest, ...(fault !== null && { fault }), ...numbers }, id, publicKey };
+  }
+
+  /** Stores the encrypted password, unless the import was replaced or stopped. */
+  async unlock(userId: string, id: string, sealed: Buffer): Promise<void> {
+    await this.database.change(unlock, [userId, id, sealed]);
+  }
+
+  async stop(userId: string): Promise<void> {
+    await this.database.change(stop, [userId]);
+  }
+
+  /**
+   * Saves the progress. Returns the encrypted password, null before it arrives; `undefined` if the
+   * import was replaced or stopped.
+   */
+  async save(
+    { userId, id }: ClaimedImport,
+    { cursor, report, state, fault }: SavedRun,
+  ): Promise<Buffer | null | undefined> {
+    const [row] = await this.database.change<{ sealed: Buffer | null }>(save, [
+      userId,
+      id,
+      JSON.stringify(cursor),
+      JSON.stringify(report),
+      state,
+      fault ?? null,
+    ]);
+    return row?.sealed;
+  }
+}

@@ -1,0 +1,65 @@
+import { setTimeout as delay } from 'node:timers/promises';
+import { Controller } from '@nestjs/common';
+import {
+  Failure,
+  readImport,
+  type ReplyOf,
+  type RequestOf,
+  startImport,
+  stopImport,
+  unlockImport,
+} from '#contracts';
+import { Handle } from '#transport';
+import { ImportRepository } from './import.repository.js';
+
+/** Interval of reads of a start, and the longest wait for a replica that runs it, in ms. */
+const [pollMs, startMs] = [250, 10_000];
+
+/** Handles the requests about imports from other servers (ADR 65). */
+@Controller()
+export class ImportService {
+  constructor(private readonly imports: ImportRepository) {}
+
+  /** @throws Failure `unavailable` if too many imports wait, or no replica can run it. */
+  @Handle(startImport)
+  async start({
+    userId,
+    source,
+    login,
+  }: RequestOf<typeof startImport>): Promise<ReplyOf<typeof startImport>> {
+    const id = await this.imports.request(userId, source, login);
+    if (id === undefined) throw new Failure('unavailable');
+    for (let waitedMs = 0; waitedMs < startMs; waitedMs += pollMs) {
+      await delay(pollMs);
+      const started = await this.imports.read(userId);
+      if (started?.id === id && started.publicKey !== null)
+        return { id, publicKey: started.publicKey.toString('base64') };
+    }
+    throw new Failure('unavailable');
+  }
+
+  /** Without effect if the import was replaced or stopped. */
+  @Handle(unlockImport)
+  async unlock({
+    userId,
+    id,
+    sealed,
+  }: RequestOf<typeof unlockImport>): Promise<ReplyOf<typeof unlockImport>> {
+    await this.imports.unlock(userId, id, Buffer.from(sealed, 'base64'));
+    return this.read({ userId });
+  }
+
+  /** @throws Failure `not_found` without an import. */
+  @Handle(readImport)
+  async read({ userId }: RequestOf<typeof readImport>): Promise<ReplyOf<typeof readImport>> {
+    const found = await this.imports.read(userId);
+    if (!found) throw new Failure('not_found');
+    return found.shown;
+  }
+
+  @Handle(stopImport)
+  async stop({ userId }: RequestOf<typeof stopImport>): Promise<ReplyOf<typeof stopImport>> {
+    await this.imports.stop(userId);
+    return this.read({ userId });
+  }
+}

@@ -1,0 +1,75 @@
+import { constants, createPublicKey, publicEncrypt } from 'node:crypto';
+import { Body, Controller, Delete, Get, HttpCode, Inject, Post, Req } from '@nestjs/common';
+import { ApiTags } from '@nestjs/swagger';
+import {
+  Failure,
+  importSchema,
+  readImport,
+  startImport,
+  stopImport,
+  unlockImport,
+} from '#contracts';
+import { Services } from '#http';
+import type { FastifyRequest } from 'fastify';
+import type { z } from 'zod';
+import { UserId } from '../auth/request.user.js';
+import { CONFIG, type GatewayConfig } from '../gateway.config.js';
+import { Operation } from '../openapi.decorators.js';
+import { importRequestSchema } from './feed.schemas.js';
+import { UserRate } from './user.rate.js';
+
+/** Serves /feeds/import (docs/reference/interface-import.md). */
+@ApiTags('Feeds')
+@Controller('feeds/import')
+export class ImportController {
+  private readonly starts = new UserRate(10);
+
+  constructor(
+    private readonly services: Services,
+    @Inject(CONFIG) private readonly config: GatewayConfig,
+  ) {}
+
+  @Post()
+  @HttpCode(202)
+  @Operation(
+    'Starts or continues the import of an account from another server',
+    { status: 202, schema: importSchema },
+    [404, 405],
+  )
+  async start(
+    @UserId() userId: string,
+    @Req() request: FastifyRequest,
+    @Body({ schema: importRequestSchema })
+    { source, login, password }: z.output<typeof importRequestSchema>,
+  ) {
+    if (this.config.FEEDS !== 'fetched') throw new Failure('not_found');
+    await this.starts.count(userId);
+    const started = await this.services.call(startImport, request, { userId, source, login });
+    const { id, publicKey } = started;
+    const sealed = seal(password, publicKey);
+    return this.services.call(unlockImport, request, { userId, id, sealed });
+  }
+
+  @Get()
+  @Operation("Returns the user's last import", { status: 200, schema: importSchema }, [404])
+  read(@UserId() userId: string, @Req() request: FastifyRequest) {
+    return this.services.call(readImport, request, { userId });
+  }
+
+  @Delete()
+  @Operation("Stops the user's import", { status: 200, schema: importSchema }, [404])
+  stop(@UserId() userId: string, @Req() request: FastifyRequest) {
+    return this.services.call(stopImport, request, { userId });
+  }
+}
+
+/** Encrypts a text for the owner of a key, so that Redis and Postgres never store it. */
+function seal(text: string, publicKey: string): string {
+  const key = createPublicKey({
+    key: Buffer.from(publicKey, 'base64'),
+    format: 'der',
+    type: 'spki',
+  });
+  const padding = constants.RSA_PKCS1_OAEP_PADDING;
+  return publicEncrypt({ key, padding, oaepHash: 'sha256' }, Buffer.from(text)).toString('base64');
+}

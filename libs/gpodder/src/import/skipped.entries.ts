@@ -1,0 +1,59 @@
+import type { EntryFailureCode } from '#contracts';
+import { count } from '#runtime';
+import type { SkipReason } from '../action.rules.js';
+
+/** Maximum listed entries, and maximum characters of a listed entry. */
+const [maxListed, maxCharacters] = [50, 200];
+
+/** A skipped entry as the other server sent it, or a number of entries that are not listed. */
+export interface SkippedEntry {
+  readonly kind: 'device' | 'answer' | 'feed' | 'action' | 'favourite';
+  /** For feeds and favourites also the reasons of actions and of POST /subscriptions. */
+  readonly reason: SkipReason | EntryFailureCode | 'no_id' | 'no_list' | 'not_a_list';
+  readonly entry?: string;
+  readonly count: number;
+}
+
+/** Counts the entries of another server that an import skips, and lists them with their reasons. */
+export class SkippedEntries {
+  total = 0;
+  private readonly listed: SkippedEntry[] = [];
+  /** Unlisted entries by kind and reason. */
+  private readonly unlisted = new Map<string, SkippedEntry>();
+
+  /** Adds one entry to the list, or counts it if the list is full. */
+  add(kind: SkippedEntry['kind'], entry: unknown, reason: SkippedEntry['reason']): void {
+    if (this.listed.length === maxListed) return this.addMany(kind, 1, reason);
+    this.total += 1;
+    const text = typeof entry === 'string' ? entry : (JSON.stringify(entry) ?? 'undefined');
+    this.listed.push({ kind, entry: printable(text.slice(0, maxCharacters)), reason, count: 1 });
+  }
+
+  /** Counts entries without listing them. */
+  addMany(kind: SkippedEntry['kind'], entries: number, reason: SkippedEntry['reason']): void {
+    if (entries === 0) return;
+    this.total += entries;
+    const key = `${kind} ${reason}`;
+    const before = this.unlisted.get(key)?.count ?? 0;
+    this.unlisted.set(key, { kind, reason, count: before + entries });
+  }
+
+  /** Returns the listed entries, then the numbers of the others. */
+  get entries(): SkippedEntry[] {
+    return [...this.listed, ...this.unlisted.values()];
+  }
+
+  /** Returns lines for the operator. */
+  get lines(): string[] {
+    return this.entries.map(({ kind, entry, reason, count: number }) =>
+      entry === undefined
+        ? `skipped ${count(number)} × ${kind}: ${reason}`
+        : `skipped ${kind} ${entry}: ${reason}`,
+    );
+  }
+}
+
+/** Replaces characters that control a terminal. */
+function printable(text: string): string {
+  return text.replace(/[\p{Cc}\p{Cf}\p{Surrogate}]/gu, '\ufffd');
+}

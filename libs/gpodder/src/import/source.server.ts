@@ -1,0 +1,266 @@
+import { FetchError, type FetchedResponse, type FetchFault, type Fetcher } from '#fetch';
+import { z } from 'zod';
+import { AnswerError, JsonElements, parseAnswer } from './json.elements.js';
+import type { SkippedEntries } from './skipped.entries.js';
+
+/** Maximum characters of an answer that is not a list of actions. */
+const maxCharacters = 33_554_432;
+/** Maximum requests of one import, and maximum characters of all their answers. */
+const [maxRequests, maxAllCharacters] = [1_000, 2 ** 28];
+
+/** Limits of the fetcher of an import. Servers can need minutes for the answer with all actions. */
+export const sourceLimits = {
+  headMs: 120_000,
+  silenceMs: 120_000,
+  totalMs: 3_600_000,
+  sentBytes: 2 ** 28,
+  decodedBytes: 2 ** 28,
+};
+
+/** Faults of another server by the fault of the fetch. */
+const faults = {
+  refused: 'refused',
+  unresolved: 'unreachable',
+  unreachable: 'unreachable',
+  broken: 'unreachable',
+  timeout: 'timeout',
+  redirects: 'redirected',
+  too_large: 'too_large',
+} as const satisfies Record<FetchFault, string>;
+
+/**
+ * The other server did not answer, or rejected a request:
+ * - the faults of a fetch, where a name without an address and a broken answer are `unreachable`;
+ * - `credentials`: it rejects the name or the password;
+ * - `unsupported`: it has no gpodder API or gpoddersync, or does not follow its protocol.
+ *
+ * The message contains no other part of a URL than the origin.
+ */
+export class ServerError extends Error {
+  /** @param status absent without an answer. */
+  constructor(
+    message: string,
+    readonly fault: (typeof faults)[FetchFault] | 'credentials' | 'unsupported',
+    readonly status?: number,
+  ) {
+    super(message);
+  }
+}
+
+/** A list of unchecked entries. Some servers send null for an empty list. */
+const listSchema = z
+  .array(z.unknown())
+  .nullable()
+  .transform((list) => list ?? []);
+const feedsSchema = z.object({ add: listSchema });
+const deviceSchema = z.object({ id: z.string() });
+const titledFeedSchema = z.object({ url: z.string() });
+
+/** Generates the JSON texts of actions. Returns the next request's `since`, 0 if it is missing. */
+export type Actions = AsyncGenerator<string, number>;
+
+/** The server that an account is imported from. All methods throw ServerError. */
+export interface SourceServer {
+  /** Name of its protocol in messages. */
+  readonly protocol: string;
+  /** Returns the subscribed feeds: URLs, objects with a `url`, or invalid entries. */
+  readFeeds(): Promise<unknown[]>;
+  /** Returns the result of `read`, during which the answer arrives. */
+  readActions<T>(since: number, read: (actions: Actions) => Promise<T>): Promise<T>;
+  /** Returns the favourites: objects with `url` and `podcast_url`, or invalid entries. */
+  readFavorites(): Promise<unknown[]>;
+}
+
+/** Options of {@link openSource}. */
+export interface SourceOptions {
+  /** With {@link sourceLimits}. */
+  readonly fetcher: Fetcher;
+  readonly stopped: AbortSignal;
+  readonly skipped: SkippedEntries;
+}
+
+/**
+ * Detects a server's protocol.
+ *
+ * @param from base URL with a trailing `/`.
+ * @throws ServerError for an unsupported one or a wrong password.
+ */
+export async function openSource(
+  from: URL,
+  { login, password }: { login: string; password: string },
+  { fetcher, stopped, skipped }: SourceOptions,
+): Promise<SourceServer> {
+  const authorization = `Basic ${Buffer.from(`${login}:${password}`).toString('base64')}`;
+  const http = new SourceClient(from, authorization, fetcher, stopped);
+  const user = encodeURIComponent(login);
+  const devices = await http.getOptional(`api/2/devices/${user}.json`, listSchema);
+  if (devices) return gpodderServer(http, user, devices, skipped);
+  const base = 'index.php/apps/gpoddersync';
+  const feeds = await http.getOptional(`${base}/subscriptions?since=0`, feedsSchema);
+  if (!feeds)
+    throw new ServerError(
+      `no gpodder API or gpoddersync at ${from.href}: check the address`,
+      'unsupported',
+    );
+  return {
+    protocol: 'gpoddersync',
+    readFeeds: async () => feeds.add,
+    readActions: (since, read) => http.readActions(`${base}/episode_action?since=${since}`, read),
+    readFavorites: async () => [],
+  };
+}
+
+function gpodderServer(
+  http: SourceClient,
+  user: string,
+  devices: unknown[],
+  skipped: SkippedEntries,
+): SourceServer {
+  /** Returns the feeds of a device, because on gpodder.net each device has its own list. */
+  const readFeedsOf = async (device: unknown): Promise<unknown[]> => {
+    const { data } = deviceSchema.safeParse(device);
+    const path = data && `api/2/subscriptions/${user}/${encodeURIComponent(data.id)}.json?since=0`;
+    const list = path && (await http.getOptional(path, feedsSchema));
+    if (list) return list.add;
+    skipped.add('device', data?.id ?? device, data ? 'no_list' : 'no_id');
+    return [];
+  };
+  /** Returns the entries of a list; none if it is missing. Skips an answer that is not a list. */
+  const readList = async (path: string): Promise<unknown[]> => {
+    const answer = await http.getOptional(path, z.unknown());
+    const { data } = listSchema.safeParse(answer ?? null);
+    if (!data) skipped.add('answer', answer, 'not_a_list');
+    return data ?? [];
+  };
+  return {
+    protocol: 'the gpodder API',
+    readFeeds: async () => {
+      const titled = await readList(`subscriptions/${user}.json`);
+      if (devices.length === 0) return titled;
+      const feeds: unknown[] = [];
+      for (const device of devices) feeds.push(...(await readFeedsOf(device)));
+      // The lists of devices contain only URLs, the list of the user also titles.
+      const urls = new Set(feeds);
+      return [
+        ...feeds,
+        ...titled.filter((feed) => urls.has(titledFeedSchema.safeParse(feed).data?.url)),
+      ];
+    },
+    readActions: (since, read) =>
+      http.readActions(`api/2/episodes/${user}.json?since=${since}`, read),
+    readFavorites: () => readList(`api/2/favorites/${user}.json`),
+  };
+}
+
+/** Sends requests to the other server, and only to its origin. */
+class SourceClient {
+  private requests = 0;
+  private characters = 0;
+
+  constructor(
+    private readonly base: URL,
+    private readonly authorization: string,
+    private readonly fetcher: Fetcher,
+    private readonly stopped: AbortSignal,
+  ) {}
+
+  /**
+   * Reads JSON.
+   *
+   * @returns undefined for a missing path, or an answer that is not JSON or not of the schema.
+   * @throws ServerError
+   */
+  async getOptional<Answer extends z.ZodType>(
+    path: string,
+    schema: Answer,
+  ): Promise<z.output<Answer> | undefined> {
+    try {
+      return await this.get(path, async (chunks) => {
+        let text = '';
+        for await (const chunk of chunks) {
+          text += chunk;
+          if (text.length > maxCharacters)
+            throw this.tooLarge(`the response of ${path.split('?', 1)[0]}`);
+        }
+        return schema.safeParse(parseAnswer(text)).data;
+      });
+    } catch (error) {
+      const isUnsupported =
+        error instanceof AnswerError || (error instanceof ServerError && isMissing(error.status));
+      if (isUnsupported) return undefined;
+      throw error;
+    }
+  }
+
+  /** Reads actions. @throws ServerError, also for an answer without actions; errors of `read`. */
+  readActions<T>(path: string, read: (actions: Actions) => Promise<T>): Promise<T> {
+    return this.get(path, (chunks) => read(actionsIn(chunks))).catch((error: unknown) => {
+      throw error instanceof AnswerError ? new ServerError(error.message, 'unsupported') : error;
+    });
+  }
+
+  private async get<T>(
+    path: string,
+    read: (chunks: AsyncGenerator<string>) => Promise<T>,
+  ): Promise<T> {
+    this.requests += 1;
+    if (this.requests > maxRequests)
+      throw new ServerError(`${this.base.host}: more than ${maxRequests} requests`, 'too_large');
+    const { authorization } = this;
+    const request = {
+      url: new URL(path, this.base).href,
+      headers: { accept: 'application/json' },
+      authorization,
+      // Another origin must not get the password, and has another account.
+      isSameOrigin: true,
+    };
+    try {
+      return await this.fetcher.fetch(
+        request,
+        (response) => {
+          if (response.status !== 200) throw rejection(this.base.host, response.status);
+          return read(this.decoded(response));
+        },
+        this.stopped,
+      );
+    } catch (error) {
+      if (!(error instanceof FetchError)) throw error;
+      const fault = faults[error.fault];
+      const prefix = fault === 'unreachable' ? 'connection failed: ' : '';
+      throw new ServerError(prefix + error.message, fault);
+    }
+  }
+
+  private async *decoded({ body }: FetchedResponse): AsyncGenerator<string> {
+    const text = new TextDecoder();
+    for await (const chunk of body) {
+      this.characters += chunk.length;
+      if (this.characters > maxAllCharacters) throw this.tooLarge('all responses together');
+      yield text.decode(chunk, { stream: true });
+    }
+  }
+
+  private tooLarge(what: string): ServerError {
+    return new ServerError(`${this.base.host}: ${what} exceeds the limit`, 'too_large');
+  }
+}
+
+async function* actionsIn(chunks: AsyncGenerator<string>): Actions {
+  const { timestamp } = yield* new JsonElements('actions').read(chunks);
+  const since =
+    typeof timestamp === 'string' || typeof timestamp === 'number'
+      ? Math.floor(Number(timestamp))
+      : 0;
+  return Number.isSafeInteger(since) ? since : 0;
+}
+
+function rejection(host: string, status: number): ServerError {
+  return status === 401 || status === 403
+    ? new ServerError(`${host} rejects the name or the password (${status})`, 'credentials', status)
+    : new ServerError(`${host} answers with status ${status}`, 'unsupported', status);
+}
+
+/** Returns true for the statuses with which servers answer unsupported paths. */
+function isMissing(status: number | undefined): boolean {
+  return status === 400 || status === 404 || status === 405 || status === 501;
+}
