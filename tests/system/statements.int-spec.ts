@@ -10,7 +10,8 @@ import { namedStatements } from './testing/named.statements.js';
 const ofAllUsers = {
   'sync.select_migrations': 'reads the applied migrations',
   'sync.sweep_requests': 'deletes old rows of all users',
-  'sync.sweep_shards': 'the same on a cluster',
+  'sync.find_old_markers': 'finds old rows of all users on a cluster',
+  'sync.delete_markers': 'deletes rows of the users that were found',
   'sync.take_events': 'a relay publishes the changes of all users',
   'sync.select_lag': 'reads the age of the oldest event, for metrics',
   'dump.select_users': 'lists users to dump',

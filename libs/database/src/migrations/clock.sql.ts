@@ -127,7 +127,8 @@ export const eventFunctions = `
       RETURN coalesce(v_rows, '[]');
   END $$;
   REVOKE EXECUTE ON FUNCTION sync.read_reachable(regclass, text) FROM PUBLIC;
-  GRANT EXECUTE ON FUNCTION sync.read_reachable(regclass, text) TO podcast_sync_deletion_group;
+  GRANT EXECUTE ON FUNCTION sync.read_reachable(regclass, text)
+    TO podcast_sync_subscription_group, podcast_sync_episode_group, podcast_sync_deletion_group;
 
   -- Deletes the outbox rows of up to p_limit users and returns the clock and all kinds of each
   -- user, for the transaction that publishes them. Returns nothing while another transaction does
