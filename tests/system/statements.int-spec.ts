@@ -2,7 +2,12 @@ import pg from 'pg';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { delegatedFunctions, type Statement } from '#database';
 import { createDatabase, type TestDatabase } from '#testing';
-import { callsAlone, faultsOf, needsOneNode } from '../../libs/database/testing/cluster.rules.js';
+import {
+  callsAlone,
+  faultsOf,
+  needsCoordinator,
+  needsOneNode,
+} from '../../libs/database/testing/cluster.rules.js';
 import { isOfOneUser } from '../../libs/database/testing/one.user.js';
 import { namedStatements } from './testing/named.statements.js';
 
@@ -10,7 +15,8 @@ import { namedStatements } from './testing/named.statements.js';
 const ofAllUsers = {
   'sync.select_migrations': 'reads the applied migrations',
   'sync.sweep_requests': 'deletes old rows of all users',
-  'sync.sweep_shards': 'the same on a cluster',
+  'sync.find_old_markers': 'finds old rows of all users on a cluster',
+  'sync.delete_markers': 'deletes rows of the users that were found',
   'sync.take_events': 'a relay publishes the changes of all users',
   'sync.select_lag': 'reads the age of the oldest event, for metrics',
   'dump.select_users': 'lists users to dump',
@@ -64,6 +70,17 @@ describe('every statement except those for all users', () => {
     expect(broken.filter(({ length }) => length > 1)).toEqual([]);
     const ofAll = Object.keys(ofAllUsers).filter((name) => name !== 'sync.sweep_requests');
     expect(ofAll.filter((name) => needsOneNode(named.get(name)?.text ?? ''))).toEqual([]);
+  });
+
+  it('uses tables of the coordinator only in services that connect to it', () => {
+    const onAnyNode = [...named.values()].filter(({ name }) =>
+      /^(sync|subscription|episode)\./.test(name),
+    );
+    // episode.config.ts accepts several nodes only with FEEDS=off.
+    expect(onAnyNode.filter(({ text }) => needsCoordinator(text)).map(({ name }) => name)).toEqual([
+      'episode.select_feed_episodes',
+      'episode.insert_touched',
+    ]);
   });
 
   it('calls a function that reads or writes tables for the same user', async () => {

@@ -1,18 +1,27 @@
 import { feedsMode } from '#contracts';
-import { databaseNodes, quota, subscriptionQuotas, syncIdQuota } from '#database';
+import { databaseNodes, nodesOf, quota, subscriptionQuotas, syncIdQuota } from '#database';
 import { serviceConfig } from '#transport/service';
 import { z } from 'zod';
 
-export const episodeConfig = z.object({
-  ...serviceConfig.shape,
-  DATABASE_URL: databaseNodes,
-  ...syncIdQuota.shape,
-  ...subscriptionQuotas.shape,
-  FEEDS: feedsMode
-    .default('off')
-    .describe('Unless `off`, episodes without a title get the title in their feed.'),
-  QUOTA_EPISODE_STATES: quota(1_000_000, 'Maximum number of episode states per user.'),
-});
+/** The configuration of the episode service. */
+export const episodeConfig = z
+  .object({
+    ...serviceConfig.shape,
+    DATABASE_URL: databaseNodes,
+    ...syncIdQuota.shape,
+    ...subscriptionQuotas.shape,
+    FEEDS: feedsMode
+      .default('off')
+      .describe(
+        'Unless `off`, episodes without a title get the title in their feed. On a Citus cluster, ' +
+          '`DATABASE_URL` is then the coordinator, which has the feeds.',
+      ),
+    QUOTA_EPISODE_STATES: quota(1_000_000, 'Maximum number of episode states per user.'),
+  })
+  .refine(({ DATABASE_URL, FEEDS }) => FEEDS === 'off' || nodesOf(DATABASE_URL).length === 1, {
+    path: ['DATABASE_URL'],
+    error: 'only the coordinator has the feeds: give its URL alone, or set FEEDS=off',
+  });
 export type EpisodeConfig = z.output<typeof episodeConfig>;
 
 /** The quotas of each user, and `FEEDS` (absent: `off`). */

@@ -37,6 +37,7 @@ export async function migrate(config: z.output<typeof migrateConfig>, log: Log):
       poolSize: 4,
       applicationName: 'migrate',
       statementTimeoutMs: 0,
+      distribution: config.DATABASE_DISTRIBUTION,
     }),
   );
   await dataSource.initialize();

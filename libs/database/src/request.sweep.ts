@@ -27,12 +27,30 @@ export const sweepRequests = statement(
 );
 
 /**
- * Deletes all markers older than an hour, on a Citus cluster, which cannot lock rows of several
- * users in one statement.
+ * Finds the oldest markers older than an hour on the reachable nodes of a Citus cluster: their
+ * number, their users, and the time of the latest one. $1 maximum number of markers.
  */
-const sweepShards = statement(
-  'sync.sweep_shards',
-  `DELETE FROM sync.request r WHERE r.created_at < now() - interval '1 hour'`,
+const findOldMarkers = statement(
+  'sync.find_old_markers',
+  `SELECT count(*)::integer AS found, array_agg(DISTINCT o.user_id) AS users,
+     max(o.created_at)::text AS until
+   FROM (
+     SELECT * FROM json_to_recordset(sync.read_reachable('sync.request', format($q$
+       SELECT r.user_id, r.created_at FROM %s r
+       WHERE r.created_at < now() - interval '1 hour' ORDER BY r.created_at LIMIT %s
+     $q$, '%s', $1::integer))) m (user_id uuid, created_at timestamptz)
+     ORDER BY m.created_at LIMIT $1
+   ) o`,
+);
+
+/**
+ * Deletes the markers of users $1 up to the time $2, with their answers. The cluster accesses only
+ * the nodes of these users, and locks rows of several users only by deleting them.
+ */
+const deleteMarkers = statement(
+  'sync.delete_markers',
+  `DELETE FROM sync.request r
+   WHERE r.user_id = ANY ($1::uuid[]) AND r.created_at <= $2::timestamptz`,
 );
 
 /** Once a minute deletes the markers of all services that are older than an hour, with answers. */
@@ -59,16 +77,29 @@ export class RequestSweep implements OnApplicationBootstrap, BeforeApplicationSh
   /** Deletes all old markers. A failure is logged, unless Postgres is unavailable. */
   async sweep(): Promise<void> {
     try {
-      if (this.database.distribution === 'citus')
-        return void (await this.database.change(sweepShards, []));
-      for (let removed = batchSize; removed === batchSize;) {
-        const [row] = await this.database.change<{ removed: number }>(sweepRequests, [batchSize]);
-        removed = row?.removed ?? 0;
-      }
+      const sweepBatch = this.database.distribution === 'citus' ? sweepShards : sweepTable;
+      let swept: number;
+      do swept = await sweepBatch(this.database);
+      while (swept === batchSize);
     } catch (error) {
       // Outages have their own log lines.
       if (faultKind(error) === 'unavailable') return;
       this.log.warn({ err: error }, 'expired request markers not deleted, retrying in a minute');
     }
   }
+}
+
+/** Deletes up to {@link batchSize} old markers. @returns their number. */
+async function sweepTable(database: Database): Promise<number> {
+  const [row] = await database.change<{ removed: number }>(sweepRequests, [batchSize]);
+  return row?.removed ?? 0;
+}
+
+/** The same on a Citus cluster, where a statement about all users cannot lock rows. */
+async function sweepShards(database: Database): Promise<number> {
+  type OldMarkers = { found: number; users: string[]; until: string };
+  const [old] = await database.change<OldMarkers>(findOldMarkers, [batchSize]);
+  if (!old?.found) return 0;
+  await database.change(deleteMarkers, [old.users, old.until]);
+  return old.found;
 }

@@ -4,7 +4,9 @@ import {
   callsAlone,
   catalogRules,
   faultsOf,
+  needsCoordinator,
   needsOneNode,
+  unboundStatements,
 } from './cluster.rules.js';
 
 describe('a violation is found:', () => {
@@ -27,12 +29,57 @@ describe('a violation is found:', () => {
       'a volatile function in SET',
       'UPDATE sync.user_clock c SET stamp = clock_timestamp() WHERE c.user_id = $1',
     ],
+    [
+      'a volatile function in WHERE',
+      'DELETE FROM sync.request r WHERE r.user_id = $1 AND r.created_at < clock_timestamp()',
+    ],
+    [
+      'a stable function of a column in WHERE',
+      `DELETE FROM sync.request r WHERE r.user_id = $1 AND r.created_at + interval '1 h' < now()`,
+    ],
+    [
+      'the time in COALESCE, next to another function',
+      'UPDATE sync.readers r SET used = coalesce(greatest($2, $3), now()) WHERE r.user_id = $1',
+    ],
+    [
+      'the time in DO UPDATE',
+      `INSERT INTO sync.readers (user_id, list) VALUES ($1, 1)
+       ON CONFLICT (user_id, list) DO UPDATE SET used = now()`,
+    ],
+    ['the time in RETURNING', 'DELETE FROM sync.events e WHERE e.user_id = $1 RETURNING now()'],
+    [
+      'an INSERT together with a DELETE',
+      `WITH deleted AS (DELETE FROM episode.states s WHERE s.user_id = $1 RETURNING s.id)
+       INSERT INTO sync.events (user_id, kinds) SELECT $1, 2 FROM deleted`,
+    ],
   ])('%s', (_, sql) => expect(faultsOf(sql)).not.toEqual([]));
 
   it.each([
     'SELECT e.user_id FROM sync.events e LIMIT 10 FOR UPDATE SKIP LOCKED',
     'DELETE FROM sync.events e USING (SELECT o.ctid FROM sync.events o) o WHERE e.ctid = o.ctid',
   ])('in a statement of all users: %s', (sql) => expect(needsOneNode(sql)).toBe(true));
+
+  it.each([
+    ['rows of all users', `UPDATE deletion.deletions d SET sent_at = NULL WHERE d.id = p_id`],
+    [
+      'one table without its users',
+      `DELETE FROM sync.events e USING sync.user_clock c
+      WHERE e.user_id = ANY (v_users) AND c.user_id = e.user_id`,
+    ],
+    [
+      'locks of several users',
+      `PERFORM 1 FROM deletion.erasures e
+      WHERE e.user_id = ANY (v_users) FOR UPDATE SKIP LOCKED`,
+    ],
+  ])('in a function for all users: %s', (_, sql) =>
+    expect(unboundStatements(`${sql}; RETURN`)).toEqual([sql]),
+  );
+
+  it.each([
+    'INSERT INTO feed.touched (url) VALUES ($1)',
+    'SELECT k.episodes FROM unnest($1) s (key) JOIN feed.newest_episodes k ON k.key = s.key',
+    'UPDATE account.accounts a SET disabled_at = $2 WHERE a.id = $1',
+  ])('in a statement that any node can run: %s', (sql) => expect(needsCoordinator(sql)).toBe(true));
 
   it.each([
     `SELECT sync.lock_clock($1), set_config('enable_bitmapscan', 'off', true)`,
@@ -55,6 +102,13 @@ it('accepts SQL that a cluster can run', () => {
       SELECT coalesce(max(c.stamp), 'epoch'), clock_timestamp() FROM sync.user_clock c`),
   ).toEqual([]);
   expect(callsAlone('SELECT status, age FROM deletion.claim_erasure($1)')).toBe(true);
+  expect(needsCoordinator('SELECT e.id FROM episode.episodes e WHERE e.user_id = $1')).toBe(false);
+  expect(
+    unboundStatements(`
+      PERFORM 1 FROM deletion.erasures e WHERE e.user_id = v_due.user_id FOR UPDATE SKIP LOCKED;
+      DELETE FROM sync.events e USING sync.user_clock c
+      WHERE e.user_id = ANY (v_users) AND c.user_id = ANY (v_users) AND c.user_id = e.user_id`),
+  ).toEqual([]);
   expect(
     addsConstraintsTogether(
       'ALTER TABLE a.b DROP COLUMN x; ALTER TABLE a.b ADD CONSTRAINT c CHECK (d > 0)',

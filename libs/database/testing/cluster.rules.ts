@@ -1,27 +1,35 @@
-import { tablesOfUsers } from './one.user.js';
+import { isOfOneUser, tablesOfUsers } from './one.user.js';
 
 // Rules for statements and schemas that a test without Citus can check. Each one prevents an error
 // of Citus 13.2 (docs/design/adr/0053-citus-by-the-same-schema.md).
 
-const mutable = '(?:clock_timestamp|statement_timestamp|now|random|nextval|gen_random_uuid)\\(';
-const isWrite = /\b(?:INSERT INTO|UPDATE|DELETE FROM)\s+(?:sync|subscription|episode|deletion)\./i;
+const volatile = '(?:clock_timestamp|random|nextval|gen_random_uuid|next_stamp|new_id)\\(';
+const mutable = `(?:${volatile}|(?:statement_timestamp|now)\\()`;
+const isInsert = /\bINSERT INTO\s+(?:sync|subscription|episode|deletion)\./i;
+const isChange = /\b(?:UPDATE|DELETE FROM)\s+(?:sync|subscription|episode|deletion)\./i;
+const matches = (pattern: string) => {
+  const found = new RegExp(pattern, 'i');
+  return (sql: string) => found.test(sql);
+};
+const isLazy = matches(
+  `\\bcoalesce\\((?:[^()]|\\([^()]*\\))*${mutable}|\\bCASE\\b(?:(?!\\bEND\\b)[^])*${mutable}`,
+);
+const isVolatile = matches(`\\b${volatile}`);
 
 /** Rules by what they forbid: each returns true for SQL about users that Citus rejects. */
 const forbidden: Readonly<Record<string, (sql: string) => boolean>> = {
-  'a read without columns': (sql) => /\b(?:SELECT|PERFORM)\s+FROM\b/i.test(sql),
+  'a read without columns': matches('\\b(?:SELECT|PERFORM)\\s+FROM\\b'),
   'a function in CASE or COALESCE of a write that is not immutable': (sql) =>
-    isWrite.test(sql) &&
-    (new RegExp(`\\bcoalesce\\([^()]*${mutable}`, 'i').test(sql) ||
-      new RegExp(`\\bCASE\\b(?:(?!\\bEND\\b)[^])*${mutable}`, 'i').test(sql)),
+    (isInsert.test(sql) || isChange.test(sql)) && isLazy(sql),
+  'a function in DO UPDATE or RETURNING that is not immutable': matches(
+    `\\b(?:DO UPDATE\\s+SET|RETURNING)\\b[^;]*\\b${mutable}`,
+  ),
+  'a volatile function in UPDATE or DELETE': (sql) => isChange.test(sql) && isVolatile(sql),
   // timestamptz + interval is stable, timestamp + interval is immutable.
-  'a stable function of a column in SET': (sql) =>
-    /\bUPDATE\b[^;]*?\bSET\b(?:(?!\b(?:WHERE|FROM|RETURNING)\b)[^;])*\w\s*[+-]\s*interval\b/i.test(
-      sql,
-    ),
-  'a volatile function in SET': (sql) =>
-    /\bUPDATE\b[^;]*?\bSET\b(?:(?!\b(?:WHERE|FROM|RETURNING)\b)[^;])*\b(?:clock_timestamp|random|nextval|gen_random_uuid|next_stamp)\(/i.test(
-      sql,
-    ),
+  'a stable function of a column in UPDATE or DELETE': (sql) =>
+    isChange.test(sql) && /\w\s*[+-]\s*interval\b/i.test(sql),
+  // Not an error, but Citus then runs each CTE separately and copies its rows to all nodes.
+  'an INSERT together with an UPDATE or DELETE': (sql) => isInsert.test(sql) && isChange.test(sql),
 };
 
 /** Returns the rules that SQL about users breaks: a statement, or the body of a function. */
@@ -35,6 +43,23 @@ export function faultsOf(sql: string): string[] {
 /** Returns true if a statement locks rows or uses `ctid`, which Citus allows only on one node. */
 export function needsOneNode(sql: string): boolean {
   return /\bFOR (?:NO KEY )?UPDATE\b|\bFOR SHARE\b|\bctid\b/i.test(sql);
+}
+
+/**
+ * Returns the statements of a function for all users that access nodes of other users than those
+ * that it has read (`v_due`, `v_lost`, `v_users`), or lock rows of several users.
+ */
+export function unboundStatements(body: string): string[] {
+  const one = ['v_due.user_id', 'v_lost.user_id'];
+  return body.split(';').filter((part) => {
+    const users = needsOneNode(part) ? one : [...one, 'ANY (v_users)'];
+    return !users.some((user) => isOfOneUser(part, user));
+  });
+}
+
+/** Returns true if SQL uses tables that only the coordinator of a cluster has. */
+export function needsCoordinator(sql: string): boolean {
+  return /\b(?:FROM|JOIN|UPDATE|INTO|USING)\s+(?:account|feed)\.\w/i.test(sql);
 }
 
 /**

@@ -26,21 +26,21 @@ export function tablesOfUsers(sql: string): string[] {
  * or inserts the user. A comparison with the `user_id` of another table does not suffice, because
  * Citus does not pass the value on into subqueries.
  *
- * @param user the SQL of the user's id: `$1`, or an argument.
+ * @param user the SQL of the user's id: `$1`, an argument, or `ANY (v_users)` for a set of users.
  */
 export function isOfOneUser(sql: string, user: string): boolean {
-  const name = user.replace('$', '\\$');
+  const name = `${user.replace(/[$().]/g, String.raw`\$&`)}(?!\\w)`;
   const count = (pattern: string) => (sql.match(new RegExp(pattern, 'g')) ?? []).length;
   const mentions = mentionsOf(sql);
   const inserts = mentions.filter(({ isInsert }) => isInsert).length;
-  const inserted = count(`\\(\\s*user_id,[^()]*\\)\\s*(?:SELECT|VALUES\\s*\\()\\s*${name}\\b`);
+  const inserted = count(`\\(\\s*user_id,[^()]*\\)\\s*(?:SELECT|VALUES\\s*\\()\\s*${name}`);
   const aliases = mentions.filter(({ isInsert }) => !isInsert).map(({ alias }) => alias);
   return (
     inserted >= inserts &&
     [...new Set(aliases)].every((alias) => {
       const bound = alias === undefined ? '(?<![\\w.])user_id' : `(?<!\\w)${alias}\\.user_id`;
       const uses = aliases.filter((other) => other === alias).length;
-      return count(`${bound} = ${name}\\b`) >= uses;
+      return count(`${bound} = ${name}`) >= uses;
     })
   );
 }

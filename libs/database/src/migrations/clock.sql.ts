@@ -1,5 +1,6 @@
 // Functions that run on plain Postgres and on Citus distributed by user_id. Each statement has one
-// user_id, so Citus routes it to one node. Only sync.read_reachable reads rows of all users.
+// user_id, so Citus routes it to one node. Exceptions: sync.read_reachable reads rows of all users,
+// and sync.take_events deletes rows of a set of users.
 
 import { refusedUser } from '../fault.rule.js';
 
@@ -126,42 +127,43 @@ export const eventFunctions = `
       RETURN coalesce(v_rows, '[]');
   END $$;
   REVOKE EXECUTE ON FUNCTION sync.read_reachable(regclass, text) FROM PUBLIC;
-  GRANT EXECUTE ON FUNCTION sync.read_reachable(regclass, text) TO podcast_sync_deletion_group;
+  GRANT EXECUTE ON FUNCTION sync.read_reachable(regclass, text)
+    TO podcast_sync_subscription_group, podcast_sync_episode_group, podcast_sync_deletion_group;
 
   -- Deletes the outbox rows of up to p_limit users and returns the clock and all kinds of each
   -- user, for the transaction that publishes them. Returns nothing while another transaction does
   -- so. The rows and the clock of a user are read in one snapshot after the lock, so a later batch
-  -- never has an older clock. The batch number is above p_above.
+  -- never has an older clock. The batch number is above p_above. The DELETE compares both tables
+  -- with the list of users, so that Citus does not access an unreachable node. Its plan is by
+  -- values, because a plan for any list would compare each row with the whole list.
   CREATE FUNCTION sync.take_events(p_limit integer, p_above bigint)
   RETURNS TABLE (batch bigint, user_id uuid, stamp timestamptz, kinds integer)
-  LANGUAGE plpgsql AS $$
+  LANGUAGE plpgsql SET plan_cache_mode = force_custom_plan AS $$
   DECLARE
-    v_due json;
+    v_users uuid[];
   BEGIN
     IF NOT pg_try_advisory_xact_lock(hashtextextended('sync.events', 0)) THEN
       RETURN;
     END IF;
-    v_due := sync.read_reachable('sync.events', format($q$
-      SELECT DISTINCT o.user_id FROM (SELECT e.user_id FROM %s e LIMIT %s) o
-    $q$, '%s', p_limit));
-    IF json_array_length(v_due) = 0 THEN
+    v_users := ARRAY(
+      SELECT d.user_id FROM json_to_recordset(sync.read_reachable('sync.events', format($q$
+        SELECT DISTINCT o.user_id FROM (SELECT e.user_id FROM %s e LIMIT %s) o
+      $q$, '%s', p_limit))) d (user_id uuid) LIMIT p_limit
+    );
+    IF v_users = '{}' THEN
       RETURN;
     END IF;
     batch := nextval('sync.event_batch');
     IF batch <= p_above THEN
       batch := setval('sync.event_batch', p_above + 1);
     END IF;
-    FOR user_id IN SELECT d.user_id FROM json_to_recordset(v_due) d (user_id uuid) LIMIT p_limit
-    LOOP
-      WITH deleted AS (
-        DELETE FROM sync.events e WHERE e.user_id = take_events.user_id RETURNING e.kinds
-      )
-      SELECT c.stamp::timestamptz, (SELECT bit_or(d.kinds)::integer FROM deleted d)
-      INTO stamp, kinds
-      FROM sync.user_clock c WHERE c.user_id = take_events.user_id;
-      IF kinds IS NOT NULL THEN
-        RETURN NEXT;
-      END IF;
-    END LOOP;
+    RETURN QUERY
+    WITH taken AS (
+      DELETE FROM sync.events e USING sync.user_clock c
+      WHERE e.user_id = ANY (v_users) AND c.user_id = ANY (v_users) AND c.user_id = e.user_id
+      RETURNING e.user_id, c.stamp, e.kinds
+    )
+    SELECT batch, t.user_id, max(t.stamp)::timestamptz, bit_or(t.kinds)::integer
+    FROM taken t GROUP BY t.user_id;
   END $$;
 `;

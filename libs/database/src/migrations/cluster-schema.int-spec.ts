@@ -2,7 +2,12 @@ import pg from 'pg';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import type { QueryRunner } from 'typeorm';
 import { createDatabase, type TestDatabase } from '#testing';
-import { addsConstraintsTogether, catalogRules, faultsOf } from '../../testing/cluster.rules.js';
+import {
+  addsConstraintsTogether,
+  catalogRules,
+  faultsOf,
+  needsCoordinator,
+} from '../../testing/cluster.rules.js';
 import { delegatedFunctions, readTablesOfUsers } from '../distribution.js';
 import { migrations } from './index.js';
 
@@ -79,12 +84,34 @@ describe('the distribution', () => {
     expect(place('subscription.subscriptions')).toBeLessThan(place('subscription.guids'));
   });
 
+  const withoutUsers = async () => {
+    const tables = await readTablesOfUsers({ query: rowsOf } as never);
+    const named = await rowsOf(`
+      SELECT c.oid::regclass::text AS name FROM pg_class c
+      JOIN pg_attribute a ON a.attrelid = c.oid AND a.attname ~ '^user(_id)?$'
+      WHERE c.relkind IN ('r', 'p')
+        AND c.relnamespace::regnamespace::text !~ '^(pg_|information_)'`);
+    return named.map(({ name }) => name).filter((name) => !tables.includes(name as string));
+  };
+
+  it('has every table of any schema with a column of users', async () => {
+    expect(await withoutUsers()).toEqual([]);
+    await owner.query('BEGIN');
+    try {
+      await owner.query('CREATE TABLE feed.planted (user_id uuid PRIMARY KEY)');
+      expect(await withoutUsers()).toEqual(['feed.planted']);
+    } finally {
+      await owner.query('ROLLBACK');
+    }
+  });
+
   it('has functions with the user as their first argument, one of each name', async () => {
     const found = await rowsOf(`
-      SELECT p.oid::regproc::text AS name FROM pg_proc p
+      SELECT p.oid::regproc::text AS name, p.prosrc AS body FROM pg_proc p
       WHERE p.proargnames[1] = 'p_user' AND p.oid::regproc::text
         IN (${delegatedFunctions.map((name) => `'${name}'`).join()})`);
     expect(found.map(({ name }) => name).toSorted()).toEqual(delegatedFunctions.toSorted());
+    expect(found.filter(({ body }) => needsCoordinator(body as string))).toEqual([]);
   });
 });
 

@@ -1,6 +1,7 @@
 import pg from 'pg';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { createDatabase, type TestDatabase } from '#testing';
+import { unboundStatements } from '../../testing/cluster.rules.js';
 import { isOfOneUser, tablesOfUsers } from '../../testing/one.user.js';
 
 /** Tables without data of users: every node has all of their rows. */
@@ -128,5 +129,8 @@ describe('tables can be distributed by user', () => {
       ({ body, first }) => first !== 'p_user uuid' || !isOfOneUser(body, 'p_user'),
     );
     expect(others.map(({ name }) => name).toSorted()).toEqual(Object.keys(functionsOfAll));
+    // These continue for the users of reachable nodes.
+    const unbound = others.filter(({ body }) => unboundStatements(body).length > 0);
+    expect(unbound.map(({ name }) => name)).toEqual(['deletion.make_due']);
   });
 });
