@@ -3,7 +3,7 @@
 import { spawnSync } from 'node:child_process';
 import { existsSync, readdirSync, readFileSync, statSync } from 'node:fs';
 import module from 'node:module';
-import { join } from 'node:path';
+import { join, resolve } from 'node:path';
 
 const built = 'dist/programs/packages.json';
 
@@ -47,6 +47,8 @@ if (!existsSync('node_modules/typescript'))
 
 if (!isStale()) process.exit(0);
 
+// By default, the compiler writes a cache to the home folder, where an uninstallation leaves it.
+process.env.SWC_NATIVE_BINDING_CACHE ??= resolve('node_modules/.cache/swc');
 // Loads the TypeScript sources, because the build can be missing.
 module.register('./typescript.hooks.mjs', import.meta.url);
 const { readCommandLine } = await import('./cli/src/podcast-sync.ts');
