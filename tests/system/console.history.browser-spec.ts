@@ -126,7 +126,7 @@ describe('the history page', () => {
   it('finds podcasts by the keyboard', async () => {
     const visit = await fixture.visit({}, '/account');
     const { page } = visit;
-    await visit.subscribe(...Array.from({ length: 60 }, (_, at) => feed(`podcast-${at}`)));
+    await visit.subscribe(...Array.from({ length: 60 }, (_, n) => feed(`podcast-${n}`)));
     await page.goto('/console/history');
     const podcast = page.getByRole('combobox', { name: 'Podcast', exact: true });
     const options = page.getByRole('listbox', { name: 'Podcast' }).getByRole('option');

@@ -386,10 +386,8 @@ export const deleteUnread = statement(
      ) RETURNING 1
    ), lanes AS (
      DELETE FROM feed.lanes l WHERE l.next_at = 'infinity' AND l.busy_until < now()
-   ), previews AS (
-     DELETE FROM feed.previews p WHERE p.created_at < now() - interval '1 min'
-   ), imports AS (
-     DELETE FROM feed.imports i WHERE i.seen_at < now() - interval '1 day'
-   )
+   ),
+   previews AS (DELETE FROM feed.previews p WHERE p.created_at < now() - interval '1 min'),
+   imports AS (DELETE FROM feed.imports i WHERE i.seen_at < now() - interval '1 day')
    SELECT count(*)::integer AS removed FROM old`,
 );
