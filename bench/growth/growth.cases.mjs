@@ -9,7 +9,7 @@ const warmUpMs = 20_000;
 /** The newest clock of the seed; nothing changed since. */
 const nothingNew = '2026-01-01T00:00:00.000Z';
 
-const count = (number) => number.toLocaleString('en');
+const formatted = (number) => number.toLocaleString('en');
 
 /** Measures HTTP requests one at a time. Compared requests alternate: other load affects all. */
 export class GrowthCases {
@@ -38,16 +38,19 @@ export class GrowthCases {
     ];
   }
 
-  /** Measures uploads by the number of a user's states. Runs last, because uploads move rows. */
+  /**
+   * Measures uploads by the number of a user's states. Runs last, because uploads move rows. All
+   * users upload as many episodes as the smallest has.
+   */
   async uploadsByUser(users) {
-    const upload = await this.byUser(users, (user) => this.upload(user));
-    return lines('POST of 30 episodes, states of the user:', upload);
+    const upload = await this.byUser(users, (user) => this.upload(user, users[0].states));
+    return lines(`POST of ${users[0].states} episodes, states of the user:`, upload, 1.3);
   }
 
   async byUser(users, requestOf) {
     const requests = await Promise.all(users.map(requestOf));
     return this.compare(
-      Object.fromEntries(users.map(({ states }, n) => [count(states), requests[n]])),
+      Object.fromEntries(users.map(({ states }, n) => [formatted(states), requests[n]])),
     );
   }
 
@@ -62,9 +65,9 @@ export class GrowthCases {
     }
     const found = await this.compare({
       1: this.get(user, '/episodes?per_page=50'),
-      [count(depth)]: this.get(user, path),
+      [formatted(depth)]: this.get(user, path),
     });
-    return lines(`page of 50 of ${count(user.states)}, by its number:`, found, 1.2);
+    return lines(`page of 50 of ${formatted(user.states)}, by its number:`, found, 1.2);
   }
 
   /** Measures lists with `since` by their number of matches: the first and the second page. */
@@ -78,7 +81,7 @@ export class GrowthCases {
       for (const share of [0.001, 0.1, 0.5]) {
         const path = `/episodes?per_page=50&since=${sinceOf(user.states, share)}`;
         const { next, total } = await this.system.call(user, 'GET', path, 200);
-        const label = `${share * 100} % (${count(total)})`;
+        const label = `${share * 100} % (${formatted(total)})`;
         first[label] = this.get(user, path);
         if (next) second[label] = this.get(user, next.slice(this.system.baseUrl.length));
       }
@@ -101,7 +104,7 @@ export class GrowthCases {
   }
 
   tableGrown(empty, full, rows) {
-    const beside = (name) => ({ 'an empty one': empty[name], [count(rows)]: full[name] });
+    const beside = (name) => ({ 'an empty one': empty[name], [formatted(rows)]: full[name] });
     return [
       ...lines('page of 50, rows of the table:', beside('page'), 1.3),
       ...lines('POST of 30 episodes, rows of the table:', beside('upload'), 1.3),
@@ -113,8 +116,9 @@ export class GrowthCases {
   }
 
   /** Returns a request for the user's first episodes with a new position each time. */
-  async upload(user) {
-    const { episodes } = await this.system.call(user, 'GET', '/episodes?per_page=30', 200);
+  async upload(user, count = 30) {
+    const path = `/episodes?per_page=${count}`;
+    const { episodes } = await this.system.call(user, 'GET', path, 200);
     return () => {
       this.uploads += 1;
       const timestamp = new Date(Date.UTC(2025, 6) + this.uploads * 1_000).toISOString();

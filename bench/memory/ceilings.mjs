@@ -13,3 +13,6 @@ export const ceilings = {
 
 /** Memory limit of all processes together, in MB. */
 export const totalCeiling = 360;
+
+/** Limit of the CPU time of two replicas of each service together, in percent of a core. */
+export const cpuCeiling = 1.5;

@@ -1,10 +1,11 @@
-// Measures the memory of an idle `npm start` by process as proportional set size (PSS), which
-// counts a shared page once in total. Fails if a process or the sum exceeds its limit.
-//   node bench/memory/main.mjs [--seconds 60] [--json]
+// Measures memory and CPU time of an idle `npm start` by process. Memory is the proportional set
+// size (PSS), which counts a shared page once in total. Fails if a process or the sum exceeds its
+// limit: of memory with one replica of each service, of CPU time with more.
+//   node bench/memory/main.mjs [--seconds 60] [--replicas 1] [--json]
 // Needs a build, and Linux: it reads /proc/<pid>/smaps_rollup.
 import { fork } from 'node:child_process';
 import { once } from 'node:events';
-import { chmodSync, mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs';
+import { chmodSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { basename, join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
@@ -12,32 +13,19 @@ import { fileURLToPath } from 'node:url';
 import { parseArgs } from 'node:util';
 import { removePostgres, removeRedis } from '#embedded';
 import { machine, say, table } from '../report.mjs';
-import { ceilings, totalCeiling } from './ceilings.mjs';
+import { processesBelow } from '../system/cpu.mjs';
+import { ceilings, cpuCeiling, totalCeiling } from './ceilings.mjs';
 
 const { values } = parseArgs({
-  options: { seconds: { type: 'string', default: '60' }, json: { type: 'boolean' } },
+  options: {
+    seconds: { type: 'string', default: '60' },
+    replicas: { type: 'string', default: '1' },
+    json: { type: 'boolean' },
+  },
 });
+/** Time after the start that does not count, in milliseconds. */
+const settleMs = 10_000;
 const program = fileURLToPath(new URL('../../dist/programs/podcast-sync.js', import.meta.url));
-
-function processesBelow(root) {
-  const parents = readdirSync('/proc')
-    .filter((name) => /^\d+$/.test(name))
-    .flatMap((pid) => {
-      try {
-        // `pid (name) state parent ...`; the name can contain any characters.
-        const [, parent] = readFileSync(`/proc/${pid}/stat`, 'utf8')
-          .replace(/^.*\) /s, '')
-          .split(' ');
-        return [[Number(pid), Number(parent)]];
-      } catch {
-        return [];
-      }
-    });
-  const found = [root];
-  for (const pid of found)
-    for (const [child, parent] of parents) if (parent === pid) found.push(child);
-  return found;
-}
 
 /** Returns the name of a process: `gateway`, `postgres`, … Postgres' processes count as one. */
 function nameOf(pid) {
@@ -54,11 +42,13 @@ function memoryOf(pid) {
   return (Number(kilobytes) * 1_024) / 1e6;
 }
 
-async function idleMemory(seconds) {
+/** Returns memory in MB and CPU time in percent of a core, by the name of the process. */
+async function measureIdle(seconds, replicas) {
   const root = mkdtempSync(join(tmpdir(), 'podcast-sync-memory-'));
   chmodSync(root, 0o711);
   const data = join(root, 'data');
-  const child = fork(program, ['start', '--data', data, '--port', '0'], {
+  const options = ['--data', data, '--port', '0', '--replicas', replicas];
+  const child = fork(program, ['start', ...options], {
     execArgv: [],
     stdio: ['ignore', 'ignore', 'inherit', 'ipc'],
   });
@@ -68,12 +58,17 @@ async function idleMemory(seconds) {
       once(child, 'message'),
       ended.then(() => Promise.reject(new Error('it did not start'))),
     ]);
-    say(`It runs; looking at its memory in ${seconds} s ...`);
+    say(`It runs; measuring for ${seconds} s ...`);
+    await delay(settleMs);
+    const before = new Map(processesBelow([child.pid]).map(({ pid, used }) => [pid, used]));
     await delay(seconds * 1_000);
-    const memory = {};
-    for (const pid of processesBelow(child.pid))
-      memory[nameOf(pid)] = (memory[nameOf(pid)] ?? 0) + memoryOf(pid);
-    return memory;
+    const measured = {};
+    for (const { pid, used } of processesBelow([child.pid])) {
+      const of = (measured[nameOf(pid)] ??= { memory: 0, cpu: 0 });
+      of.memory += memoryOf(pid);
+      of.cpu += (used - (before.get(pid) ?? 0)) / seconds / 10_000;
+    }
+    return measured;
   } finally {
     child.kill('SIGTERM');
     await ended;
@@ -83,28 +78,32 @@ async function idleMemory(seconds) {
   }
 }
 
-const memory = await idleMemory(Number(values.seconds));
-const all = Object.values(memory).reduce((sum, each) => sum + each, 0);
-const tooMuch = [
-  ...Object.entries(memory)
+const measured = await measureIdle(Number(values.seconds), values.replicas);
+const sumOf = (field) => Object.values(measured).reduce((sum, each) => sum + each[field], 0);
+const all = { memory: sumOf('memory'), cpu: sumOf('cpu') };
+const tooMuchMemory = [
+  ...Object.entries(measured)
     // A process without a ceiling fails.
-    .filter(([name, each]) => each > (ceilings[name] ?? 0))
-    .map(([name, each]) => `${name}: ${each.toFixed(0)} MB, limit ${ceilings[name] ?? 0}`),
+    .filter(([name, { memory }]) => memory > (ceilings[name] ?? 0))
+    .map(([name, { memory }]) => `${name}: ${memory.toFixed(0)} MB, limit ${ceilings[name] ?? 0}`),
   ...Object.keys(ceilings)
-    .filter((name) => !(name in memory))
+    .filter((name) => !(name in measured))
     .map((name) => `${name}: not running`),
-  ...(all > totalCeiling ? [`all: ${all.toFixed(0)} MB, limit ${totalCeiling}`] : []),
+  ...(all.memory > totalCeiling ? [`all: ${all.memory.toFixed(0)} MB, limit ${totalCeiling}`] : []),
 ];
-if (values.json) process.stdout.write(`${JSON.stringify(memory)}\n`);
+const tooMuchCpu =
+  all.cpu > cpuCeiling ? [`all: ${all.cpu.toFixed(2)} % CPU, limit ${cpuCeiling} %`] : [];
+const tooMuch = values.replicas === '1' ? tooMuchMemory : tooMuchCpu;
+if (values.json) process.stdout.write(`${JSON.stringify(measured)}\n`);
 else {
-  const rows = Object.entries({ ...memory, all }).map(([name, each]) => [
+  const rows = Object.entries({ ...measured, all }).map(([name, { memory, cpu }]) => [
     name,
-    each.toFixed(0),
+    memory.toFixed(0),
     ceilings[name] ?? totalCeiling,
+    cpu.toFixed(2),
   ]);
-  process.stdout.write(
-    `${machine()}, Node ${process.versions.node}\n\n${table(['process', 'MB', 'ceiling'], rows)}\n`,
-  );
+  const head = ['process', 'MB', 'ceiling', 'CPU %'];
+  process.stdout.write(`${machine()}, Node ${process.versions.node}\n\n${table(head, rows)}\n`);
 }
 for (const problem of tooMuch) process.stderr.write(`${problem}\n`);
 process.exitCode = tooMuch.length > 0 ? 1 : 0;

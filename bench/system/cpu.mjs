@@ -20,17 +20,22 @@ const parts = [
  * children, such as closed Postgres connections.
  */
 export function cpuTimes(roots) {
-  const all = processes();
-  const found = roots.map((root) => all.get(root));
-  for (const { pid } of found)
-    for (const one of all.values()) if (one.parent === pid) found.push(one);
   const times = { total: 0 };
-  for (const { pid, used } of found) {
+  for (const { pid, used } of processesBelow(roots)) {
     const part = parts.find(([, pattern]) => pattern.test(commandLine(pid)))?.[0] ?? 'other';
     times[part] = (times[part] ?? 0) + used;
     times.total += used;
   }
   return times;
+}
+
+/** Returns processes and their descendants, with the CPU time of each in microseconds. */
+export function processesBelow(roots) {
+  const all = processes();
+  const found = roots.map((root) => all.get(root));
+  for (const { pid } of found)
+    for (const one of all.values()) if (one.parent === pid) found.push(one);
+  return found;
 }
 
 function processes() {

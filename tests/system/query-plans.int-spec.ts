@@ -18,6 +18,7 @@ import {
 } from '../../apps/episode/src/episode-list.repository.js';
 import * as feeds from '../../apps/subscription/src/feeds.repository.js';
 import { claimImages } from '../../apps/feed/src/artwork/image.repository.js';
+import { selectDueWork } from '../../apps/feed/src/due.work.js';
 import * as fetches from '../../apps/feed/src/feed.sql.js';
 import { selectFollowers } from '../../apps/feed/src/task/task.repository.js';
 import * as subscriptionList from '../../apps/subscription/src/subscription-list.repository.js';
@@ -665,6 +666,12 @@ describe('query plans of feeds with 20,000 feeds in 2,000 lanes', () => {
       uses: ['lanes_due', 'fetches_due'],
       buffers: 8 * 40,
     });
+  });
+
+  it('an idle replica finds due work by index', async () => {
+    const small = ['previews', 'touched', 'tasks'];
+    const uses = ['lanes_due', 'images_due'];
+    await expectPlans(selectDueWork, [], { uses, buffers: 100, small });
   });
 
   it('a result is stored by the keys of its feed and its lane', async () => {

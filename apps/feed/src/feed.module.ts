@@ -9,6 +9,7 @@ import { ArtworkLoop } from './artwork/artwork.loop.js';
 import { ImageRepository } from './artwork/image.repository.js';
 import { Thumbnailer } from './artwork/thumbnailer.js';
 import type { FeedConfig } from './feed.config.js';
+import { DueWork } from './due.work.js';
 import { FeedService } from './feed.service.js';
 import { FeedRepository } from './feed.repository.js';
 import { ImportLoop } from './import/import.loop.js';
@@ -32,19 +33,24 @@ export class FeedModule {
   static forRoot(config: FeedConfig, log: Log): DynamicModule {
     const isAnswering = config.FEEDS !== 'off' && config.FEEDS_ROLE !== 'fetches';
     const isFetching = config.FEEDS === 'fetched' && config.FEEDS_ROLE !== 'answers';
-    const repositories = [FeedRepository, ImageRepository, ImportRepository, PreviewRepository].map(
-      (type) => ({
-        provide: type,
-        inject: [Database],
-        useFactory: (database: Database) => new type(database),
-      }),
-    );
+    const repositories = [
+      FeedRepository,
+      ImageRepository,
+      ImportRepository,
+      PreviewRepository,
+      DueWork,
+    ].map((type) => ({
+      provide: type,
+      inject: [Database],
+      useFactory: (database: Database) => new type(database),
+    }));
     const tasks = {
       provide: TaskLoop,
-      inject: [FeedRepository, Database],
-      useFactory: (feeds: FeedRepository, database: Database) =>
+      inject: [FeedRepository, DueWork, Database],
+      useFactory: (feeds: FeedRepository, work: DueWork, database: Database) =>
         new TaskLoop({
           feeds,
+          work,
           tasks: new TaskRepository(database),
           client: clientOf(config, log),
           log,
@@ -76,10 +82,11 @@ function fetchingProviders(config: FeedConfig, log: Log): Provider[] {
   const previewFetcher = new Fetcher({ userAgent, guard, limits: { totalMs: previewMs } });
   const loop = {
     provide: FetchLoop,
-    inject: [FeedRepository],
-    useFactory: (repository: FeedRepository) =>
+    inject: [FeedRepository, DueWork],
+    useFactory: (repository: FeedRepository, work: DueWork) =>
       new FetchLoop({
         repository,
+        work,
         fetcher,
         log,
         apply: {
@@ -91,22 +98,23 @@ function fetchingProviders(config: FeedConfig, log: Log): Provider[] {
   };
   const artwork = {
     provide: ArtworkLoop,
-    inject: [ImageRepository, Thumbnailer],
-    useFactory: (repository: ImageRepository, thumbnailer: Thumbnailer) =>
-      new ArtworkLoop({ repository, fetcher, thumbnailer, log }),
+    inject: [ImageRepository, Thumbnailer, DueWork],
+    useFactory: (repository: ImageRepository, thumbnailer: Thumbnailer, work: DueWork) =>
+      new ArtworkLoop({ repository, work, fetcher, thumbnailer, log }),
   };
   const previews = {
     provide: PreviewLoop,
-    inject: [PreviewRepository, Thumbnailer],
-    useFactory: (repository: PreviewRepository, thumbnailer: Thumbnailer) =>
-      new PreviewLoop({ repository, fetcher: previewFetcher, thumbnailer, log }),
+    inject: [PreviewRepository, Thumbnailer, DueWork],
+    useFactory: (repository: PreviewRepository, thumbnailer: Thumbnailer, work: DueWork) =>
+      new PreviewLoop({ repository, work, fetcher: previewFetcher, thumbnailer, log }),
   };
   const imports = {
     provide: ImportLoop,
-    inject: [ImportRepository],
-    useFactory: (repository: ImportRepository) =>
+    inject: [ImportRepository, DueWork],
+    useFactory: (repository: ImportRepository, work: DueWork) =>
       new ImportLoop({
         repository,
+        work,
         client: clientOf(config, log),
         fetcher: new Fetcher({ userAgent, guard, limits: sourceLimits }),
         guard,

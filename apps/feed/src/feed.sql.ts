@@ -268,6 +268,10 @@ export const makeDue = statement(
 /** SQL of a time as milliseconds since 1970. */
 const milliseconds = (time: string) => `(extract(epoch FROM ${time}) * 1000)::double precision`;
 
+/** SQL of the lanes that are due. */
+export const dueLanes =
+  'SELECT d.lane FROM feed.lanes d WHERE d.next_at <= now() AND d.busy_until <= now()';
+
 /**
  * Leases due lanes, and reads the next due feed of each lane. During a lease `next_at` is the
  * lease's end; an earlier value means that a feed became due meanwhile. $1 maximum number of lanes.
@@ -278,7 +282,7 @@ export const claimLanes = statement(
      UPDATE feed.lanes l SET busy_until = e.time, next_at = e.time
      FROM (SELECT now() + interval '${leaseSeconds} s' AS time) e WHERE l.lane = ANY (ARRAY(
        -- The planner expects a short array, and looks up each lane by its key.
-       SELECT d.lane FROM feed.lanes d WHERE d.next_at <= now() AND d.busy_until <= now()
+       ${dueLanes}
        ORDER BY d.next_at LIMIT $1 FOR NO KEY UPDATE SKIP LOCKED
      ))
      RETURNING l.lane, l.busy_until::text AS lease, l.blocks

@@ -7,6 +7,7 @@ import { Fixture, type FixtureDatabase, freshUser } from '#testing';
 import type { Podcast } from '#contracts';
 import { FeedServer } from '../../../libs/fetch/testing/feed.server.js';
 import { type FeedConfig, feedConfig } from '../src/feed.config.js';
+import { DueWork } from '../src/due.work.js';
 import { ImageRepository } from '../src/artwork/image.repository.js';
 import { FeedModule } from '../src/feed.module.js';
 import { FeedService } from '../src/feed.service.js';
@@ -29,6 +30,7 @@ export interface FeedContext extends FixtureDatabase {
   readonly server: FeedServer;
   readonly service: FeedService;
   readonly repository: FeedRepository;
+  readonly work: DueWork;
   readonly images: ImageRepository;
   readonly previews: PreviewRepository;
   /** Returns the loop of a further replica, which a test runs step by step. */
@@ -61,11 +63,13 @@ export async function openFeeds(): Promise<FeedContext> {
     fixture.module([DatabaseModule.forRoot(base.database), FeedModule.forRoot(of, log)]);
   const module = await moduleOf(config);
   const [service, repository] = [module.get(FeedService), module.get(FeedRepository)];
+  const work = module.get(DueWork);
   const guard = new AddressGuard([`127.0.0.1:${server.port}`, `localhost:${server.port}`]);
   const fetcher = new Fetcher({ userAgent: 'Test', guard });
   const openLoop = (random = () => 0.5) =>
     new FetchLoop({
       repository,
+      work,
       fetcher,
       log,
       apply: { moves: true, guids: true },
@@ -78,6 +82,7 @@ export async function openFeeds(): Promise<FeedContext> {
     server,
     service,
     repository,
+    work,
     images: module.get(ImageRepository),
     previews: module.get(PreviewRepository),
     openLoop,

@@ -83,6 +83,8 @@ function settings(
     // Keeps the configuration's path in the process arguments, by which `worksOn` finds an orphan.
     'set-proc-title no',
     'maxmemory-policy noeviction',
+    // Cron runs per second, by default 10. They only expire keys, and sync the last write later.
+    'hz 2',
     // Allows several of the largest replies to one gateway. The default would disconnect it.
     'client-output-buffer-limit pubsub 64mb 32mb 10',
     // The append-only file holds the data. Snapshots would be a second source of truth.

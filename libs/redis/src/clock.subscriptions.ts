@@ -40,6 +40,7 @@ export class ClockSubscriptions {
   private readonly condition = new Condition<'connected' | 'disconnected'>('disconnected');
   private readonly timer: NodeJS.Timeout;
   private heartbeatAt = performance.now();
+  private sentAt = Number.NEGATIVE_INFINITY;
   /** True from a disconnection until it is reported. */
   private hasLost = false;
   /** Number of the last heartbeat sent, and of the last received since the subscription. */
@@ -114,7 +115,12 @@ export class ClockSubscriptions {
 
   /** Sends a heartbeat, and reconnects if none has arrived for `timeoutMs`. */
   private check(): void {
-    if (performance.now() - this.heartbeatAt > this.timings.timeoutMs && this.isUp) {
+    const now = performance.now();
+    const { timeoutMs } = this.timings;
+    // Without subscriptions there is nothing to lose; half the timeout keeps the connections open.
+    if (this.users.size === 0 && this.isUp && now - this.sentAt < timeoutMs / 2) return;
+    this.sentAt = now;
+    if (now - this.heartbeatAt > timeoutMs && this.isUp) {
       this.onDisconnected();
       this.redis.disconnect(true);
     }

@@ -184,9 +184,10 @@ describe('an unavailable service', () => {
     expect(gateway.counters.timedOut).toBe(0);
   });
 
-  it('fails calls immediately after a stop in order', async () => {
+  // The second client has not polled since its last call.
+  it.each([500, 60_000])('fails calls after a stop in order; polls: %i ms', async (pollMs) => {
     const { app } = await replica({ timings: {} });
-    const gateway = await client();
+    const gateway = await client({ pollMs });
     await gateway.call(probe, { text: 'x' }, { requestId: 'r' });
     await app.close();
     expect(await codeOf(gateway.call(probe, { text: 'x' }, { requestId: 'r' }))).toBe(

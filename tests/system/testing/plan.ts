@@ -43,7 +43,8 @@ export async function explain(
 ): Promise<Plan> {
   await client.query(`BEGIN; SET LOCAL plan_cache_mode = ${mode}; PREPARE explained AS ${text}`);
   try {
-    const run = `EXECUTE explained (${values.map(literal).join(', ')})`;
+    const list = values.map(literal).join(', ');
+    const run = `EXECUTE explained${list && ` (${list})`}`;
     // The first run also reads pages of the catalog, which EXPLAIN would count.
     await client.query(`SAVEPOINT before; ${run}; ROLLBACK TO before`);
     const { rows } = await client.query<{ 'QUERY PLAN': [{ Plan: Node }] }>(

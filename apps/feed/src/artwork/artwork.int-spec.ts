@@ -15,11 +15,12 @@ let thumbnailer: Thumbnailer;
 let loop: ArtworkLoop;
 beforeAll(async () => {
   context = await openFeeds();
-  const { images: repository, server } = context;
+  const { images: repository, work, server } = context;
   thumbnailer = new Thumbnailer();
   const guard = new AddressGuard([`127.0.0.1:${server.port}`]);
   loop = new ArtworkLoop({
     repository,
+    work,
     fetcher: new Fetcher({ userAgent: 'Test', guard }),
     thumbnailer,
     log: createLog('feed', 'silent'),

@@ -2,11 +2,12 @@ import { setTimeout as delay } from 'node:timers/promises';
 import type { OnApplicationShutdown, OnModuleInit } from '@nestjs/common';
 import { FetchError, type FetchedResponse, type Fetcher } from '#fetch';
 import { Condition, type Log, oneCounter } from '#runtime';
+import type { DueWork } from '../due.work.js';
 import type { ImageRepository } from './image.repository.js';
 import type { Thumbnailer } from './thumbnailer.js';
 
-/** Pauses in milliseconds: without a due picture, and after a fault of Postgres. */
-const [idleMs, faultMs] = [2_000, 5_000];
+/** Pause after a fault of Postgres, in milliseconds. */
+const faultMs = 5_000;
 /** Number of pictures that are fetched at the same time. */
 const batch = 8;
 /** Maximum size of a picture in bytes. */
@@ -19,6 +20,7 @@ const images = oneCounter('podcast_sync_feed_images_total', 'Fetches of pictures
 /** Options of an {@link ArtworkLoop}. */
 export interface ArtworkLoopOptions {
   readonly repository: ImageRepository;
+  readonly work: DueWork;
   readonly fetcher: Fetcher;
   readonly thumbnailer: Thumbnailer;
   readonly log: Log;
@@ -60,7 +62,7 @@ export class ArtworkLoop implements OnModuleInit, OnApplicationShutdown {
       try {
         const isIdle = (await this.runDue()) === 0;
         if (this.outage.becomes('')) this.options.log.info('feed artwork loop available again');
-        if (isIdle) await this.pause(idleMs);
+        if (isIdle) await this.options.work.wait('images', signal);
       } catch (error) {
         if (this.outage.becomes((error as Error).message) && !signal.aborted)
           this.options.log.warn(

@@ -1,5 +1,8 @@
 import { type Database, statement } from '#database';
 
+/** SQL of the pictures that are due. */
+export const dueImages = 'SELECT d.url_sha256 FROM feed.images d WHERE d.next_at <= now()';
+
 /**
  * $1 maximum number of rows. Returns pictures that are due, and postpones their next fetch, longer
  * after each failure. Therefore a failed fetch, or one whose process dies, needs no other write.
@@ -10,7 +13,7 @@ export const claimImages = statement(
      next_at = now() + least(4 ^ least(i.failures, 7) * interval '5 min', interval '30 days')
    WHERE i.url_sha256 = ANY (ARRAY(
      -- The planner expects a short array, and looks up each picture by its key.
-     SELECT d.url_sha256 FROM feed.images d WHERE d.next_at <= now()
+     ${dueImages}
      ORDER BY d.next_at LIMIT $1 FOR NO KEY UPDATE SKIP LOCKED
    ))
    RETURNING i.url_sha256 AS key, i.source`,

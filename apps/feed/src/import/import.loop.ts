@@ -16,10 +16,11 @@ import {
 } from '#gpodder';
 import type { Log } from '#runtime';
 import type { StreamClient } from '#transport';
+import type { DueWork } from '../due.work.js';
 import type { ClaimedImport, ImportRepository, SavedRun } from './import.repository.js';
 
-/** Pauses in ms: without a waiting import, between two saves, and between reads of the password. */
-const [idleMs, saveMs, passwordPollMs] = [500, 1_000, 100];
+/** Pauses in ms: between two saves, and between reads of the password. */
+const [saveMs, passwordPollMs] = [1_000, 100];
 /** The longest wait for a password, and the longest import, in milliseconds. */
 const [passwordMs, importMs] = [10_000, 3_600_000];
 /** Number of imports at the same time. */
@@ -31,6 +32,7 @@ const noPassword = new Error('no password arrived');
 /** Options of an {@link ImportLoop}. */
 export interface ImportLoopOptions {
   readonly repository: ImportRepository;
+  readonly work: DueWork;
   readonly client: StreamClient;
   /** With the limits of imports. */
   readonly fetcher: Fetcher;
@@ -76,7 +78,7 @@ export class ImportLoop implements OnModuleInit, OnApplicationShutdown {
       const isFull = this.running.size >= batch;
       // FetchLoop logs outages of Postgres.
       const isBusy = !isFull && (await this.startNext().catch(() => false));
-      if (!isBusy) await delay(idleMs, undefined, { signal }).catch(() => undefined);
+      if (!isBusy) await this.options.work.wait('imports', signal);
     }
   }
 

@@ -28,12 +28,15 @@ const request = statement(
    RETURNING id`,
 );
 
+/** SQL of the imports that wait for a process. */
+export const dueImports = `SELECT o.user_id FROM feed.imports o
+     WHERE o.state = 'waiting' AND o.seen_at > now() - interval '${waitingSeconds} s'`;
+
 /** $1 public key of the process. */
 const claim = statement(
   'feed.claim_import',
   `UPDATE feed.imports i SET state = 'running', public_key = $1, seen_at = now() FROM (
-     SELECT o.user_id FROM feed.imports o
-     WHERE o.state = 'waiting' AND o.seen_at > now() - interval '${waitingSeconds} s'
+     ${dueImports}
      ORDER BY o.seen_at LIMIT 1 FOR NO KEY UPDATE SKIP LOCKED
    ) next WHERE i.user_id = next.user_id
    RETURNING i.user_id AS "userId", i.id, i.source, i.login, i.cursor`,

@@ -13,11 +13,12 @@ let thumbnailer: Thumbnailer;
 let loop: PreviewLoop;
 beforeAll(async () => {
   context = await openFeeds();
-  const { previews: repository, server } = context;
+  const { previews: repository, work, server } = context;
   thumbnailer = new Thumbnailer();
   const guard = new AddressGuard([`127.0.0.1:${server.port}`]);
   loop = new PreviewLoop({
     repository,
+    work,
     fetcher: new Fetcher({ userAgent: 'Test', guard, limits: { totalMs: 2_000 } }),
     thumbnailer,
     log: createLog('feed', 'silent'),

@@ -1,4 +1,3 @@
-import { setTimeout as delay } from 'node:timers/promises';
 import type { OnApplicationShutdown, OnModuleInit } from '@nestjs/common';
 import type { FeedPreview } from '#contracts';
 import { FetchError, type FetchedResponse, type Fetcher } from '#fetch';
@@ -6,12 +5,11 @@ import type { Log } from '#runtime';
 import { readPicture } from '../artwork/artwork.loop.js';
 import type { Thumbnailer } from '../artwork/thumbnailer.js';
 import { FeedReader } from '../document/feed.reader.js';
+import type { DueWork } from '../due.work.js';
 import { alternatesOf } from './alternates.js';
 import { appleIdOf, readLookup } from './apple.links.js';
 import type { PreviewRepository } from './preview.repository.js';
 
-/** Pause without a request, in milliseconds. */
-const idleMs = 500;
 /** Number of previews at the same time. */
 const batch = 4;
 /** Maximum bytes of a document that are read: the fields of a feed precede its episodes. */
@@ -20,6 +18,7 @@ const mostBytes = 2 ** 20;
 /** Options of a {@link PreviewLoop}. */
 export interface PreviewLoopOptions {
   readonly repository: PreviewRepository;
+  readonly work: DueWork;
   /** With short limits of time, because a person waits. */
   readonly fetcher: Fetcher;
   readonly thumbnailer: Thumbnailer;
@@ -67,7 +66,7 @@ export class PreviewLoop implements OnModuleInit, OnApplicationShutdown {
       const isFull = this.running.size >= batch;
       // FetchLoop logs outages of Postgres.
       const isBusy = !isFull && (await this.startNext().catch(() => false));
-      if (!isBusy) await delay(idleMs, undefined, { signal }).catch(() => undefined);
+      if (!isBusy) await this.options.work.wait('previews', signal);
     }
   }
 

@@ -14,11 +14,14 @@ const request = statement(
    ) RETURNING id`,
 );
 
+/** SQL of the unclaimed requests. */
+export const duePreviews = `SELECT o.id FROM feed.previews o
+     WHERE NOT o.is_claimed AND o.created_at > now() - interval '${previewSeconds} s'`;
+
 const claim = statement(
   'feed.claim_preview',
   `UPDATE feed.previews p SET is_claimed = true FROM (
-     SELECT o.id FROM feed.previews o
-     WHERE NOT o.is_claimed AND o.created_at > now() - interval '${previewSeconds} s'
+     ${duePreviews}
      ORDER BY o.created_at LIMIT 1 FOR NO KEY UPDATE SKIP LOCKED
    ) next WHERE p.id = next.id RETURNING p.id, p.url`,
 );

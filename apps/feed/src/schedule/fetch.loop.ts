@@ -4,13 +4,14 @@ import { Failure } from '#contracts';
 import type { Fetcher } from '#fetch';
 import { Condition, type Log, oneCounter } from '#runtime';
 import type { Claim, ClaimedFeed, FeedRepository } from '../feed.repository.js';
+import type { DueWork } from '../due.work.js';
 import { feedKey, laneOf } from '../feed.address.js';
 import { fetchFeed, type Outcome } from './feed.fetch.js';
 import { areSameFeeds, candidateOf, comparableOf, type Move, nextMove } from './move.rules.js';
 import { resultOf } from './result.rules.js';
 
-/** Pauses in milliseconds: without a due lane, after a fault of Postgres, and between sweeps. */
-const [idleMs, faultMs, sweepMs] = [1_000, 5_000, 3_600_000];
+/** Pauses in milliseconds: after a fault of Postgres, between sweeps, and between their steps. */
+const [faultMs, sweepMs, sweepStepMs] = [5_000, 3_600_000, 1_000];
 const sweptRows = 1_000;
 
 /** Share of fetches without `ETag` and `Last-Modified`, in case a server sends wrong ones. */
@@ -23,6 +24,7 @@ const fetches = oneCounter('podcast_sync_feed_fetches_total', 'Fetches of feeds,
 /** Options of a {@link FetchLoop}. */
 export interface FetchLoopOptions {
   readonly repository: FeedRepository;
+  readonly work: DueWork;
   readonly fetcher: Fetcher;
   readonly log: Log;
   /** Changes of feeds that are applied to the followers' subscriptions (`FEEDS_APPLY`). */
@@ -81,7 +83,7 @@ export class FetchLoop implements OnModuleInit, OnApplicationShutdown {
       const started = await this.startDue();
       if (started === undefined) await this.pause(faultMs);
       else if (this.running.size >= this.options.concurrency) await Promise.race(this.running);
-      else if (started === 0) await this.pause(idleMs);
+      else if (started === 0) await this.options.work.wait('lanes', this.stopped.signal);
     }
   }
 
@@ -89,7 +91,7 @@ export class FetchLoop implements OnModuleInit, OnApplicationShutdown {
     while (!this.stopped.signal.aborted) {
       const { repository } = this.options;
       const removed = await this.attempt(() => repository.sweep(sweptRows));
-      await this.pause(removed === sweptRows ? idleMs : sweepMs);
+      await this.pause(removed === sweptRows ? sweepStepMs : sweepMs);
     }
   }
 

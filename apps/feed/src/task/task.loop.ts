@@ -5,11 +5,12 @@ import { applyFeed, describeEpisodes, Failure, urlKey } from '#contracts';
 import { Condition, type Log, oneCounter } from '#runtime';
 import type { StreamClient } from '#transport';
 import { feedKey, isPrivate, laneOf } from '../feed.address.js';
+import type { DueWork } from '../due.work.js';
 import type { FeedRepository } from '../feed.repository.js';
 import type { Task, TaskRepository } from './task.repository.js';
 
-/** Pauses in milliseconds: without a task, after a fault, and between two users. */
-const [idleMs, faultMs, userMs] = [1_000, 5_000, 50];
+/** Pauses in milliseconds: after a fault, and between two users. */
+const [faultMs, userMs] = [5_000, 50];
 const touchedRows = 500;
 const pageUsers = 50;
 
@@ -23,6 +24,7 @@ const visits = oneCounter(
 export interface TaskLoopOptions {
   readonly feeds: FeedRepository;
   readonly tasks: TaskRepository;
+  readonly work: DueWork;
   readonly client: Pick<StreamClient, 'connect' | 'call' | 'close'>;
   readonly log: Log;
 }
@@ -66,7 +68,7 @@ export class TaskLoop implements OnModuleInit, OnApplicationShutdown {
       try {
         const isBusy = (await this.createTasks()) || (await this.runNext());
         if (this.outage.becomes('')) this.options.log.info('feed task loop available again');
-        if (!isBusy) await this.pause(idleMs);
+        if (!isBusy) await this.options.work.wait('tasks', signal);
       } catch (error) {
         if (this.outage.becomes((error as Error).message) && !signal.aborted)
           this.options.log.warn(

@@ -28,12 +28,15 @@ export interface Follower {
   readonly isConcerned: boolean;
 }
 
+/** SQL of the touched feeds that are due. */
+export const dueTouched = `SELECT t.url FROM feed.touched t
+     WHERE t.created_at < now() - interval '${touchedSeconds} s'`;
+
 /** Reads URLs of feeds that were touched at least 8 seconds ago. $1 maximum number of rows. */
 const selectTouched = statement(
   'feed.select_touched',
   `SELECT DISTINCT r.url FROM (
-     SELECT t.url FROM feed.touched t
-     WHERE t.created_at < now() - interval '${touchedSeconds} s' LIMIT $1
+     ${dueTouched} LIMIT $1
    ) r`,
 );
 
@@ -54,15 +57,19 @@ const createTasks = statement(
    WHERE t.url = ANY ($1) AND t.created_at < now() - interval '${touchedSeconds} s'`,
 );
 
-/** Leases a task. A `describe` task waits until its feed was fetched or pushed. */
-const claimTask = statement(
-  'feed.claim_task',
-  `WITH due AS (
-     SELECT k.id FROM feed.tasks k JOIN feed.fetches t ON t.url_sha256 = k.url_sha256
+/** SQL of the tasks that are due. A `describe` task waits until its feed was fetched or pushed. */
+export const dueTasks = `SELECT k.id
+     FROM feed.tasks k JOIN feed.fetches t ON t.url_sha256 = k.url_sha256
      WHERE k.busy_until < now() AND (
        k.kind = 'apply' OR t.pushed_until > now()
        OR t.fetched_at > k.created_at - interval '${currentMinutes} min'
-     ) ORDER BY k.busy_until, k.id LIMIT 1 FOR NO KEY UPDATE OF k SKIP LOCKED
+     )`;
+
+/** Leases a task. */
+const claimTask = statement(
+  'feed.claim_task',
+  `WITH due AS (
+     ${dueTasks} ORDER BY k.busy_until, k.id LIMIT 1 FOR NO KEY UPDATE OF k SKIP LOCKED
    )
    UPDATE feed.tasks k SET busy_until = now() + interval '${leaseSeconds} s'
    FROM due d JOIN feed.tasks o ON o.id = d.id JOIN feed.feeds f ON f.url_sha256 = o.url_sha256

@@ -12,7 +12,7 @@ export interface ClientLinksOptions {
   readonly log: Logger;
   readonly services: readonly string[];
   readonly maxInFlight: number;
-  /** Interval at which the views of services are read. */
+  /** Interval at which the views of services are read while the client is in use. */
   readonly pollMs: number;
   /** Channel of the client's replies. */
   readonly channel: string;
@@ -20,6 +20,12 @@ export interface ClientLinksOptions {
   /** Called after a connection was lost: replies in transit can be lost with it. */
   readonly onLost: () => void;
 }
+
+/**
+ * Interval at which an idle client reads all views and tests its connections, in milliseconds.
+ * Networks drop connections that are idle for minutes.
+ */
+const keepAliveMs = 5_000;
 
 /** Pause after a fault other than a lost connection, in milliseconds. */
 const faultPauseMs = 250;
@@ -38,6 +44,7 @@ export class ClientLinks {
   readonly subscriber: RedisLink;
   readonly views = new Map<string, ServiceView>();
   private readonly polling: RepeatingTask;
+  private readonly keepAlive: RepeatingTask;
   private subscribed = false;
   private readonly closed = new ManualResetEvent();
 
@@ -51,8 +58,10 @@ export class ClientLinks {
     this.subscriber.redis.on('messageBuffer', (from: Buffer, message: Buffer) => {
       if (from.toString() === channel) onMessage(message);
     });
-    this.polling = new RepeatingTask(pollMs, () => this.poll(), this.writer.logFault);
-    for (const service of services) this.view(service);
+    const { logFault } = this.writer;
+    this.polling = new RepeatingTask(pollMs, () => this.pollUsed(), logFault);
+    this.keepAlive = new RepeatingTask(keepAliveMs, () => this.poll(this.views.values()), logFault);
+    for (const service of services) this.add(service);
   }
 
   get all(): readonly [writer: RedisLink, subscriber: RedisLink] {
@@ -70,11 +79,11 @@ export class ClientLinks {
    * @throws Failure `unavailable` if it is closed meanwhile.
    */
   async open(): Promise<void> {
-    this.polling.start();
+    this.keepAlive.start();
     while (!this.closed.isSet) {
       await Promise.race([Promise.all(this.all.map((link) => link.ready())), this.closed.wait()]);
       await this.subscribe();
-      const polled = await this.poll().then(() => true, this.writer.logFault);
+      const polled = await this.poll(this.views.values()).then(() => true, this.writer.logFault);
       if (polled && this.isUp) return;
       await delay(faultPauseMs);
     }
@@ -84,13 +93,19 @@ export class ClientLinks {
   async close(): Promise<void> {
     this.closed.set();
     this.subscribed = false;
-    await Promise.all([...this.all.map((link) => link.close()), this.polling.stop()]);
+    const tasks = [this.polling.stop(), this.keepAlive.stop()];
+    await Promise.all([...this.all.map((link) => link.close()), ...tasks]);
   }
 
-  /** Returns the view of a service. The first call adds it to the views that are read regularly. */
+  /** Returns the view of a service for a call. From then on it is read regularly, until unused. */
   view(service: string): ServiceView {
-    const existing = this.views.get(service);
-    if (existing) return existing;
+    const view = this.views.get(service) ?? this.add(service);
+    view.isUsed = true;
+    if (!this.closed.isSet) this.polling.start();
+    return view;
+  }
+
+  private add(service: string): ServiceView {
     const view = new ServiceView(service, this.options.maxInFlight, this.writer);
     this.views.set(service, view);
     return view;
@@ -111,12 +126,17 @@ export class ClientLinks {
       );
   }
 
-  private async poll(): Promise<void> {
+  /** Reads the views that are in use, and ends the regular reads if there is none. */
+  private async pollUsed(): Promise<void> {
+    const used = [...this.views.values()].filter((view) => view.isInUse);
+    if (used.length === 0) return void this.polling.stop();
+    for (const view of used) view.isUsed = false;
+    await this.poll(used);
+  }
+
+  private async poll(views: Iterable<ServiceView>): Promise<void> {
     // The ping detects a lost subscriber connection, which sends no other commands.
-    await Promise.all([
-      this.subscriber.redis.ping(),
-      ...[...this.views.values()].map((view) => view.poll()),
-    ]);
+    await Promise.all([this.subscriber.redis.ping(), ...[...views].map((view) => view.poll())]);
   }
 
   private lost(): void {

@@ -10,6 +10,15 @@ import type { RedisLink } from '../wire/redis.link.js';
  */
 const waitingShare = 0.5;
 
+/**
+ * Maximum age in milliseconds of a read that a call relies on. A stopping replica still reads
+ * requests for a little longer (`drainGraceMs`).
+ */
+const maxAgeMs = 550;
+
+/** Time in milliseconds after which a running read counts as hanging, e.g. during a failover. */
+const hangingMs = 500;
+
 /** Maximum bytes of requests per script call, during which Redis runs no other command. */
 const maxBytes = 4 * 2 ** 20;
 
@@ -20,6 +29,8 @@ interface Addition {
 
 /** A client's state of one service: heartbeat and backlog as last read, and requests to send. */
 export class ServiceView {
+  /** True if there was a call since the last regular read. */
+  isUsed = false;
   /** Number of calls that this client waits for. */
   inFlight = 0;
   /** Time that the oldest unread request had waited at the last read, in milliseconds. */
@@ -30,7 +41,10 @@ export class ServiceView {
     bytesOf,
     maxBytes,
   );
-  private aliveUntil?: number;
+  private aliveUntil = 0;
+  /** Start of the last read that ended, and of the last read. */
+  private readAt = Number.NEGATIVE_INFINITY;
+  private startedAt = Number.NEGATIVE_INFINITY;
   private polling?: Promise<void>;
 
   constructor(
@@ -41,13 +55,19 @@ export class ServiceView {
     this.keys = serviceKeys(service);
   }
 
-  /** True once heartbeat and backlog were read. */
-  get wasPolled(): boolean {
-    return this.aliveUntil !== undefined;
+  /**
+   * True if a call must wait for a read first. An expired heartbeat is read again: after a stalled
+   * event loop it can be expired although replicas are alive. A hanging read is not awaited.
+   */
+  get needsRead(): boolean {
+    const now = performance.now();
+    const isHanging = this.polling && now - this.startedAt > hangingMs;
+    return !isHanging && (!this.isAlive || now - this.readAt > maxAgeMs);
   }
 
-  get isPolling(): boolean {
-    return this.polling !== undefined;
+  /** True while regular reads are needed: for calls, waiting replies, the metric of a backlog. */
+  get isInUse(): boolean {
+    return this.isUsed || this.inFlight > 0 || this.backlogMs > 0;
   }
 
   /** Reads heartbeat and backlog from Redis. Concurrent calls share one read. */
@@ -67,7 +87,7 @@ export class ServiceView {
 
   /** True until the heartbeat of the last read expires. */
   get isAlive(): boolean {
-    return performance.now() < (this.aliveUntil ?? 0);
+    return performance.now() < this.aliveUntil;
   }
 
   /** Returns why a call with this budget would fail; `undefined` if it can be sent. */
@@ -105,9 +125,11 @@ export class ServiceView {
   private async read(): Promise<void> {
     const { requests, alive } = this.keys;
     const startedAt = performance.now();
+    this.startedAt = startedAt;
     const [aliveMs, waitedMs] = await this.link.redis.rpcPoll(requests, alive, group);
     // Counted from the start of the read: a slow answer must not extend the heartbeat's validity.
     this.aliveUntil = startedAt + aliveMs;
+    this.readAt = startedAt;
     this.backlogMs = waitedMs;
   }
 }

@@ -28,13 +28,13 @@ export interface StreamClientOptions {
   /** Opens a connection. The client uses two: one writes, one is subscribed to replies. */
   readonly connect: () => Redis | Cluster;
   readonly log: Logger;
-  /** Services whose heartbeats are read from the start. Others' are read from the first call on. */
+  /** Services whose heartbeats are read at the start. Others' are read from the first call on. */
   readonly services?: readonly string[];
   /**
    * Maximum number of running calls to one service; further ones fail immediately. Default 1,000.
    */
   readonly maxInFlight?: number;
-  /** Interval at which heartbeats and backlogs are read from Redis. Default 500 ms. */
+  /** Interval at which heartbeats and backlogs are read while there are calls. Default 500 ms. */
   readonly pollMs?: number;
 }
 
@@ -236,9 +236,7 @@ export class StreamClient extends ClientProxy {
     request: Omit<WireRequest, 'data'>,
     data: object,
   ): Promise<void> {
-    // An expired heartbeat is read again: after a stalled event loop it can be expired although
-    // replicas are alive. A running read is not awaited, because it can hang during a failover.
-    if (!view.wasPolled || (!view.isAlive && !view.isPolling)) await this.links?.refresh(view);
+    if (view.needsRead) await this.links?.refresh(view);
     const reason = this.isUp ? view.rejectionReason(request.budgetMs) : 'Redis is disconnected';
     if (reason) throw this.createRefusal(reason);
     this.counts.sent += 1;

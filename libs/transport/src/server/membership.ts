@@ -2,6 +2,7 @@ import { performance } from 'node:perf_hooks';
 import { setTimeout as delay } from 'node:timers/promises';
 import { group, type ServiceKeys } from '../wire/format.js';
 import type { RedisLink } from '../wire/redis.link.js';
+import type { ReplicaTimings } from './replica.options.js';
 
 /** Growth of a sample's uncertainty per millisecond of age: more than the drift of two clocks. */
 const driftPerMs = 0.001;
@@ -70,7 +71,7 @@ export class Membership {
     private readonly link: RedisLink,
     private readonly keys: ServiceKeys,
     private readonly replica: string,
-    private readonly heartbeatTtlMs: number,
+    private readonly timings: Pick<ReplicaTimings, 'heartbeatTtlMs' | 'abandonedMs'>,
     private readonly clock: RedisClock,
   ) {}
 
@@ -95,12 +96,20 @@ export class Membership {
     return this.alive === 1;
   }
 
-  /** Writes the heartbeat. While the replica does not serve, it writes an expired heartbeat. */
-  async heartbeat(): Promise<void> {
+  /**
+   * Writes the heartbeat and returns the ids of abandoned requests. While the replica does not
+   * serve, it writes an expired heartbeat.
+   */
+  async heartbeat(): Promise<readonly string[]> {
     const { requests, alive } = this.keys;
-    const ttlMs = this.serving ? this.heartbeatTtlMs : expiredTtlMs;
-    const write = () => this.link.redis.rpcHeartbeat(requests, alive, group, this.replica, ttlMs);
-    [, this.alive] = await this.clock.sampleFrom(write, ([now]) => now);
+    const { heartbeatTtlMs, abandonedMs } = this.timings;
+    const ttlMs = this.serving ? heartbeatTtlMs : expiredTtlMs;
+    const { redis } = this.link;
+    const write = () =>
+      redis.rpcHeartbeat(requests, alive, group, this.replica, ttlMs, abandonedMs);
+    const [, count, abandoned] = await this.clock.sampleFrom(write, ([now]) => now);
+    this.alive = count;
+    return abandoned;
   }
 
   /**

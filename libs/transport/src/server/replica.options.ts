@@ -9,7 +9,10 @@ export interface ReplicaTimings {
   readonly heartbeatTtlMs: number;
   /** Age of the last renewal after which a request counts as abandoned. */
   readonly abandonedMs: number;
-  /** Maximum time that a read blocks until a request arrives. */
+  /**
+   * Maximum time that a read blocks until a request arrives; in a Cluster `heartbeatMs`. Less than
+   * the `socketTimeout` of the connection.
+   */
   readonly blockMs: number;
   /** Time that a stopping replica still reads, until clients have read that it no longer serves. */
   readonly drainGraceMs: number;
@@ -21,7 +24,7 @@ export const defaultTimings: ReplicaTimings = {
   heartbeatMs: 500,
   heartbeatTtlMs: 2_000,
   abandonedMs: 1_250,
-  blockMs: 500,
+  blockMs: 3_000,
   drainGraceMs: 600,
   drainMs: 20_000,
 };

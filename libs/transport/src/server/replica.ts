@@ -1,6 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { hostname } from 'node:os';
 import { setImmediate, setTimeout as delay } from 'node:timers/promises';
+import { Cluster } from 'ioredis';
 import { decodeEntry, type StreamEntry, group, serviceKeys } from '../wire/format.js';
 import { ManualResetEvent } from '../wire/manual-reset.event.js';
 import { RedisLink } from '../wire/redis.link.js';
@@ -49,11 +50,7 @@ export class Replica {
   private readonly membership: Membership;
   private readonly takeover: Takeover;
   private readonly logFault: RedisLink['logFault'];
-  private readonly tasks: readonly [
-    heartbeat: RepeatingTask,
-    renewal: RepeatingTask,
-    cleanUp: RepeatingTask,
-  ];
+  private readonly tasks: readonly [heartbeat: RepeatingTask, cleanUp: RepeatingTask];
   /** Running requests before their deadline, by entry id. */
   private readonly running = new Map<string, StreamEntry>();
   /** Entry ids of running requests after their deadline. */
@@ -65,6 +62,10 @@ export class Replica {
   private readonly draining = new ManualResetEvent();
   private stopping?: Promise<void>;
   private reading?: Promise<void>;
+  /** Connection id of the reader, for CLIENT UNBLOCK. Unused in a Cluster, whose nodes differ. */
+  private readerId?: number | undefined;
+  private isBlocked = false;
+  private isLeaving = false;
   private taking = true;
   private takeoverIsDue = false;
   private handled = 0;
@@ -79,15 +80,11 @@ export class Replica {
     const now = () => this.clock.now();
     this.keys = serviceKeys(options.service);
     const writer = new RedisLink('writer', connect(), log);
-    this.links = [new RedisLink('reader', connect(), log), writer];
+    const reader = new RedisLink('reader', connect(), log);
+    reader.redis.on('close', () => (this.readerId = undefined));
+    this.links = [reader, writer];
     this.replySender = new ReplySender(writer, this.keys.requests, now, options.maxReplyBytes);
-    this.membership = new Membership(
-      writer,
-      this.keys,
-      this.id,
-      timings.heartbeatTtlMs,
-      this.clock,
-    );
+    this.membership = new Membership(writer, this.keys, this.id, timings, this.clock);
     this.takeover = new Takeover(writer, log, {
       keys: this.keys,
       replica: this.id,
@@ -96,11 +93,10 @@ export class Replica {
       isRunning: (id) => this.running.has(id),
     });
     this.logFault = writer.logFault;
-    const heartbeat = () => Promise.all([this.membership.heartbeat(), this.checkAbandoned()]);
+    // One task for both, so that an idle process wakes up once.
+    const heartbeat = () => Promise.all([this.heartbeat(), this.renew()]);
     this.tasks = [
-      // One task for both, so that an idle process wakes up once.
       new RepeatingTask(timings.heartbeatMs, heartbeat, this.logFault),
-      new RepeatingTask(timings.heartbeatMs, () => this.renew(), this.logFault),
       new RepeatingTask(cleanUpMs, () => this.membership.removeDeadConsumers(), this.logFault),
     ];
   }
@@ -151,15 +147,18 @@ export class Replica {
 
   private async drain(): Promise<void> {
     const { drainGraceMs, drainMs } = this.options.timings;
-    const [heartbeat, renewal, cleanUp] = this.tasks;
+    const [heartbeat, cleanUp] = this.tasks;
+    this.isLeaving = true;
     await heartbeat.stop();
+    // It renews what runs until the end.
+    heartbeat.start();
     const hadClients = this.membership.isServing && this.isUp && (await this.membership.withdraw());
     if (hadClients) await delay(drainGraceMs);
     this.draining.set();
     this.updateSignals();
     const ended = Promise.resolve(this.reading).then(() => this.idle.wait());
     await Promise.race([ended, delay(drainMs, undefined, { ref: false })]);
-    await Promise.all([renewal.stop(), cleanUp.stop()]);
+    await Promise.all([heartbeat.stop(), cleanUp.stop()]);
     await this.leave();
     await Promise.all(this.links.map((link) => link.close()));
   }
@@ -220,22 +219,28 @@ export class Replica {
   private async next(): Promise<StreamEntry[]> {
     const { id, keys, options } = this;
     const { requests } = keys;
-    const { blockMs } = options.timings;
+    const { blockMs, heartbeatMs } = options.timings;
     const capacity = options.maxInFlight - this.inFlight;
     const count = this.membership.isAlone ? capacity : Math.min(capacity, maxTogether);
     const [{ redis }] = this.links;
-    const rows = await redis.xreadgroup(
-      'GROUP',
-      group,
-      id,
-      'COUNT',
-      count,
-      'BLOCK',
-      blockMs,
-      'STREAMS',
-      requests,
-      '>',
-    );
+    const isCluster = redis instanceof Cluster;
+    if (!isCluster && this.readerId === undefined)
+      redis.client('ID').then((readerId) => (this.readerId = readerId), this.logFault);
+    this.isBlocked = !isCluster;
+    const rows = await redis
+      .xreadgroup(
+        'GROUP',
+        group,
+        id,
+        'COUNT',
+        count,
+        'BLOCK',
+        isCluster ? heartbeatMs : blockMs,
+        'STREAMS',
+        requests,
+        '>',
+      )
+      .finally(() => (this.isBlocked = false));
     const streams = rows as [key: string, entries: [id: string, fields: string[]][]][] | null;
     const entries: StreamEntry[] = [];
     for (const [entryId, fields] of streams?.[0]?.[1] ?? []) {
@@ -285,6 +290,13 @@ export class Replica {
     const isDraining = this.draining.isSet;
     this.capacity.assign((this.isTaking && this.inFlight < this.options.maxInFlight) || isDraining);
     this.idle.assign((isDraining ? this.inFlight : this.running.size) === 0);
+    if (this.isBlocked && (this.takeoverIsDue || !this.isTaking)) this.unblock();
+  }
+
+  /** Ends a blocked read. Each heartbeat repeats it: the read can arrive in Redis after it. */
+  private unblock(): void {
+    if (this.readerId === undefined) return;
+    this.links[1].redis.client('UNBLOCK', this.readerId).catch(this.logFault);
   }
 
   /**
@@ -302,7 +314,13 @@ export class Replica {
     await this.takeover.renew([...this.running.keys()]);
   }
 
-  private async checkAbandoned(): Promise<void> {
-    if (this.isTaking && !this.takeoverIsDue) this.takeoverIsDue = await this.takeover.isDue();
+  private async heartbeat(): Promise<void> {
+    if (this.isLeaving) return;
+    const wasAlone = this.membership.isAlone;
+    const abandoned = await this.membership.heartbeat();
+    // The blocked read of a replica that was alone would read all requests of a burst.
+    if (wasAlone && !this.membership.isAlone && this.isBlocked) this.unblock();
+    this.takeoverIsDue ||= this.isTaking && abandoned.some((id) => !this.running.has(id));
+    this.updateSignals();
   }
 }

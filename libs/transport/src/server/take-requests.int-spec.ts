@@ -66,6 +66,17 @@ describe('a replica that takes no requests', () => {
     );
   });
 
+  it('ends its blocked read', async () => {
+    const isBlocked = async () => / flags=b /.test(String(await admin().client('LIST')));
+    const { server } = await replica({ timings: { drainGraceMs: 0, blockMs: 60_000, drainMs: 0 } });
+    await eventually(async () => expect(await isBlocked()).toBe(true));
+    server.takeRequests(false);
+    await eventually(async () => expect(await isBlocked()).toBe(false));
+    server.takeRequests(true);
+    await eventually(async () => expect(await isBlocked()).toBe(true));
+    expect(server.counters).toMatchObject({ reconnects: 0 });
+  });
+
   it('answers the requests that it started before', async () => {
     const only = await replica();
     const gateway = await client({ services: ['episode'] });

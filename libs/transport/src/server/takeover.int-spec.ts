@@ -89,9 +89,20 @@ describe('a request of a dead replica', () => {
       ).toEqual([]);
   });
 
+  it('ends the blocked read of an idle replica', async () => {
+    const { runs, server } = await replica({ timings: { ...timings, blockMs: 60_000 } });
+    await eventually(async () =>
+      expect(await admin().client('LIST')).toMatch(/ flags=b .* cmd=xreadgroup /),
+    );
+    await leave('left', 1);
+    await eventually(() => expect(runs).toEqual(['left']));
+    // Otherwise the read ends with its connection, after the `socketTimeout`.
+    expect(server.counters).toMatchObject({ takeovers: 1, reconnects: 0 });
+  });
+
   it('is dropped without a run after its deadline', async () => {
     const { take } = await ghost();
-    const outcome = ask(await client(), 'left', { budgetMs: 300 });
+    const outcome = ask(await client(), 'left', { budgetMs: 200 });
     await take(1);
     const { runs, server } = await replica({ timings });
     expect((await outcome).end).toBe('unavailable');

@@ -11,7 +11,7 @@ import type { RedisLink } from '../wire/redis.link.js';
 /** Number of deliveries without an answer after which a request becomes a dead letter. */
 const maxDeliveries = 3;
 
-/** Maximum number of abandoned requests that one check reads. */
+/** Maximum number of abandoned requests that one step reads. */
 const pollCount = 100;
 
 /** Result of a request that became a dead letter. */
@@ -54,11 +54,6 @@ export class Takeover {
     private readonly log: Logger,
     private readonly options: TakeoverOptions,
   ) {}
-
-  /** Returns true if any request is abandoned. */
-  async isDue(): Promise<boolean> {
-    return (await this.abandoned()).length > 0;
-  }
 
   /**
    * Reserves an abandoned request; `undefined` if there is none. Ends abandoned requests that have

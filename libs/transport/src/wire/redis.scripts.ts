@@ -4,7 +4,8 @@ import type { Cluster, Redis } from 'ioredis';
 export interface Scripts {
   /**
    * Writes a heartbeat, and creates stream and group if the stream is missing. Returns Redis' time
-   * (ms) and the number of replicas that are alive.
+   * (ms), the number of replicas that are alive, and the ids of at most 100 requests that were not
+   * renewed for `abandonedMs`.
    */
   rpcHeartbeat(
     requests: string,
@@ -12,7 +13,8 @@ export interface Scripts {
     group: string,
     replica: string,
     ttlMs: number,
-  ): Promise<[now: number, alive: number]>;
+    abandonedMs: number,
+  ): Promise<[now: number, alive: number, abandoned: string[]]>;
   /** Returns how long the latest heartbeat is valid, and the oldest unread request waits (ms). */
   rpcPoll(
     requests: string,
@@ -110,7 +112,10 @@ if redis.call('EXISTS', KEYS[1]) == 0 then
   redis.call('XGROUP', 'CREATE', KEYS[1], ARGV[1], '0', 'MKSTREAM')
 end
 redis.call('ZADD', KEYS[2], now + ARGV[3], ARGV[2])
-return {now, redis.call('ZCOUNT', KEYS[2], now, '+inf')}`,
+local abandoned = {}
+local idle = redis.call('XPENDING', KEYS[1], ARGV[1], 'IDLE', ARGV[4], '-', '+', 100)
+for at = 1, #idle do abandoned[at] = idle[at][1] end
+return {now, redis.call('ZCOUNT', KEYS[2], now, '+inf'), abandoned}`,
   },
   rpcPoll: {
     numberOfKeys: 2,

@@ -16,7 +16,7 @@ export class RepeatingTask {
     this.wait();
   }
 
-  /** Starts no further run; resolves at the end of the current one. */
+  /** Starts no further run; resolves at the end of the current one. The task itself can call it. */
   stop(): Promise<void> {
     this.stopped = true;
     clearTimeout(this.timer);
@@ -24,6 +24,8 @@ export class RepeatingTask {
   }
 
   private wait(): void {
+    // After `stop` and `start` during a run, both `start` and the end of the run come here.
+    clearTimeout(this.timer);
     this.timer = setTimeout(() => {
       this.running = this.task().then(() => undefined, this.onError);
       void this.running.then(() => this.stopped || this.wait());
