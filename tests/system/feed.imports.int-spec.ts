@@ -143,6 +143,16 @@ describe('an import fails, and names the fault', () => {
   it.each([
     ['a wrong password', 'credentials', () => serveAccount(server, '/wrong').url, 'wrong'],
     ['a server of another protocol', 'unsupported', () => server.url('/nothing'), undefined],
+    [
+      'a list that takes too much memory',
+      'too_large',
+      () => {
+        const path = '/large/api/2/devices/ann.json';
+        server.on(path, (_, response) => response.end(`[${'{},'.repeat(250_000)}{}]`));
+        return server.url('/large');
+      },
+      undefined,
+    ],
     ['an unlisted private address', 'refused', () => unlistedUrl('https'), undefined],
     ['http to a public address', 'refused', () => 'http://192.0.2.1/', undefined],
     [

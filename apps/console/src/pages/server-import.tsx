@@ -186,7 +186,8 @@ function Form({ last }: { last: ServerImport | undefined }) {
         {...field('password', password)}
         hint={kind === 'nextcloud' ? t.nextcloudHint : t.passwordHint}
         type="password"
-        autocomplete="off"
+        // Keeps browsers from filling in the password of this server.
+        autocomplete="new-password"
       />
       <p class="actions">
         <button disabled={isBusy.value}>{canContinue ? t.serverContinue : t.serverStart}</button>

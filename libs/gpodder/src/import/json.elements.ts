@@ -2,7 +2,7 @@
 export class AnswerError extends Error {}
 
 /** Maximum characters of one element, and of the text outside the array. */
-const maxCharacters = 1_048_576;
+const maxCharacters = 65_536;
 
 const [quote, backslash, comma, openSquare, closeSquare] = [0x22, 0x5c, 0x2c, 0x5b, 0x5d];
 

@@ -3,18 +3,21 @@ import { z } from 'zod';
 import { AnswerError, JsonElements, parseAnswer } from './json.elements.js';
 import type { SkippedEntries } from './skipped.entries.js';
 
-/** Maximum characters of an answer that is not a list of actions. */
-const maxCharacters = 33_554_432;
-/** Maximum requests of one import, and maximum characters of all their answers. */
-const [maxRequests, maxAllCharacters] = [1_000, 2 ** 28];
+/** Maximum requests of one import, and maximum bytes of all their answers. */
+const [maxRequests, maxBytes] = [1_000, 2 ** 27];
+/**
+ * Maximum characters and values of all answers except actions, which are in memory as a whole. A
+ * value of two characters takes up to a hundred bytes.
+ */
+const [maxListCharacters, maxListValues] = [2 ** 23, 250_000];
 
 /** Limits of the fetcher of an import. Servers can need minutes for the answer with all actions. */
 export const sourceLimits = {
   headMs: 120_000,
   silenceMs: 120_000,
   totalMs: 3_600_000,
-  sentBytes: 2 ** 28,
-  decodedBytes: 2 ** 28,
+  sentBytes: maxBytes,
+  decodedBytes: maxBytes,
 };
 
 /** Faults of another server by the fault of the fetch. */
@@ -138,7 +141,7 @@ function gpodderServer(
       const titled = await readList(`subscriptions/${user}.json`);
       if (devices.length === 0) return titled;
       const feeds: unknown[] = [];
-      for (const device of devices) feeds.push(...(await readFeedsOf(device)));
+      for (const device of devices) for (const feed of await readFeedsOf(device)) feeds.push(feed);
       // The lists of devices contain only URLs, the list of the user also titles.
       const urls = new Set(feeds);
       return [
@@ -155,7 +158,9 @@ function gpodderServer(
 /** Sends requests to the other server, and only to its origin. */
 class SourceClient {
   private requests = 0;
-  private characters = 0;
+  private bytes = 0;
+  private listCharacters = 0;
+  private listValues = 0;
 
   constructor(
     private readonly base: URL,
@@ -179,8 +184,10 @@ class SourceClient {
         let text = '';
         for await (const chunk of chunks) {
           text += chunk;
-          if (text.length > maxCharacters)
-            throw this.tooLarge(`the response of ${path.split('?', 1)[0]}`);
+          this.listCharacters += chunk.length;
+          this.listValues += chunk.match(/[,[{]/g)?.length ?? 0;
+          if (this.listCharacters > maxListCharacters || this.listValues > maxListValues)
+            throw this.tooLarge('subscriptions, devices and favourites');
         }
         return schema.safeParse(parseAnswer(text)).data;
       });
@@ -234,14 +241,14 @@ class SourceClient {
   private async *decoded({ body }: FetchedResponse): AsyncGenerator<string> {
     const text = new TextDecoder();
     for await (const chunk of body) {
-      this.characters += chunk.length;
-      if (this.characters > maxAllCharacters) throw this.tooLarge('all responses together');
+      this.bytes += chunk.length;
+      if (this.bytes > maxBytes) throw this.tooLarge('all responses');
       yield text.decode(chunk, { stream: true });
     }
   }
 
   private tooLarge(what: string): ServerError {
-    return new ServerError(`${this.base.host}: ${what} exceeds the limit`, 'too_large');
+    return new ServerError(`${this.base.host}: ${what} together are too large`, 'too_large');
   }
 }
 
