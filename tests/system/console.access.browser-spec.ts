@@ -141,9 +141,9 @@ describe.each(['en-GB', 'de-DE'])('each page, in %s', (locale) => {
 });
 
 describe.each(['en-GB', 'de-DE'])('on a phone, in %s', (locale) => {
-  it('the tabs are one row, in which the current one is visible', async () => {
+  it('the tabs are one row, in which the current and the focused one are visible', async () => {
     const { page } = await fixture.visit({ locale, viewport: { width: 390, height: 844 } });
-    for (const path of ['/console/', '/console/statistics', '/account']) {
+    for (const path of ['/console/', '/console/data', '/account']) {
       await page.goto(path);
       const tabs = page.getByRole('navigation').getByRole('link');
       await tabs.last().waitFor();
@@ -151,8 +151,12 @@ describe.each(['en-GB', 'de-DE'])('on a phone, in %s', (locale) => {
       expect(new Set(boxes.map((box) => box?.y)).size).toBe(1);
       const current = page.locator('nav [aria-current]');
       await expect.poll(async () => (await current.boundingBox())?.x).toBeGreaterThanOrEqual(0);
-      const box = await current.boundingBox();
-      expect((box?.x ?? 390) + (box?.width ?? 0)).toBeLessThanOrEqual(390);
+      for (const tab of [current, ...(await tabs.all())]) {
+        if (tab !== current) await tab.focus();
+        const box = await tab.boundingBox();
+        expect(box?.x).toBeGreaterThanOrEqual(0);
+        expect((box?.x ?? 390) + (box?.width ?? 0)).toBeLessThanOrEqual(390);
+      }
     }
   });
 

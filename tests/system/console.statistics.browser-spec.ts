@@ -79,13 +79,16 @@ describe('the statistics page', () => {
     expect(await page.getByRole('figure').count()).toBe(0);
   });
 
-  it('shows the progress of 100,000 episodes, says its limit, and stays responsive', async () => {
-    const visit = await fixture.visit({}, '/account');
-    const { page, id } = visit;
-    await visit.subscribe(...Array.from({ length: 10_000 }, (_, n) => feed(`podcast-${n}`)));
-    await visit.upload(feed('podcast-0'), [{ episode_guid: 'a', playback_position: at(1, 0) }]);
-    await fixture.account.database.query(
-      `WITH podcasts AS (
+  it(
+    'shows the progress of 100,000 episodes, says its limit, and stays responsive',
+    { timeout: 180_000 },
+    async () => {
+      const visit = await fixture.visit({}, '/account');
+      const { page, id } = visit;
+      await visit.subscribe(...Array.from({ length: 10_000 }, (_, n) => feed(`podcast-${n}`)));
+      await visit.upload(feed('podcast-0'), [{ episode_guid: 'a', playback_position: at(1, 0) }]);
+      await fixture.account.database.query(
+        `WITH podcasts AS (
          SELECT id, row_number() OVER () AS n FROM subscription.subscriptions WHERE user_id = $1
        ), made AS (
          INSERT INTO episode.episodes (user_id, subscription_id, publish_date, duration, sync_id,
@@ -102,31 +105,37 @@ describe('the statistics page', () => {
        SELECT $1, id, sync_id, (SELECT stamp FROM sync.user_clock WHERE user_id = $1), 3600,
          now() - id % 500 * interval '1 day'
        FROM made`,
-      [id],
-    );
-    await page.addInitScript({ content: recordLongestTask });
-    await page.goto('/console/statistics');
-    const progress = page.getByRole('progressbar', { name: 'Loading episodes' });
-    await progress.waitFor();
-    expect(await progress.getAttribute('max')).toBe('100000');
-    await page.getByText(/^[\d,]+ of 100,000 loaded$/).waitFor();
-    await page.getByText('Only the 100,000 episodes that were added last count.').waitFor();
-    const readLongestTask = () => page.evaluate<number>('globalThis.longestTask');
-    console.log(`100,000 episodes: longest task of the load ${await readLongestTask()} ms`);
-    // The best of three, or of ten on a busy machine, whose other load does not count.
-    const attempts: number[] = [];
-    for (let n = 0; n < 3 || (n < 10 && Math.min(...attempts) >= 200); n++) {
-      await page.evaluate('globalThis.longestTask = 0');
-      for (const [period, hours] of [
-        ['All', /^100,\d{3} hours in total$/],
-        ['Last 12 weeks', /^1\d,\d{3} hours in total$/],
-      ] as const) {
-        await page.getByLabel('Period').selectOption(period);
-        await page.getByText(hours).waitFor();
+        [id],
+      );
+      await page.addInitScript({ content: recordLongestTask });
+      await page.goto('/console/statistics');
+      const progress = page.getByRole('progressbar', { name: 'Loading episodes' });
+      await progress.waitFor();
+      expect(await progress.getAttribute('max')).toBe('100000');
+      await page.getByText(/^[\d,]+ of 100,000 loaded$/).waitFor();
+      await page
+        .getByText('Only the 100,000 episodes that were added last count.')
+        .waitFor({ timeout: 100_000 });
+      const readLongestTask = () => page.evaluate<number>('globalThis.longestTask');
+      const ofLoad = await readLongestTask();
+      console.log(`100,000 episodes: longest task of the load ${ofLoad} ms`);
+      // Usually below 50 ms, which is the shortest task that is reported.
+      expect(ofLoad).toBeLessThan(500);
+      // The best of three, or of ten on a busy machine, whose other load does not count.
+      const attempts: number[] = [];
+      for (let n = 0; n < 3 || (n < 10 && Math.min(...attempts) >= 200); n++) {
+        await page.evaluate('globalThis.longestTask = 0');
+        for (const [period, hours] of [
+          ['All', /^100,\d{3} hours in total$/],
+          ['Last 12 weeks', /^1\d,\d{3} hours in total$/],
+        ] as const) {
+          await page.getByLabel('Period').selectOption(period);
+          await page.getByText(hours).waitFor();
+        }
+        attempts.push(await readLongestTask());
       }
-      attempts.push(await readLongestTask());
-    }
-    console.log(`longest tasks of a change of the period: ${attempts.join(', ')} ms`);
-    expect(Math.min(...attempts)).toBeLessThan(200);
-  });
+      console.log(`longest tasks of a change of the period: ${attempts.join(', ')} ms`);
+      expect(Math.min(...attempts)).toBeLessThan(200);
+    },
+  );
 });

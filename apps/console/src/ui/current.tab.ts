@@ -1,6 +1,15 @@
 /** Scrolls the row of tabs to the current one, which can be outside of a phone's screen. */
 export function showCurrentTab(): void {
-  const tab = document.querySelector<HTMLElement>('header.top [aria-current]');
-  const row = tab?.parentElement;
-  if (tab && row) row.scrollLeft = tab.offsetLeft - (row.clientWidth - tab.offsetWidth) / 2;
+  showTab(document.querySelector<HTMLElement>('header.top [aria-current]'));
 }
+
+/** Scrolls the row of tabs so that a tab is in its middle. */
+function showTab(tab: HTMLElement | null): void {
+  const row = tab?.parentElement;
+  if (row) row.scrollLeft = tab.offsetLeft - (row.clientWidth - tab.offsetWidth) / 2;
+}
+
+// Chromium does not scroll to a focused tab that is partly visible.
+document.addEventListener('focusin', ({ target }) => {
+  if (target instanceof HTMLElement && target.matches('header.top nav a')) showTab(target);
+});

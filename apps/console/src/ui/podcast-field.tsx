@@ -78,28 +78,40 @@ export function PodcastField({ id, label, value, onChoice }: PodcastFieldProps) 
         onKeyDown={pressKey}
       />
       <ul id={`${id}-list`} role="listbox" aria-label={label} hidden={!isOpen}>
-        {options.map(({ guid, name, address }, at) => (
-          <li
-            key={guid}
-            id={`${id}-${at}`}
-            role="option"
-            class="cut"
-            aria-selected={at === active.value}
-            // Keeps the focus, whose loss closes the list.
-            onMouseDown={(event) => event.preventDefault()}
-            onClick={() => choose(guid)}
-          >
-            <bdi>{name}</bdi> <bdi class="quiet small">{address}</bdi>
-          </li>
-        ))}
-        {isOpen && options.length === 0 && (
-          <li role="option" aria-disabled="true" aria-selected="false" class="quiet">
-            {texts.subscriptions.noneFound}
-          </li>
-        )}
+        {isOpen && <Options id={id} options={options} active={active.value} onChoice={choose} />}
       </ul>
     </div>
   );
+}
+
+interface OptionsProps {
+  readonly id: string;
+  readonly options: ReturnType<typeof optionsOf>;
+  readonly active: number;
+  onChoice(guid: string): void;
+}
+
+function Options({ id, options, active, onChoice }: OptionsProps) {
+  if (options.length === 0)
+    return (
+      <li role="option" aria-disabled="true" aria-selected="false" class="quiet">
+        {texts.subscriptions.noneFound}
+      </li>
+    );
+  return options.map(({ guid, name, address }, at) => (
+    <li
+      key={guid}
+      id={`${id}-${at}`}
+      role="option"
+      class="cut"
+      aria-selected={at === active}
+      // Keeps the focus, whose loss closes the list.
+      onMouseDown={(event) => event.preventDefault()}
+      onClick={() => onChoice(guid)}
+    >
+      <bdi>{name}</bdi> <bdi class="quiet small">{address}</bdi>
+    </li>
+  ));
 }
 
 /** Returns the podcasts that match a text by name, after the choice of all if it is empty. */
