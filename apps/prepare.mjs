@@ -49,6 +49,8 @@ if (!isStale()) process.exit(0);
 
 // By default, the compiler writes a cache to the home folder, where an uninstallation leaves it.
 process.env.SWC_NATIVE_BINDING_CACHE ??= resolve('node_modules/.cache/swc');
+// With umask 002 the compiler rejects this folder. A writer there can change its code anyway.
+process.env.SWC_NATIVE_BINDING_CACHE_SKIP_SECURITY_CHECK ??= '1';
 // Loads the TypeScript sources, because the build can be missing.
 module.register('./typescript.hooks.mjs', import.meta.url);
 const { readCommandLine } = await import('./cli/src/podcast-sync.ts');

@@ -144,6 +144,8 @@ describe('the first steps of a new user', () => {
     await page.waitForURL(`${system.baseUrl}/connect`);
     await page.goto(link);
     expect(await page.locator('input[type=password]').count()).toBe(0);
+    await page.getByRole('link', { name: 'Your account' }).click();
+    await page.waitForURL(`${system.baseUrl}/account`);
   });
 
   it('a device code that the command line shows is approved in the browser', async () => {

@@ -51,6 +51,13 @@ it('contains one script, which is a file, and no style', async () => {
   expect(text).not.toMatch(/<style|\sstyle=|\son[a-z]+=|javascript:/i);
 });
 
+it('leads a person without an account to the ways to get one', async () => {
+  expect(await (await get('/sign-in')).text()).toContain('href="/register"');
+  const answer = await get('/register');
+  expect(answer.status).toBe(403);
+  expect(await answer.text()).toContain('prints the link of its first account');
+});
+
 it('is the target of password managers', async () => {
   const answer = await get('/.well-known/change-password');
   expect([answer.status, answer.headers.get('location')]).toEqual([302, '/password']);

@@ -27,6 +27,8 @@ export function AddForm() {
   const error = useSignal<string | undefined>(undefined);
   const submit = (event: Event) => {
     event.preventDefault();
+    // Hides the result of an earlier addition.
+    showNotice('');
     const feedUrl = feedUrlOf(input.value);
     error.value = feedUrl === undefined ? t.addInvalid : duplicateError(feedUrl);
     if (feedUrl === undefined || error.value !== undefined)

@@ -86,8 +86,10 @@ export const de: Texts = {
     haveOne: 'Ich habe schon ein Konto',
     nameTaken: 'Dieser Name ist vergeben. Wähl einen anderen.',
     nameInvalid: 'Dieser Name ist zu lang oder enthält andere Zeichen.',
-    closedTitle: 'Keine neuen Konten',
-    closedText: 'Dieser Server nimmt keine neuen Konten auf. Wende dich an seine Administration.',
+    closedTitle: 'Noch kein Konto?',
+    closedText:
+      'Die Administration dieses Servers kann dir eines geben. ' +
+      'Ein neuer Server gibt beim Start den Link für das erste Konto aus.',
   },
   passwordProblem: {
     short: 'Dieses Passwort hat weniger als 12 Zeichen.',

@@ -78,8 +78,10 @@ export const en = {
     haveOne: 'I already have an account',
     nameTaken: 'This name is taken. Choose another one.',
     nameInvalid: 'This name is too long or has other characters.',
-    closedTitle: 'No new accounts',
-    closedText: 'This server accepts no new accounts. Contact its administrator.',
+    closedTitle: 'No account yet?',
+    closedText:
+      'The administrator of this server can give you one. ' +
+      'A new server prints the link of its first account when it starts.',
   },
   passwordProblem: {
     short: 'This password has fewer than 12 characters.',

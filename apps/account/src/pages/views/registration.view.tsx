@@ -68,7 +68,7 @@ export function messagePage(
   };
 }
 
-/** Returns the page of a server without open registration. */
+/** Returns the page of a server without open registration: how to get an account. */
 export function registrationClosedPage({ texts: { register, signIn } }: Visit): Page {
   return messagePage(
     register.closedTitle,
@@ -79,8 +79,11 @@ export function registrationClosedPage({ texts: { register, signIn } }: Visit): 
 }
 
 /** Returns the page for a used, expired or unknown link. */
-export function linkGonePage({ texts: { link, signIn } }: Visit): Page {
-  return messagePage(link.goneTitle, link.goneText, { href: '/sign-in', text: signIn.title }, 410);
+export function linkGonePage({ isSignedIn, texts: { link, signIn, account } }: Visit): Page {
+  const next = isSignedIn
+    ? { href: '/account', text: account }
+    : { href: '/sign-in', text: signIn.title };
+  return messagePage(link.goneTitle, link.goneText, next, 410);
 }
 
 /** Returns the page for a used or expired request of an app, which says what to do in the app. */

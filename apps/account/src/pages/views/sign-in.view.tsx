@@ -69,7 +69,9 @@ export function signInPage({ texts }: Visit, of: SignIn): Page {
       <div class="links">
         <a href="/forgot">{signIn.forgot}</a>
         {of.problem !== undefined && <a href="/recover">{texts.forgot.recovery}</a>}
-        {of.canRegister && <a href={withNext('/register', of.next)}>{signIn.register}</a>}
+        <a href={withNext('/register', of.next)}>
+          {of.canRegister ? signIn.register : texts.register.closedTitle}
+        </a>
       </div>
     </>
   );
