@@ -1,55 +1,41 @@
-// Measures the feed reader on one core, without the network.
-//   npm run bench:feeds
-// Prints MB (1,000,000 bytes) per second, milliseconds per feed, and the longest chunk, for a feed
-// with 300 episodes whose texts are like those of real feeds.
-import { FeedReader } from '../../dist/apps/feed/src/document/feed.reader.js';
+// Measures the feed service, and prints whether each figure is within its bound.
+//   npm run bench:feeds                  # about eight minutes
+//   npm run bench:feeds -- --only read   # read, fetch or serve
+// Needs a build, and Linux: hosts of feeds are addresses of loopback, and /proc has the CPU times.
+import { parseArgs } from 'node:util';
+import { machine, say, table } from '../report.mjs';
+import { startSystem } from '../running.system.mjs';
+import { measureFetching } from './fetching.mjs';
+import { parsedPerSecond } from './reading.mjs';
+import { measureServing } from './serving.mjs';
 
-const chunkBytes = 16_384;
-const seconds = 3;
+const { values } = parseArgs({ options: { only: { type: 'string', default: '' } } });
 
-const notes = '<p>Notes &amp; links of this episode: <a href="https://a.example/">home</a>.</p>';
-const items = Array.from(
-  { length: 300 },
-  (_, n) => `
-    <item>
-      <title>Episode ${n}: cause &amp; effect</title>
-      <guid isPermaLink="false">urn:episode:${n}</guid>
-      <pubDate>Wed, 02 Oct 2002 13:00:00 +0200</pubDate>
-      <link>https://a.example/episodes/${n}</link>
-      <description><![CDATA[${notes.repeat(25)}]]></description>
-      <content:encoded><![CDATA[${notes.repeat(40)}]]></content:encoded>
-      <enclosure url="https://a.example/${n}.mp3?a=1&amp;b=2" length="1" type="audio/mpeg"/>
-      <itunes:duration>1:02:03</itunes:duration>
-      <itunes:image href="https://a.example/${n}.png"/>
-      <itunes:explicit>false</itunes:explicit>
-      <podcast:transcript url="https://a.example/${n}.vtt" type="text/vtt"/>
-    </item>`,
-);
-const feed = Buffer.from(`<?xml version="1.0" encoding="UTF-8"?>
-<rss version="2.0"><channel><title>Cause &amp; effect</title>${items.join('')}</channel></rss>`);
+const parts = {
+  read: async () => [['MB parsed, a second of CPU time', parsedPerSecond(), { atLeast: 80 }]],
+  fetch: async () => {
+    // Its own feed service fetches nothing.
+    const system = await startSystem(say, { environment: { FEEDS: 'pushed' } });
+    try {
+      return await measureFetching(system, say);
+    } finally {
+      await system.stop();
+    }
+  },
+  serve: () => measureServing(say),
+};
 
-let longestMs = 0;
-function read() {
-  const reader = new FeedReader('application/rss+xml');
-  for (let offset = 0; offset < feed.length; offset += chunkBytes) {
-    const start = performance.now();
-    reader.write(feed.subarray(offset, offset + chunkBytes));
-    longestMs = Math.max(longestMs, performance.now() - start);
-  }
-  const { isWhole, items: found } = reader.end();
-  if (!isWhole || found.length !== items.length) throw new Error('The feed was not read.');
+/** Returns a row of the table. A bound is a minimum or a maximum. */
+function toCells([what, value, { atLeast, atMost }]) {
+  const isMet = atLeast === undefined ? value <= atMost : value >= atLeast;
+  const bound = atLeast === undefined ? `at most ${atMost}` : `at least ${atLeast}`;
+  const digits = value >= 100 ? 0 : 2;
+  return [what, value.toFixed(digits), `${bound}: ${isMet ? 'met' : 'missed'}`];
 }
 
-for (let n = 0; n < 50; n++) read();
-longestMs = 0;
-const cpu = process.cpuUsage();
-const end = performance.now() + seconds * 1_000;
-let feeds = 0;
-for (; performance.now() < end; feeds++) read();
-const { user, system } = process.cpuUsage(cpu);
-const cpuMs = (user + system) / 1_000;
-const perSecond = (feeds * feed.length) / 1e3 / cpuMs;
-process.stdout.write(
-  `${perSecond.toFixed(0)} MB/s of CPU time, ${(cpuMs / feeds).toFixed(1)} ms per feed of ` +
-    `${(feed.length / 1e6).toFixed(2)} MB, longest chunk ${longestMs.toFixed(1)} ms\n`,
-);
+const circumstances = `${machine()}, Node ${process.versions.node}`;
+const rows = [];
+for (const [name, run] of Object.entries(parts))
+  if (name.startsWith(values.only)) rows.push(...(await run()));
+process.stdout.write(`${circumstances}\n\n${table(['', '', 'bound'], rows.map(toCells))}\n`);
+process.exit(0);

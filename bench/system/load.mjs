@@ -1,18 +1,21 @@
 // A separate process that sends the load: it receives jobs as messages and returns measurements.
 import { setTimeout as delay } from 'node:timers/promises';
 import autocannon from 'autocannon';
+import { feedCases } from '../feeds/cases.mjs';
 import { quantile } from '../report.mjs';
 import { cases, deletion } from './cases.mjs';
 
 const pollMs = 10;
+const all = { ...cases, ...feedCases };
 
 /** Keeps a request in flight on each connection, for all users in turn. */
 async function load({ url, name, users, connections, seconds }) {
   let next = 0;
   const setupRequest = (request) => {
     const user = users[next++ % users.length];
+    const { headers: own, ...sent } = all[name](user);
     const headers = { authorization: `Bearer ${user.token}`, 'content-type': 'application/json' };
-    return { ...request, ...cases[name](user), headers };
+    return { ...request, ...sent, headers: { ...headers, ...own } };
   };
   const run = autocannon({ url, connections, duration: seconds, requests: [{ setupRequest }] });
   const took = [];

@@ -5,15 +5,23 @@ import { cpuTimes } from './cpu.mjs';
 
 const program = (path) => fileURLToPath(new URL(path, import.meta.url));
 
-/** Starts a child that ends with this process. Resolves with its first message. */
-async function launch(path, environment = {}) {
+/**
+ * Starts a child that ends with this process.
+ *
+ * @returns its first message as `said`, and `ask`, which sends a message and returns the answer.
+ */
+export async function launch(path, environment = {}) {
   const env = { PATH: process.env.PATH, ...environment };
   const child = fork(program(path), [], {
     env,
     execArgv: [],
     stdio: ['ignore', 'inherit', 'inherit', 'ipc'],
   });
-  return { child, said: await firstMessage(child) };
+  const ask = (job) => {
+    child.send(job);
+    return firstMessage(child);
+  };
+  return { said: await firstMessage(child), ask, stop: () => child.kill() };
 }
 
 async function firstMessage(child) {
@@ -31,12 +39,8 @@ async function firstMessage(child) {
 
 /** Starts the process that sends the requests. */
 export async function startLoad() {
-  const { child } = await launch('load.mjs');
-  const run = (job) => {
-    child.send(job);
-    return firstMessage(child);
-  };
-  return { run, stop: () => child.kill() };
+  const { ask, stop } = await launch('load.mjs');
+  return { run: ask, stop };
 }
 
 /**

@@ -10,6 +10,9 @@ export interface FeedItem {
   readonly duration?: number;
 }
 
+/** Maximum number of episodes of a feed that the server reads and stores: the newest ones. */
+export const maxEpisodes = 100;
+
 /** The content of a feed that the server uses. */
 export interface FeedDocument {
   /**
@@ -34,6 +37,9 @@ export interface FeedDocument {
   readonly isComplete: boolean;
   /** Minutes for which the document can be cached (`ttl` of RSS). */
   readonly ttl?: number;
-  /** Items in the order of the document, each with a guid or an enclosure, and unique by them. */
+  /**
+   * The newest {@link maxEpisodes} items in the order of the document, each with a guid or an
+   * enclosure, and unique by them.
+   */
   readonly items: readonly FeedItem[];
 }

@@ -45,7 +45,6 @@ class FieldTexts {
  * - An item counts once its own end tag, or an outer one, was read.
  */
 export class FeedExtractor implements Partial<Handler> {
-  readonly items: Texts[] = [];
   /** True once the end tag of the feed was read. */
   isWhole = false;
   /** True once the root of a feed was read. */
@@ -56,6 +55,7 @@ export class FeedExtractor implements Partial<Handler> {
   charactersSinceEvent = 0;
   private readonly feed = new FieldTexts();
   private item: FieldTexts | undefined;
+  private itemCount = 0;
   private readonly open: string[] = [];
   private depth = 0;
   private attributeCount = 0;
@@ -69,6 +69,9 @@ export class FeedExtractor implements Partial<Handler> {
   /** The field of the current text, its target, and the length of `open` including its element. */
   private current: { field: Field; target: FieldTexts; depth: number } | undefined;
   private text = '';
+
+  /** @param onItem receives the fields of each item. */
+  constructor(private readonly onItem: (texts: Texts) => void) {}
 
   /** The fields of the feed. */
   get texts(): Texts {
@@ -191,8 +194,8 @@ export class FeedExtractor implements Partial<Handler> {
 
   private endItem(): void {
     if (!this.item || this.isCut) return;
-    if (this.items.length === maxItems) throw new UnreadableError('too many items');
-    this.items.push(this.item.texts);
+    if (++this.itemCount > maxItems) throw new UnreadableError('too many items');
+    this.onItem(this.item.texts);
     this.item = undefined;
   }
 

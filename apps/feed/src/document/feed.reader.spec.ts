@@ -306,11 +306,19 @@ describe('limits', () => {
     expect(longest).toBeLessThan(50);
   });
 
-  it('keeps at most 10,000 items, and says that there are more', () => {
+  it('keeps the 100 newest items in their order, those without a date last', () => {
+    const dated = (year: number) => item(`${year}`, `<pubDate>${year}-01-01</pubDate>`);
+    const years = Array.from({ length: 450 }, (_, n) => 2_000 + ((n * 7) % 450));
+    const newest = years.filter((year) => year >= 2_350);
+    const document = rss(item('undated') + years.map(dated).join(''));
+    expect(titles(read(document))).toEqual(newest.map(String));
+    expect(titles(read(rss(item('undated') + dated(2_000))))).toEqual(['undated', '2000']);
+  });
+
+  it('reads at most 10,000 items, and says that there are more', () => {
     const items = Array.from({ length: 10_001 }, (_, n) => item(`${n}`)).join('');
-    const result = read(rss(items));
-    expect(result?.items).toHaveLength(10_000);
-    expect(result?.isWhole).toBe(false);
+    expect(read(rss(items))?.isWhole).toBe(false);
+    expect(read(rss(items.replace(item('0'), '')))?.isWhole).toBe(true);
   });
 
   it('throws for no bytes', () => {

@@ -2,7 +2,7 @@ import { isAscii } from 'node:buffer';
 import { Parser } from 'htmlparser2';
 import { faultInHttpUrl, faultInSpacedUrl, faultInText, guidSchema, textLimits } from '#contracts';
 import { declaredEncoding, markedEncoding, supportedEncoding } from '#opml';
-import type { FeedDocument, FeedItem } from './feed.document.js';
+import { type FeedDocument, type FeedItem, maxEpisodes } from './feed.document.js';
 import { FeedExtractor, type Texts, UnreadableError } from './feed.extractor.js';
 import { dateOf, descriptionOf, durationOf, lineOf } from './feed.values.js';
 
@@ -18,16 +18,17 @@ const charset = /charset\s{0,5}=\s{0,5}["']?([\w.:-]{1,40})/i;
  * podcast apps accept: any encoding, bare ampersands, unknown entities, missing end tags, missing
  * declarations of namespaces. Of a broken document it returns what it could read.
  *
- * Time is linear in the bytes. Memory holds the texts of fields only, at most 8 Mi characters. It
- * reads no DTD and resolves only the entities of XML.
+ * Time is linear in the bytes. Memory holds the texts of the feed and of up to 200 items. It reads
+ * no DTD and resolves only the entities of XML.
  */
 export class FeedReader {
-  private readonly extractor = new FeedExtractor();
+  private readonly extractor = new FeedExtractor((texts) => this.add(toItem(texts)));
   private readonly parser = new Parser(this.extractor, { xmlMode: true, lowerCaseTags: true });
   /** The beginning of the document, until it is long enough to detect the encoding. */
   private start: Uint8Array[] = [];
   private startBytes = 0;
   private decoder: TextDecoder | undefined;
+  private items: FeedItem[] = [];
   private isDone = false;
 
   /** @param contentType the header of the response. */
@@ -56,8 +57,15 @@ export class FeedReader {
       this.extractor.isCut = true;
       this.parser.end();
     });
-    const { isFeed, isWhole, texts, items } = this.extractor;
+    const { isFeed, isWhole, texts } = this.extractor;
+    const items = newestItems(this.items);
     return isFeed ? toDocument(texts, items, isWhole && isComplete) : undefined;
+  }
+
+  /** Adds an item. Sorts only once per {@link maxEpisodes} items. */
+  private add(item: FeedItem): void {
+    this.items.push(item);
+    if (this.items.length === 2 * maxEpisodes) this.items = newestItems(this.items);
   }
 
   private begin(): void {
@@ -117,7 +125,7 @@ function isUtf8(bytes: Uint8Array): boolean {
   }
 }
 
-function toDocument(texts: Texts, items: readonly Texts[], isWhole: boolean): FeedDocument {
+function toDocument(texts: Texts, items: readonly FeedItem[], isWhole: boolean): FeedDocument {
   const text = (name: Parameters<Texts['get']>[0]) => texts.get(name) ?? '';
   const isYes = (name: 'block' | 'complete') => /^(?:yes|true)$/i.test(text(name));
   const ttl = Number(text('ttl'));
@@ -134,7 +142,7 @@ function toDocument(texts: Texts, items: readonly Texts[], isWhole: boolean): Fe
     isBlocked: isYes('block'),
     isComplete: isYes('complete'),
     ttl: ttl > 0 && Number.isFinite(ttl) ? ttl : undefined,
-    items: uniqueItems(items.map(toItem)),
+    items,
   };
 }
 
@@ -146,6 +154,15 @@ export function uniqueItems(items: readonly FeedItem[]): FeedItem[] {
     if (key !== ' ' && !unique.has(key)) unique.set(key, item);
   }
   return [...unique.values()];
+}
+
+/** Returns the newest unique items in their order. Items without a date are the oldest. */
+function newestItems(items: readonly FeedItem[]): FeedItem[] {
+  const unique = uniqueItems(items);
+  const time = ({ publishDate }: FeedItem) => publishDate?.getTime() ?? -Infinity;
+  const byDate = unique.toSorted((one, other) => time(other) - time(one) || 0);
+  const newest = new Set(byDate.slice(0, maxEpisodes));
+  return unique.filter((item) => newest.has(item));
 }
 
 function toItem(texts: Texts): FeedItem {

@@ -8,11 +8,10 @@ import {
   readEntry,
 } from '#contracts';
 import { feedLanguage, uniqueItems } from '../document/feed.reader.js';
-import type { FeedDocument, FeedItem } from '../document/feed.document.js';
+import { type FeedDocument, type FeedItem, maxEpisodes } from '../document/feed.document.js';
 import { descriptionOf, lineOf } from '../document/feed.values.js';
 import { isPrivate } from '../feed.address.js';
 import { canMove } from '../schedule/move.rules.js';
-import { maxStoredEpisodes } from '../schedule/result.rules.js';
 
 /** A valid entry of POST /feeds, in the form of a fetched document. */
 export interface PushedFeed {
@@ -44,8 +43,8 @@ export function validatePush(sent: unknown): PushedFeed | PushFailure {
     return refuse('invalid_guid', 'guid is not a valid UUID');
   const episodes = sent.episodes ?? [];
   if (!Array.isArray(episodes)) return refuse('invalid_value', 'episodes is not an array');
-  if (episodes.length > maxStoredEpisodes)
-    return refuse('limit_reached', `More than ${maxStoredEpisodes} episodes: send the newest ones`);
+  if (episodes.length > maxEpisodes)
+    return refuse('limit_reached', `More than ${maxEpisodes} episodes: send the newest ones`);
   const read = episodes.map(toItem);
   const items = read.flatMap((item) => ('message' in item ? [] : item));
   const invalid = read.flatMap((item, index) => ('message' in item ? { ...item, index } : []));

@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
 import type { FeedEpisode } from '#contracts';
-import type { FeedDocument, FeedItem } from '../document/feed.document.js';
+import { type FeedDocument, type FeedItem, maxEpisodes } from '../document/feed.document.js';
 import type { Claim, ClaimedFeed, Content, Result } from '../feed.repository.js';
 import { seenNow } from '../feed.sql.js';
 import type { Outcome } from './feed.fetch.js';
@@ -13,9 +13,6 @@ import {
   publishingIntervalOf,
   statusAfterFailure,
 } from './schedule.rules.js';
-
-/** Maximum number of stored episodes of a feed. The newest ones are stored. */
-export const maxStoredEpisodes = 100;
 
 /** The time and duration of a fetch, in milliseconds. */
 interface Timing {
@@ -176,7 +173,7 @@ function newest(items: readonly FeedItem[], before: readonly Episode[]): Episode
   const names = new Set(current.map(identityOf));
   return [...current, ...before.filter((episode) => !names.has(identityOf(episode)))]
     .sort((one, other) => compareDates(other.publish_date, one.publish_date))
-    .slice(0, maxStoredEpisodes);
+    .slice(0, maxEpisodes);
 }
 
 /** Compares dates as `toISOString` writes them; a missing one is the earliest. */
