@@ -1,3 +1,5 @@
+import { createHash, randomBytes, randomUUID } from 'node:crypto';
+import pg from 'pg';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { AppStack, eventually, Fixture, TcpProxy } from '#testing';
 import { startAccount } from '../../testing/account.app.js';
@@ -49,6 +51,23 @@ it('contains one script, which is a file, and no style', async () => {
     expect.stringMatching(/^<script type="module" src="\/console\/assets\/site-[^"]+"><\/script>$/),
   ]);
   expect(text).not.toMatch(/<style|\sstyle=|\son[a-z]+=|javascript:/i);
+});
+
+it('says why an IP address has no passkeys', async () => {
+  const [id, cookie] = [randomUUID(), randomBytes(32).toString('base64url')];
+  const owner = new pg.Client({ connectionString: stack.postgres.url });
+  await owner.connect();
+  await owner.query(
+    `WITH person AS (INSERT INTO account.accounts (id) VALUES ($2) RETURNING id)
+     INSERT INTO account.sessions (hash, id, account_id, expires_at, address, user_agent)
+     SELECT $1, id, id, now() + interval '1 hour', '', '' FROM person`,
+    [createHash('sha256').update(cookie).digest(), id],
+  );
+  await owner.end();
+  const page = await get('/passkeys', { ...html, cookie: `account-session=${cookie}` });
+  const text = await page.text();
+  expect(text).toContain('Passkeys need an address with a domain name and HTTPS');
+  expect(text).not.toContain('data-passkey');
 });
 
 it('is the target of password managers', async () => {
