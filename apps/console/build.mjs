@@ -21,8 +21,10 @@ const { output } = await build({
   oxc: { jsx: { runtime: 'automatic', importSource: 'preact' } },
   build: {
     outDir: folder,
-    // Pages of apps/account load the script.
-    rolldownOptions: { input: ['index.html', 'src/site.ts'].map((name) => join(here, name)) },
+    // Pages of apps/account load the scripts.
+    rolldownOptions: {
+      input: ['index.html', 'src/site.ts', 'src/passkey.ts'].map((name) => join(here, name)),
+    },
     emptyOutDir: true,
     target: 'es2022',
     // All supported browsers have module preloading, and a polyfill is one more script.

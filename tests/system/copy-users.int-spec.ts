@@ -17,6 +17,7 @@ const tablesLeft = {
   'account.logins': 'of an account',
   'account.notices': 'of an account',
   'account.oidc': 'of an account',
+  'account.passkeys': 'of an account',
   'account.recovery_codes': 'of an account',
   'account.sessions': 'of an account',
   'account.settings': 'of an account',

@@ -149,6 +149,8 @@ describe('an export', () => {
     expect(all['links']).toMatchObject([{ kind: 'reset', email: user.word }]);
     expect(all['login_flows']).toMatchObject([{ app: user.word, address: user.word }]);
     expect(all['notices']).toMatchObject([{ kind: 'app_password', label: user.word }]);
+    expect(all['passkeys']).toHaveLength(20);
+    expect(all['passkeys']?.[0]).toMatchObject({ label: user.word, transports: ['internal'] });
     const states = 'SELECT sync_id AS value FROM episode.states WHERE user_id = $1';
     expect(idsOf('episodes', 'sync_id')).toEqual(await column(states, id));
     const deletions = 'SELECT id::text AS value FROM deletion.deletions WHERE user_id = $1';
@@ -177,6 +179,8 @@ describe('an export', () => {
       `SELECT hash AS secret FROM account.sessions WHERE account_id = $1
        UNION ALL SELECT hash FROM account.credentials WHERE account_id = $1
        UNION ALL SELECT hash FROM account.recovery_codes WHERE account_id = $1
+       UNION ALL SELECT id FROM account.passkeys WHERE account_id = $1
+       UNION ALL SELECT public_key FROM account.passkeys WHERE account_id = $1
        UNION ALL SELECT hash FROM account.links WHERE account_id = $1
        UNION ALL SELECT poll_hash FROM account.logins WHERE account_id = $1
        UNION ALL SELECT login_hash FROM account.logins WHERE account_id = $1

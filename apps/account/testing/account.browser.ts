@@ -54,11 +54,20 @@ export class AccountBrowser {
     private readonly browser: Browser,
   ) {}
 
-  /** Starts browser, servers and apps. @param apps in addition to the account app. */
-  static async open(environment: Readonly<Record<string, string>> = {}, apps: readonly App[] = []) {
+  /**
+   * Starts browser, servers and apps.
+   *
+   * @param apps in addition to the account app.
+   * @param host of the pages; passkeys need `localhost`, as an IP address has none.
+   */
+  static async open(
+    environment: Readonly<Record<string, string>> = {},
+    apps: readonly App[] = [],
+    host = '127.0.0.1',
+  ) {
     const browser = await launchBrowser();
     const stack = await AppStack.open();
-    const origin = `http://127.0.0.1:${await freePort()}`;
+    const origin = `http://${host}:${await freePort()}`;
     const database = new pg.Client({ connectionString: stack.postgres.url });
     // Tests of faults stop the server.
     database.on('error', () => {});

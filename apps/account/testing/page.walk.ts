@@ -11,7 +11,8 @@ export interface Step {
 /** Grant type of the device flow (RFC 8628, 3.4). */
 const deviceGrant = 'urn:ietf:params:oauth:grant-type:device_code';
 
-const press = (page: Page) => page.locator('main form button').last().click();
+/** Clicks the last button of a form, except those for passkeys. */
+const press = (page: Page) => page.locator('main form:not([data-passkey]) button').last().click();
 
 /** Returns the code of an authenticator app for the key on the page. */
 export async function codeOn(page: Page): Promise<string> {
@@ -80,6 +81,7 @@ async function* accountPages(
   for (const path of [
     'password',
     'totp',
+    'passkeys',
     'recovery-codes',
     'app-passwords',
     'email',
@@ -205,6 +207,14 @@ async function* secondStepPages(
   await press(page);
   await page.goto('/account');
   yield { name: 'home', page };
+  await fixture.database.query(
+    `INSERT INTO account.passkeys
+       (id, account_id, public_key, counter, transports, label, suspended_at)
+     VALUES (uuid_send(gen_random_uuid()), $1, '', 0, '{}', 'My phone', now())`,
+    [id],
+  );
+  await page.goto('/passkeys');
+  yield { name: 'passkeys-suspended', page };
   await page.goto('/totp/off');
   yield { name: 'totp-off', page };
   await page.locator('[name=code]').fill('000000');
@@ -223,4 +233,10 @@ async function* secondStepPages(
   await page.locator('[name=recovery]').fill('not a code');
   await press(page);
   yield { name: 'recovery-refused', page };
+  await fixture.database.query(
+    'UPDATE account.accounts SET totp_secret = NULL, totp_confirmed_at = NULL WHERE id = $1',
+    [id],
+  );
+  await page.goto('/sign-in/code');
+  yield { name: 'second-step-passkey', page };
 }

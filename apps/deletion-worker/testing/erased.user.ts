@@ -81,6 +81,9 @@ const everything = [
    VALUES ($1, left($2, 60), 'https://' || $2 || '.example', $2, $2, $2 || '@example.org')`,
   `INSERT INTO account.recovery_codes (account_id, hash)
    SELECT $1, sync.sha256($2 || n) FROM generate_series(1, 10) n`,
+  `INSERT INTO account.passkeys (id, account_id, public_key, counter, transports, label)
+   SELECT sync.sha256($2 || n), $1, sync.sha256($2), 0, '{internal}', $2
+   FROM generate_series(1, 20) n`,
   `INSERT INTO account.sessions (hash, id, account_id, expires_at, address, user_agent)
    SELECT sync.sha256($2 || n), gen_random_uuid(), $1, '2100-01-01', $2, $2
    FROM generate_series(1, $3::int) n`,

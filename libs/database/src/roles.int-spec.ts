@@ -128,6 +128,7 @@ const rights: Record<string, Record<string, string>> = {
         'links',
         'logins',
         'oidc',
+        'passkeys',
         'recovery_codes',
         'sessions',
         'settings',

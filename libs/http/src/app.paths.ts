@@ -63,6 +63,7 @@ export const appPaths: Readonly<Record<AppName, AppPaths>> = {
       '/sign-in',
       '/links',
       '/totp',
+      '/passkeys',
       '/recovery-codes',
       '/app-passwords',
       '/apps',

@@ -41,7 +41,8 @@ const selectAccount = `
   FROM account.accounts a WHERE a.id = $1`;
 
 /**
- * SQL of valid links, approved login flows, notices and data of gpodder clients, as one JSON text.
+ * SQL of valid links, approved login flows, notices, passkeys and data of gpodder clients, as one
+ * JSON text.
  * Limits per account keep it at a few megabytes. It omits ids of gpodder sessions, which derive
  * from a secret.
  */
@@ -62,6 +63,11 @@ const selectAccountData = `
         'label', label, 'address', address, 'user_agent', user_agent)
         ORDER BY created_at, id), '[]')
       FROM account.notices WHERE account_id = $1),
+    'passkeys', (
+      SELECT coalesce(json_agg(json_build_object('label', label, 'transports', transports,
+        'created_at', created_at, 'last_used_at', last_used_at, 'suspended_at', suspended_at)
+        ORDER BY created_at, id), '[]')
+      FROM account.passkeys WHERE account_id = $1),
     'devices', (
       SELECT coalesce(json_agg(json_build_object('id', id, 'caption', caption, 'type', type,
         'app_password', credential_id, 'last_used_at', last_used_at) ORDER BY id), '[]')

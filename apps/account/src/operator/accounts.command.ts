@@ -100,14 +100,14 @@ function formatList(all: readonly Account[], json = false): string {
 }
 
 function toCells(account: Account): string[] {
-  const { name, id, createdAt, hasTotp, isAdministrator } = account;
+  const { name, id, createdAt, isAdministrator } = account;
   const yesOrNo = (is: boolean) => (is ? 'yes' : 'no');
   return [
     name ?? '-',
     id,
     createdAt.toISOString(),
     stateOf(account),
-    yesOrNo(hasTotp),
+    yesOrNo(account.hasTotp || account.passkeyCount > 0),
     yesOrNo(isAdministrator),
   ];
 }

@@ -1,9 +1,13 @@
 import type { FastifyReply, FastifyRequest } from 'fastify';
+import { newSecret } from '../people/secret.hash.js';
 import type { Browser } from '../people/sessions.js';
 import type { SignInResult } from '../people/sign-in.js';
 
 /** Lifetime of the device cookie in seconds: the maximum that browsers allow. */
 const deviceCookieSeconds = 400 * 86_400;
+
+/** Lifetime in seconds of the cookie that binds challenges, equal to that of a challenge. */
+const bindingSeconds = 10 * 60;
 
 /**
  * Reads and sets the cookies of the pages. All ports of a host share cookies, so each cookie name
@@ -14,6 +18,7 @@ export class Cookies {
   private readonly session: string;
   private readonly device: string;
   private readonly provider: string;
+  private readonly binding: string;
   private readonly attributes: {
     path: string;
     httpOnly: boolean;
@@ -27,6 +32,7 @@ export class Cookies {
     this.session = `${prefix}account-session`;
     this.device = `${prefix}account-browser`;
     this.provider = `${prefix}account-provider`;
+    this.binding = `${prefix}account-passkey`;
     this.attributes = { path: '/', httpOnly: true, sameSite: 'lax', secure };
   }
 
@@ -58,6 +64,18 @@ export class Cookies {
   takeProviderTicket(request: FastifyRequest, reply: FastifyReply): string | undefined {
     void reply.clearCookie(this.provider, this.attributes);
     return request.cookies[this.provider];
+  }
+
+  /** Returns the value that binds challenges of passkeys to this browser, and sets its cookie. */
+  bindChallenge(request: FastifyRequest, reply: FastifyReply): string {
+    const binding = this.challengeBinding(request) ?? newSecret();
+    void reply.setCookie(this.binding, binding, { ...this.attributes, maxAge: bindingSeconds });
+    return binding;
+  }
+
+  /** Returns the value of {@link bindChallenge}; undefined if the cookie has expired. */
+  challengeBinding(request: FastifyRequest): string | undefined {
+    return request.cookies[this.binding] || undefined;
   }
 
   /** Returns the sealed outcome of a form for the page at a path. */

@@ -19,6 +19,8 @@ export interface Page {
   readonly isHome?: boolean;
   /** True for pages of the tab "Connect an app". */
   readonly isConnect?: boolean;
+  /** True for pages with a form that a passkey answers. */
+  readonly hasPasskeyForm?: boolean;
   /** URL to which the page redirects automatically. */
   readonly forwardTo?: string;
 }
@@ -75,6 +77,7 @@ function Document({ visit: { language, texts, isSignedIn }, page }: { visit: Vis
             <link rel="apple-touch-icon" href={siteAssets.touchIcon} />
             <link rel="stylesheet" href={siteAssets.style} />
             <script type="module" src={siteAssets.script} />
+            {page.hasPasskeyForm && <script type="module" src={siteAssets.passkeyScript} />}
           </>
         )}
       </head>

@@ -44,7 +44,7 @@ export class Overview {
 
   /** Returns the data of the account page of a person. */
   async read({ account, session }: Person): Promise<AccountOverview> {
-    const { id, name, issuer, hasTotp, email, isAdministrator } = account;
+    const { id, name, issuer, hasTotp: totp, email, isAdministrator } = account;
     const [apps, appPasswords, devices, sessions, recoveryCodes, notices, podcasts] =
       await Promise.all([
         this.access.grants.listApps(id),
@@ -65,7 +65,15 @@ export class Overview {
       notices,
       sessions: sessions.map((each) => ({ ...each, current: each.id === session.id })),
       ...(issuer === null
-        ? { password: { totp: hasTotp, recoveryCodes, email, mail: this.emails.isEnabled } }
+        ? {
+            password: {
+              totp,
+              passkeys: account.passkeyCount,
+              recoveryCodes,
+              email,
+              mail: this.emails.isEnabled,
+            },
+          }
         : { provider: new URL(issuer).host }),
     };
   }

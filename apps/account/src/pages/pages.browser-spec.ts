@@ -11,7 +11,8 @@ const walkMs = 900_000;
 let fixture: AccountBrowser;
 beforeAll(async () => {
   // No mail server: the test reads no mail.
-  fixture = await AccountBrowser.open({ REGISTRATION: 'open', SMTP_URL: 'smtp://127.0.0.1:9' });
+  const settings = { REGISTRATION: 'open', SMTP_URL: 'smtp://127.0.0.1:9' };
+  fixture = await AccountBrowser.open(settings, [], 'localhost');
 });
 afterAll(() => fixture.close());
 

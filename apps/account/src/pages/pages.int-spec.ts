@@ -1,3 +1,5 @@
+import { createHash, randomBytes, randomUUID } from 'node:crypto';
+import pg from 'pg';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { AppStack, eventually, Fixture, TcpProxy } from '#testing';
 import { startAccount } from '../../testing/account.app.js';
@@ -56,6 +58,23 @@ it('leads a person without an account to the ways to get one', async () => {
   const answer = await get('/register');
   expect(answer.status).toBe(403);
   expect(await answer.text()).toContain('prints the link of its first account');
+});
+
+it('says why an IP address has no passkeys', async () => {
+  const [id, cookie] = [randomUUID(), randomBytes(32).toString('base64url')];
+  const owner = new pg.Client({ connectionString: stack.postgres.url });
+  await owner.connect();
+  await owner.query(
+    `WITH person AS (INSERT INTO account.accounts (id) VALUES ($2) RETURNING id)
+     INSERT INTO account.sessions (hash, id, account_id, expires_at, address, user_agent)
+     SELECT $1, id, id, now() + interval '1 hour', '', '' FROM person`,
+    [createHash('sha256').update(cookie).digest(), id],
+  );
+  await owner.end();
+  const page = await get('/passkeys', { ...html, cookie: `account-session=${cookie}` });
+  const text = await page.text();
+  expect(text).toContain('Passkeys need an address with a domain name and HTTPS');
+  expect(text).not.toContain('data-passkey');
 });
 
 it('is the target of password managers', async () => {

@@ -11,6 +11,7 @@ import { ConnectedApps } from './connected.apps.js';
 import { ErasureController } from './erasure.controller.js';
 import { LinkController } from './link.controller.js';
 import { PageResponder } from './page.responder.js';
+import { PasskeyController } from './passkey.controller.js';
 import { PasswordController } from './password.controller.js';
 import { PeopleController } from './people.controller.js';
 import { ProviderController } from './provider.controller.js';
@@ -28,6 +29,7 @@ import { SignInController } from './sign-in.controller.js';
     ConnectController,
     ErasureController,
     LinkController,
+    PasskeyController,
     PasswordController,
     PeopleController,
     ProviderController,

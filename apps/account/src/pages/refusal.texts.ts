@@ -20,7 +20,7 @@ export interface RefusedForm {
 
 /** Returns the texts of refusals by their code. */
 function textsByCode(
-  { register, passwordProblem, changeEmail, appPassword, failure }: Texts,
+  { register, passwordProblem, changeEmail, appPassword, passkeys, failure }: Texts,
   { retryAfter, attempt }: Refusal,
 ): Partial<Record<RefusalCode, FieldProblem>> {
   const form = (text: string): FieldProblem => ({
@@ -38,6 +38,8 @@ function textsByCode(
     password_common: { field: 'password', text: passwordProblem.common },
     email: { field: 'email', text: changeEmail.invalid },
     label: { field: 'label', text: appPassword.labelInvalid },
+    passkey: form(passkeys.refused),
+    passkeys_full: form(passkeys.full),
     too_many: { field: 'label', text: appPassword.tooMany },
   };
 }

@@ -13,7 +13,7 @@ import { keepPath, PageResponder, visitFor } from './page.responder.js';
 import { ForPerson, PageController, type Person, PersonOf } from './person.guard.js';
 import { problemsOf, type RefusedForm } from './refusal.texts.js';
 import { keepAppPasswordsPage } from './views/app-passwords.view.js';
-import type { RefusedSecondStep } from './views/components.js';
+import type { RefusedSecondStep } from './views/second-step.forms.js';
 import {
   appPasswordPage,
   type CreatedAppPassword,

@@ -14,7 +14,7 @@ afterAll(() => fixture.close());
 async function signIn(page: Page, name: string, entered = password): Promise<void> {
   await page.getByLabel('Name').fill(name);
   await page.getByLabel('Password').fill(entered);
-  await page.getByRole('button', { name: 'Sign in' }).click();
+  await page.getByRole('button', { name: 'Sign in', exact: true }).click();
 }
 
 it('creates the first account by the printed link, without scripts, and signs in', async () => {
@@ -124,7 +124,7 @@ it('shows a password on request, and sends it hidden', async () => {
       sessionStorage.setItem('sent', type);
     }),
   );
-  await page.getByRole('button', { name: 'Sign in' }).click();
+  await page.getByRole('button', { name: 'Sign in', exact: true }).click();
   await page.waitForURL('/console/');
   expect(await page.evaluate(() => sessionStorage.getItem('sent'))).toBe('password');
 });

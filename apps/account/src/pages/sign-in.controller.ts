@@ -1,7 +1,9 @@
 import { Get, Post, Req, Res } from '@nestjs/common';
 import type { FastifyReply, FastifyRequest } from 'fastify';
+import { Passkeys } from '../people/passkeys.js';
 import { Refusal } from '../people/refusal.js';
 import { Registration } from '../people/registration.js';
+import { SecondFactor } from '../people/second-factor.js';
 import { Sessions } from '../people/sessions.js';
 import { type CodeRequired, SignIn, type SignInResult } from '../people/sign-in.js';
 import { RelyingParty } from '../relying.party/relying-party.js';
@@ -10,7 +12,14 @@ import { nextPath, withNext } from './next-path.rules.js';
 import { isBrowser, keepPath, PageResponder, startPath, visitFor } from './page.responder.js';
 import { PageController, type Person, PersonOf } from './person.guard.js';
 import { type Problems, problemsOf, type RefusedForm } from './refusal.texts.js';
-import { codePage, type SecondStep, type SignInNotice, signInPage } from './views/sign-in.view.js';
+import type { RefusedSecondStep } from './views/second-step.forms.js';
+import {
+  codePage,
+  type SecondFactors,
+  type SecondStep,
+  type SignInNotice,
+  signInPage,
+} from './views/sign-in.view.js';
 
 const notices: Readonly<Record<string, SignInNotice | undefined>> = {
   out: 'signedOut',
@@ -24,7 +33,7 @@ interface RefusedSignIn extends RefusedForm {
   readonly notice?: SignInNotice;
 }
 
-/** Serves sign-in in one or two steps, and sign-out. */
+/** Serves sign-in by password in one or two steps, or by a passkey, and sign-out. */
 @PageController()
 export class SignInController {
   constructor(
@@ -33,19 +42,29 @@ export class SignInController {
     private readonly sessions: Sessions,
     private readonly registration: Registration,
     private readonly party: RelyingParty,
+    private readonly passkeys: Passkeys,
+    private readonly secondFactor: SecondFactor,
   ) {}
 
   @Get('sign-in')
-  form(
+  async form(
     @QueryOf() query: Form,
     @PersonOf() person: Person | undefined,
+    @Req() request: FastifyRequest,
     @Res() reply: FastifyReply,
-  ): void {
+  ): Promise<void> {
     const next = nextPath(query['next']);
     if (person && next === undefined) return this.pages.redirect(reply, startPath);
     const { entered, notice, problems } = this.pages.takeOutcome<RefusedSignIn>(reply) ?? {};
-    const hasEndedSession = !person && this.pages.cookies.read(reply.request).session !== undefined;
+    const hasEndedSession = !person && this.pages.cookies.read(request).session !== undefined;
     const name = entered ?? (person && (person.account.name ?? ''));
+    const passkey =
+      this.party.host === undefined
+        ? await this.passkeys.requestOptions({
+            host: request.headers.host,
+            binding: this.pages.cookies.bindChallenge(request, reply),
+          })
+        : undefined;
     this.pages.show(reply, (visit) =>
       signInPage(visit, {
         next,
@@ -58,6 +77,7 @@ export class SignInController {
           (hasEndedSession && !problems ? 'ended' : undefined),
         canRegister: this.registration.isOpen,
         provider: this.party.host,
+        passkey,
       }),
     );
   }
@@ -89,10 +109,24 @@ export class SignInController {
 
   /** Shows the second step, which can be reloaded until its ticket expires. */
   @Get('sign-in/code')
-  codeForm(@Res() reply: FastifyReply): void {
+  async codeForm(@Req() { headers }: FastifyRequest, @Res() reply: FastifyReply): Promise<void> {
     const step = this.pages.readOutcome<SecondStep>(reply);
     if (!step) return this.pages.redirect(reply, '/sign-in');
-    this.pages.show(reply, (visit) => codePage(visit, step));
+    let factors: SecondFactors;
+    try {
+      const account = await this.secondFactor.readTicket(step.ticket);
+      const request = { host: headers.host, binding: step.ticket };
+      factors = {
+        hasTotp: account.totpConfirmedAt !== null,
+        passkey:
+          account.passkeyCount > 0
+            ? await this.passkeys.requestOptions(request, account.id)
+            : undefined,
+      };
+    } catch (error) {
+      return this.redirectTooLate(reply, step.next, error);
+    }
+    this.pages.show(reply, (visit) => codePage(visit, { ...step, ...factors }));
   }
 
   @Post('sign-in/code')
@@ -113,6 +147,33 @@ export class SignInController {
     return this.completeSecondStep('recovery', form, request, reply);
   }
 
+  /** Signs in with a passkey: after the password with a ticket, otherwise without a password. */
+  @Post('sign-in/passkey')
+  async passkey(
+    @FormOf() form: Form,
+    @Req() request: FastifyRequest,
+    @Res() reply: FastifyReply,
+  ): Promise<void> {
+    if (form['ticket'] !== undefined)
+      return this.completeSecondStep('passkey', form, request, reply);
+    const next = nextPath(form['next']);
+    const path = withNext('/sign-in', next);
+    if (this.party.host !== undefined) return this.pages.redirect(reply, path);
+    const response = {
+      host: request.headers.host,
+      binding: this.pages.cookies.challengeBinding(request) ?? '',
+      credential: form['credential'] ?? '',
+    };
+    try {
+      const browser = this.pages.cookies.read(request);
+      this.proceed(reply, await this.signIn.signInWithPasskey(response, browser), next);
+    } catch (error) {
+      if (!(error instanceof Refusal)) throw error;
+      const problems = { form: visitFor(reply).texts.signIn.passkeyRefused };
+      this.pages.redirectRefused(reply, path, { problems }, error);
+    }
+  }
+
   @Post('sign-out')
   async out(@Req() request: FastifyRequest, @Res() reply: FastifyReply): Promise<void> {
     const { session } = this.pages.cookies.read(request);
@@ -122,7 +183,7 @@ export class SignInController {
   }
 
   private async completeSecondStep(
-    kind: 'code' | 'recovery',
+    kind: RefusedSecondStep['form'],
     form: Form,
     request: FastifyRequest,
     reply: FastifyReply,
@@ -131,26 +192,35 @@ export class SignInController {
     const ticket = form['ticket'] ?? '';
     const browser = this.pages.cookies.read(request);
     try {
-      const signedIn =
-        kind === 'code'
-          ? await this.signIn.completeWithCode(ticket, form['code'] ?? '', browser)
-          : await this.signIn.completeWithRecoveryCode(ticket, form['recovery'] ?? '', browser);
+      const complete = {
+        code: () => this.signIn.completeWithCode(ticket, form['code'] ?? '', browser),
+        recovery: () =>
+          this.signIn.completeWithRecoveryCode(ticket, form['recovery'] ?? '', browser),
+        passkey: () => {
+          const { host } = request.headers;
+          const response = { host, binding: ticket, credential: form['credential'] ?? '' };
+          return this.signIn.completeWithPasskey(ticket, response, browser);
+        },
+      };
+      const signedIn = await complete[kind]();
       // A recovery code suspends app passwords.
-      this.proceed(reply, signedIn, kind === 'code' ? next : withNext(keepPath, next));
+      this.proceed(reply, signedIn, kind === 'recovery' ? withNext(keepPath, next) : next);
     } catch (error) {
       const code = error instanceof Refusal ? error.code : undefined;
       if (code === 'ticket' || code === 'credentials')
-        return this.pages.redirectRefused(
-          reply,
-          withNext('/sign-in', next),
-          { notice: 'tooLate' },
-          error,
-        );
+        return this.redirectTooLate(reply, next, error);
       const problem = code === 'code' ? undefined : this.problemsOf(reply, error).form;
       const step: SecondStep = { ticket, next, refused: { form: kind, problem } };
       if (!isBrowser(reply.request)) throw error;
       this.pages.redirectWithOutcome(reply, '/sign-in/code', step, stepSeconds);
     }
+  }
+
+  /** Redirects to the sign-in after an expired ticket or a changed password. */
+  private redirectTooLate(reply: FastifyReply, next: string | undefined, error: unknown): void {
+    if (!(error instanceof Refusal)) throw error;
+    const refused: RefusedSignIn = { notice: 'tooLate' };
+    this.pages.redirectRefused(reply, withNext('/sign-in', next), refused, error);
   }
 
   private proceed(

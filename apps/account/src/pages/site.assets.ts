@@ -16,6 +16,8 @@ export interface SiteAssets {
   /** Icon without transparency, of 512 pixels, for home screens. */
   readonly touchIcon: string;
   readonly script: string;
+  /** Script of pages with forms for passkeys. */
+  readonly passkeyScript: string;
 }
 
 function readAssets(folder: string): SiteAssets {
@@ -30,6 +32,7 @@ function readAssets(folder: string): SiteAssets {
     icon: pathOf('src/icon.svg'),
     touchIcon: pathOf('src/icon.png'),
     script: pathOf('src/site.ts'),
+    passkeyScript: pathOf('src/passkey.ts'),
   };
 }
 

@@ -37,6 +37,8 @@ export interface Account {
   readonly disabled: boolean;
   readonly hasPassword: boolean;
   readonly hasTotp: boolean;
+  /** Number of passkeys. Each of them is a second factor. */
+  readonly passkeyCount: number;
   /** OpenID provider that signs the person in, or `null` for sign-in by this app. */
   readonly issuer: string | null;
   /** True if the person manages the accounts of others. */
@@ -215,7 +217,7 @@ export class Accounts {
       );
       // A concurrent request changed the password or disabled the account.
       if (changed.length === 0) throw new Refusal('credentials');
-      return this.signOut.endAccess(manager, id, { session: by.id, appPasswords: true });
+      return this.signOut.endAccess(manager, id, { session: by.id, credentials: true });
     });
     await this.limits.reset('password', id);
     await this.signOut.notify(ended);
@@ -237,7 +239,7 @@ export class Accounts {
         await setRefusal(manager, id, 1);
         await lockAdministrators(manager);
         await updateUnlessLast(manager, id, 'disabled_at = coalesce(disabled_at, now())');
-        return this.signOut.endAccess(manager, id, { appPasswords: true });
+        return this.signOut.endAccess(manager, id, { credentials: true });
       },
     );
     if (ended) await this.signOut.notify(ended);
@@ -274,7 +276,7 @@ async function setRefusal(manager: EntityManager, id: string, refusal: 1 | null)
 }
 
 function toAccount(entity: AccountEntity): Account {
-  const { id, name, email, createdAt, signedInAt, issuer, isAdministrator } = entity;
+  const { id, name, email, createdAt, signedInAt, issuer, isAdministrator, passkeyCount } = entity;
   return {
     id,
     name,
@@ -283,6 +285,7 @@ function toAccount(entity: AccountEntity): Account {
     signedInAt,
     issuer,
     isAdministrator,
+    passkeyCount,
     disabled: entity.disabledAt !== null,
     hasPassword: entity.password !== null,
     hasTotp: entity.totpConfirmedAt !== null,

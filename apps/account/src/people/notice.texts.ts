@@ -2,7 +2,7 @@ import { type Language, languages } from '#ui';
 import type { Message } from './mail.js';
 import type { Notice } from './notices.js';
 
-/** Sentences of notices, by language and kind. `label` is that of a new app password. */
+/** Sentences of notices, by language and kind. `label` is that of an app password or passkey. */
 export const noticeTexts: Readonly<
   Record<Language, { readonly [Kind in Notice['kind']]: (label: string) => string }>
 > = {
@@ -15,6 +15,8 @@ export const noticeTexts: Readonly<
     email: () => 'Your e-mail address was changed or removed.',
     appointed: () => 'You are now an administrator of this server.',
     dismissed: () => 'You are no longer an administrator of this server.',
+    passkey: (label) => `A new passkey was added: “${label}”.`,
+    passkey_removed: (label) => `A passkey was removed: “${label}”.`,
   },
   de: {
     password: () => 'Dein Passwort wurde geändert.',
@@ -26,6 +28,8 @@ export const noticeTexts: Readonly<
     email: () => 'Deine E-Mail-Adresse wurde geändert oder entfernt.',
     appointed: () => 'Du verwaltest jetzt die Konten dieses Servers.',
     dismissed: () => 'Du verwaltest die Konten dieses Servers nicht mehr.',
+    passkey: (label) => `Ein neuer Passkey wurde hinzugefügt: „${label}“.`,
+    passkey_removed: (label) => `Ein Passkey wurde entfernt: „${label}“.`,
   },
 };
 

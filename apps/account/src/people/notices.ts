@@ -36,8 +36,8 @@ export class Notices {
    * Stores a notice, deletes all but the newest five of its kind, and mails it in the background.
    *
    * @param visitor client that made the change; undefined for a change by the operator.
-   * @param of `label` of an app password; `email` is the recipient instead of the verified address,
-   *   or `null` to send no mail.
+   * @param of `label` of an app password or passkey; `email` is the recipient instead of the
+   *   verified address, or `null` to send no mail.
    */
   async add(
     accountId: string,

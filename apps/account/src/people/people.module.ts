@@ -4,6 +4,7 @@ import {
   AccountEntity,
   LinkEntity,
   NoticeEntity,
+  PasskeyEntity,
   RecoveryCodeEntity,
   SessionEntity,
 } from '#database/typeorm';
@@ -19,6 +20,7 @@ import { Links } from './links.js';
 import { Mail } from './mail.js';
 import { Notices } from './notices.js';
 import { PasswordReset } from './password-reset.js';
+import { Passkeys } from './passkeys.js';
 import { Passwords } from './passwords.js';
 import { PEOPLE_CONFIG } from './people.config.js';
 import { RecoveryCodes } from './recovery-codes.js';
@@ -42,6 +44,7 @@ const people = [
   Links,
   Mail,
   Notices,
+  Passkeys,
   PasswordReset,
   Passwords,
   RecoveryCodes,
@@ -63,6 +66,7 @@ const people = [
       AccountEntity,
       LinkEntity,
       NoticeEntity,
+      PasskeyEntity,
       RecoveryCodeEntity,
       SessionEntity,
     ]),

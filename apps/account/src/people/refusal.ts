@@ -12,6 +12,9 @@
  * - `name_needed`: the account has no name yet, which the action requires.
  * - `label`, `scopes`, `expiry`: rejected property of a new app password.
  * - `too_many`: the account has the maximum number of app passwords.
+ * - `passkey`: the response of a passkey is invalid, expired or used, or the passkey is unknown,
+ *   suspended or of a disabled account; the response does not say which.
+ * - `passkeys_full`: the account has the maximum number of passkeys.
  * - `erased`: the user's data was erased, and the id cannot be used again.
  * - `totp_on`: TOTP is already on.
  * - `last_administrator`: the account is the only enabled administrator.
@@ -38,6 +41,8 @@ export const refusalCodes = [
   'expiry',
   'too_many',
   'totp_on',
+  'passkey',
+  'passkeys_full',
   'erased',
   'last_administrator',
 ] as const;

@@ -73,6 +73,7 @@ export class Sessions {
    * to the account, renews that session; a session of another account ends.
    *
    * @param password PHC string that was verified; the account must still have it.
+   * @param prove runs in the transaction, while the account is locked; a failure starts no session.
    * @throws Refusal `credentials` if the account is disabled or its password has changed.
    */
   async start(
@@ -80,6 +81,7 @@ export class Sessions {
     visitor: Visitor,
     cookie = '',
     password?: string | null,
+    prove?: (manager: EntityManager) => Promise<void>,
   ): Promise<NewSession> {
     const [secret, before] = [newSecret(), hashIfSecret(cookie)];
     const { address, userAgent } = {
@@ -89,6 +91,7 @@ export class Sessions {
     const session = { accountId, cookie: secret };
     const { started, excess } = await this.sessions.manager.transaction(async (manager) => {
       await lockAccount(manager, accountId, password ?? null);
+      await prove?.(manager);
       const by = { hash: hashSecret(secret), accountId, address, userAgent };
       const renewal = before && (await renewSession(manager, before, by));
       if (renewal) return { started: renewal };

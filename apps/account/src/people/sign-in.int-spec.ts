@@ -128,7 +128,7 @@ describe('a second factor', () => {
 
   it('is required after the password, and no access precedes it', async () => {
     expect(await signIn.signIn({ name, password }, browser)).toEqual({
-      needs: 'totp',
+      needs: 'second_factor',
       ticket: expect.any(String),
     });
     const { session } = await signIn.completeWithCode(await ticket(), codeAt(1), browser);

@@ -3,6 +3,7 @@ import { InjectRepository } from '@nestjs/typeorm';
 import { AccountEntity } from '#database/typeorm';
 import { IsNull, type Repository } from 'typeorm';
 import { byName } from './accounts.js';
+import { type PasskeyResponse, Passkeys } from './passkeys.js';
 import { Passwords } from './passwords.js';
 import { Refusal } from './refusal.js';
 import { SecondFactor } from './second-factor.js';
@@ -18,7 +19,7 @@ export interface SignInResult {
 
 /** Result of a sign-in whose password is correct, and whose account requires a second factor. */
 export interface CodeRequired {
-  readonly needs: 'totp';
+  readonly needs: 'second_factor';
   /** Proof of the password for the second step; valid for 10 minutes. */
   readonly ticket: string;
 }
@@ -51,10 +52,11 @@ export class SignIn {
     private readonly protection: SignInProtection,
     private readonly secondFactor: SecondFactor,
     private readonly sessions: Sessions,
+    private readonly passkeys: Passkeys,
   ) {}
 
   /**
-   * Signs in with name and password. With TOTP on, returns a ticket for the second step.
+   * Signs in with name and password. With TOTP or a passkey, returns a ticket for the second step.
    *
    * @throws Refusal `credentials`, `limited`, `busy`.
    */
@@ -73,9 +75,9 @@ export class SignIn {
       const isRight = await this.passwords.verify(account?.password, password, trust);
       if (!account || !isRight || account.disabledAt) throw new Refusal('credentials');
       await succeeded();
-      if (account.totpConfirmedAt)
-        return { needs: 'totp', ticket: this.secondFactor.createTicket(account) };
-      return this.startSession(account, browser, account.password);
+      if (account.totpConfirmedAt || account.passkeyCount > 0)
+        return { needs: 'second_factor', ticket: this.secondFactor.createTicket(account) };
+      return this.startSession(account, browser, { password: account.password });
     });
   }
 
@@ -102,6 +104,36 @@ export class SignIn {
   }
 
   /**
+   * Signs in with a passkey, without name and password. Attempts are not limited, because a
+   * signature cannot be guessed.
+   *
+   * @throws Refusal `passkey`; `credentials` if the password changes meanwhile.
+   */
+  signInWithPasskey(response: PasskeyResponse, browser: Browser): Promise<SignInResult> {
+    return this.countOutcome(async () => {
+      const { account, use } = await this.passkeys.verifyUse(response);
+      return this.startSession(account, browser, { password: account.password, prove: use });
+    });
+  }
+
+  /**
+   * Completes a sign-in with a passkey of the account.
+   *
+   * @throws Refusal `passkey`, `ticket`; `credentials` if the password changes meanwhile.
+   */
+  completeWithPasskey(
+    ticket: string,
+    response: PasskeyResponse,
+    browser: Browser,
+  ): Promise<SignInResult> {
+    return this.countOutcome(async () => {
+      const account = await this.secondFactor.readTicket(ticket);
+      const { use } = await this.passkeys.verifyUse(response, account.id);
+      return this.startSession(account, browser, { password: account.password, prove: use });
+    });
+  }
+
+  /**
    * Signs a person in without checking a password: after a sign-in at the OpenID provider, or after
    * the browser has created the account.
    *
@@ -115,7 +147,7 @@ export class SignIn {
   ): Promise<SignInResult> {
     const account = await this.accounts.findOneBy({ id: accountId, disabledAt: IsNull() });
     if (!account) throw new Refusal('credentials');
-    return this.startSession(account, browser, undefined, isNew);
+    return this.startSession(account, browser, { isNew });
   }
 
   private async completeSecondStep(
@@ -130,18 +162,22 @@ export class SignIn {
       const succeeded = await this.protection.limits.countCode(policy, account.id, device);
       await check(account);
       await succeeded();
-      return this.startSession(account, browser, account.password);
+      return this.startSession(account, browser, { password: account.password });
     });
   }
 
-  /** @param password PHC string that was verified, for sign-ins with a password. */
+  /** @param of `password` and `prove` as in {@link Sessions.start}; `isNew`: no notice is sent. */
   private async startSession(
     { id, name }: AccountEntity,
     browser: Browser,
-    password?: string | null,
-    isNew = false,
+    of: {
+      password?: string | null;
+      prove?: Parameters<Sessions['start']>[4];
+      isNew?: boolean;
+    },
   ): Promise<SignInResult> {
-    const session = await this.sessions.start(id, browser, browser.session, password);
+    const { password, prove, isNew = false } = of;
+    const session = await this.sessions.start(id, browser, browser.session, password, prove);
     const isRecognized = this.protection.clients.deviceOf(name ?? '', browser.device) !== undefined;
     if (!isRecognized && !isNew) await this.protection.notices.add(id, 'sign_in', browser);
     this.protection.clients.trustNetwork(browser.address);

@@ -3,6 +3,7 @@ import pg from 'pg';
 import { eventually } from '#testing';
 import { appPasswordHash } from '#identity';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { Authenticator } from '../../testing/authenticator.js';
 import { countBlockedBy } from '../../testing/blocked.statements.js';
 import { outcomeOf } from '../../testing/outcome.js';
 import { openPeople, type PeopleFixture } from '../../testing/people.fixture.js';
@@ -13,6 +14,7 @@ import { Accounts } from './accounts.js';
 import { Emails } from './emails.js';
 import { Links, type NewLink } from './links.js';
 import { Notices } from './notices.js';
+import { Passkeys } from './passkeys.js';
 import { PasswordReset } from './password-reset.js';
 import { Passwords } from './passwords.js';
 import { RecoveryCodes } from './recovery-codes.js';
@@ -108,6 +110,20 @@ const accesses: Record<string, () => Promise<() => Promise<boolean>>> = {
     return async () => (await fixture.owner.query(grants, [id])).rowCount === 1;
   },
   credentials: async () => (await appPassword()).works,
+  passkeys: async () => {
+    const site = { id: 'accounts.example', origin: 'https://accounts.example' };
+    const [passkeys, authenticator] = [fixture.app.get(Passkeys), new Authenticator(site)];
+    const { session } = await fixture.app.get(SignIn).signInWithoutPassword(id, browser);
+    const created = await passkeys.creationOptions({ id, name }, { binding: '' });
+    const of = { binding: '', label: 'x', credential: authenticator.create(created) };
+    await passkeys.add(id, of, { ...browser, id: session.id });
+    return async () => {
+      const credential = authenticator.get(await passkeys.requestOptions({ binding: '' }));
+      const use = { binding: '', credential };
+      const outcome = await outcomeOf(fixture.app.get(SignIn).signInWithPasskey(use, browser));
+      return outcome === 'none';
+    };
+  },
   gpodder_sessions: async () => (await gpodderSession((await appPassword()).id)).works,
 };
 

@@ -15,8 +15,8 @@ export interface EndedAccess {
 export interface KeptAccess {
   /** Id of the session that requested the sign-out. */
   readonly session?: string;
-  /** True to keep app passwords and their gpodder sessions. */
-  readonly appPasswords?: boolean;
+  /** True to keep app passwords, their gpodder sessions, and passkeys. */
+  readonly credentials?: boolean;
 }
 
 /**
@@ -47,6 +47,9 @@ const endings = {
     RETURNING grant_id AS id`,
   credentials: `UPDATE account.credentials SET suspended_at = now()
     WHERE account_id = $1 AND suspended_at IS NULL`,
+  /** Suspended passkeys remain a second factor, so that a reset does not switch it off. */
+  passkeys: `UPDATE account.passkeys SET suspended_at = now()
+    WHERE account_id = $1 AND suspended_at IS NULL`,
   gpodder_sessions: `UPDATE account.gpodder_sessions SET ended_at = now()
     WHERE account_id = $1 AND ended_at IS NULL`,
 } as const;
@@ -65,6 +68,8 @@ export const accessByTable = {
  *   the account, its session (`lockSession`), its login flow or its grant (issuer/oidc.adapter.ts).
  * - App passwords are suspended, which makes them invalid. The owner chooses which become valid
  *   again (`AppPasswords.keep`).
+ * - Passkeys are suspended, which makes them second factors only. A use after the password, as
+ *   second factor, ends the suspension (`Passkeys`).
  */
 @Injectable()
 export class SignOut {
@@ -96,8 +101,9 @@ export class SignOut {
     await end('links');
     const sessions = await end('sessions', kept.session ?? null);
     const grants = await end('oidc');
-    if (!kept.appPasswords) {
+    if (!kept.credentials) {
       await end('credentials');
+      await end('passkeys');
       await end('gpodder_sessions');
     }
     return {

@@ -1,4 +1,4 @@
-import { Check, Column, Entity, Index, PrimaryColumn } from 'typeorm';
+import { Check, Column, Entity, Index, PrimaryColumn, VirtualColumn } from 'typeorm';
 
 /** A person's account. All other tables use its id as the user id. */
 @Entity({ schema: 'account', name: 'accounts' })
@@ -35,6 +35,17 @@ export class AccountEntity {
   /** The last accepted time step: a code is valid once. */
   @Column({ name: 'totp_step', type: 'bigint', nullable: true })
   totpStep!: number | null;
+
+  /** Time of the last accepted challenge of a passkey: a challenge is valid once. */
+  @Column({ name: 'passkey_challenge_at', type: 'timestamp with time zone', nullable: true })
+  passkeyChallengeAt!: Date | null;
+
+  /** Number of passkeys, also suspended ones. */
+  @VirtualColumn({
+    query: (alias) =>
+      `SELECT count(*)::integer FROM account.passkeys WHERE account_id = ${alias}.id`,
+  })
+  passkeyCount!: number;
 
   @Column({ type: 'text', nullable: true })
   email!: string | null;

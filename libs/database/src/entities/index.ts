@@ -5,6 +5,7 @@ import { LinkEntity } from './link.entity.js';
 import { LoginEntity } from './login.entity.js';
 import { NoticeEntity } from './notice.entity.js';
 import { OidcEntity } from './oidc.entity.js';
+import { PasskeyEntity } from './passkey.entity.js';
 import { RecoveryCodeEntity } from './recovery-code.entity.js';
 import { SessionEntity } from './session.entity.js';
 
@@ -17,6 +18,7 @@ export const entities = [
   LoginEntity,
   NoticeEntity,
   OidcEntity,
+  PasskeyEntity,
   RecoveryCodeEntity,
   SessionEntity,
 ];
@@ -29,6 +31,7 @@ export {
   LoginEntity,
   NoticeEntity,
   OidcEntity,
+  PasskeyEntity,
   RecoveryCodeEntity,
   SessionEntity,
 };

@@ -14,7 +14,7 @@ import { AccountEntity } from './account.entity.js';
 @Check(
   'notices_kind',
   `kind IN ('password', 'second_factor_off', 'recovery_codes', 'app_password', 'sign_in', 'email',
-     'appointed', 'dismissed')`,
+     'appointed', 'dismissed', 'passkey', 'passkey_removed')`,
 )
 export class NoticeEntity {
   @PrimaryColumn({ name: 'account_id', type: 'uuid' })
@@ -35,9 +35,11 @@ export class NoticeEntity {
     | 'sign_in'
     | 'email'
     | 'appointed'
-    | 'dismissed';
+    | 'dismissed'
+    | 'passkey'
+    | 'passkey_removed';
 
-  /** Name of a new app password. */
+  /** Name of a new app password or of a passkey. */
   @Column({ type: 'text', nullable: true })
   label!: string | null;
 

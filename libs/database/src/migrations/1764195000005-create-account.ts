@@ -27,6 +27,8 @@ export class CreateAccount1764195000005 implements MigrationInterface {
         totp_confirmed_at timestamptz,
         -- The time step of the last accepted code, so that a code is valid once.
         totp_step bigint,
+        -- The time of the last accepted challenge of a passkey, so that a challenge is valid once.
+        passkey_challenge_at timestamptz,
         email text,
         email_verified_at timestamptz,
         created_at timestamptz NOT NULL DEFAULT now(),
@@ -50,6 +52,25 @@ export class CreateAccount1764195000005 implements MigrationInterface {
         CONSTRAINT recovery_codes_account_fkey FOREIGN KEY (account_id)
           REFERENCES account.accounts (id) ON DELETE CASCADE
       );
+
+      -- Passkeys (WebAuthn). The authenticator has chosen the id.
+      CREATE TABLE account.passkeys (
+        id bytea NOT NULL,
+        account_id uuid NOT NULL,
+        public_key bytea NOT NULL,
+        -- The authenticator's count of signatures; 0 if it does not count.
+        counter bigint NOT NULL,
+        transports text[] NOT NULL,
+        label text NOT NULL,
+        created_at timestamptz NOT NULL DEFAULT now(),
+        last_used_at timestamptz,
+        -- Time since which it is a second factor only; NULL while it signs in alone.
+        suspended_at timestamptz,
+        CONSTRAINT passkeys_pkey PRIMARY KEY (id),
+        CONSTRAINT passkeys_account_fkey FOREIGN KEY (account_id)
+          REFERENCES account.accounts (id) ON DELETE CASCADE
+      );
+      CREATE INDEX passkeys_account ON account.passkeys (account_id);
 
       -- Sessions of signed-in browsers.
       CREATE TABLE account.sessions (
@@ -235,17 +256,15 @@ export class CreateAccount1764195000005 implements MigrationInterface {
         id uuid NOT NULL,
         created_at timestamptz NOT NULL DEFAULT now(),
         kind text NOT NULL,
-        -- Name of a new app password.
+        -- Name of a new app password or of a passkey.
         label text,
         address text NOT NULL,
         user_agent text NOT NULL,
         CONSTRAINT notices_pkey PRIMARY KEY (account_id, id),
-        CONSTRAINT notices_kind CHECK (
-          kind IN (
-            'password', 'second_factor_off', 'recovery_codes', 'app_password', 'sign_in', 'email',
-            'appointed', 'dismissed'
-          )
-        ),
+        CONSTRAINT notices_kind CHECK (kind IN (
+          'password', 'second_factor_off', 'recovery_codes', 'app_password', 'sign_in', 'email',
+          'appointed', 'dismissed', 'passkey', 'passkey_removed'
+        )),
         CONSTRAINT notices_account_fkey FOREIGN KEY (account_id)
           REFERENCES account.accounts (id) ON DELETE CASCADE
       );
@@ -272,8 +291,8 @@ export class CreateAccount1764195000005 implements MigrationInterface {
         WHERE o.account_id = p_user AND o.model = 'Grant' ORDER BY o.id FOR UPDATE;
         PERFORM FROM account.credentials c WHERE c.account_id = p_user ORDER BY c.id FOR UPDATE;
         FOREACH v_table IN ARRAY ARRAY[
-          'settings', 'devices', 'gpodder_sessions', 'credentials', 'sessions', 'recovery_codes',
-          'links', 'logins', 'oidc'
+          'settings', 'devices', 'gpodder_sessions', 'credentials', 'passkeys', 'sessions',
+          'recovery_codes', 'links', 'logins', 'oidc'
         ] LOOP
           -- Deletes by ctid, so that the cost does not depend on planner estimates.
           EXECUTE format(

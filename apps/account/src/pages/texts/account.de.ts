@@ -70,6 +70,12 @@ export const accountTexts: typeof english = {
     totpOff: 'Aus. Mit einem zweiten Schritt genügt ein gestohlenes Passwort allein nicht.',
     totpSetUp: 'Einrichten',
     totpRemove: 'Ausschalten',
+    totpPasskeys: 'Keine Authenticator-App. Deine Passkeys sind der zweite Schritt.',
+    passkeys: 'Passkeys',
+    passkeysNone: 'Keiner. Mit einem Passkey meldest du dich ohne Passwort an.',
+    passkeyCount: (count) => `${plural(count, 'Passkey', 'Passkeys')}.`,
+    passkeysAdd: 'Hinzufügen',
+    passkeysManage: 'Verwalten',
     recovery: 'Wiederherstellungscodes',
     recoveryNone:
       'Keine. Ein Wiederherstellungscode ersetzt Passwort oder Authenticator-App, ' +
@@ -123,8 +129,29 @@ export const accountTexts: typeof english = {
     submit: 'Einschalten',
     refused: 'Dieser Code ist falsch. Gib den Code ein, den die App jetzt zeigt.',
     offTitle: 'Zweiten Schritt ausschalten',
-    offLead: 'Zum Anmelden genügt dann dein Passwort. Gib zur Bestätigung einen Code ein.',
+    offLead:
+      'Ohne Passkey genügt dann dein Passwort zum Anmelden. ' +
+      'Gib zur Bestätigung einen Code ein.',
     offSubmit: 'Ausschalten',
+  },
+  passkeys: {
+    title: 'Passkeys',
+    lead:
+      'Mit einem Passkey meldest du dich ohne Passwort an: mit Fingerabdruck, Gesicht oder PIN. ' +
+      'Meldest du dich mit dem Passwort an, ist ein Passkey der zweite Schritt.',
+    none: 'Noch kein Passkey.',
+    label: 'Name des neuen Passkeys',
+    submit: 'Passkey hinzufügen',
+    missing: 'Einen Passkey fügst du mit JavaScript in einem Browser hinzu, der Passkeys kennt.',
+    noAddress:
+      'Passkeys brauchen eine Adresse mit Domainnamen und HTTPS. Diese Seite hat keine solche.',
+    failed: 'Der Browser hat keinen Passkey geliefert. Versuche es noch einmal.',
+    refused: 'Der Passkey wurde nicht angenommen. Versuche es noch einmal.',
+    full: 'Dein Konto hat die Höchstzahl an Passkeys. Entferne zuerst einen.',
+    suspended:
+      'Dein Passwort wurde zurückgesetzt oder ein Wiederherstellungscode benutzt. Deshalb sind ' +
+      'Passkeys gesperrt: Sie gelten nur als zweiter Schritt. Benutzt du einen nach dem ' +
+      'Passwort, gilt er wieder allein.',
   },
   recovery: {
     title: 'Wiederherstellungscodes',

@@ -67,6 +67,12 @@ export const accountTexts = {
     totpOff: 'Off. With a second step, a stolen password alone gives no access.',
     totpSetUp: 'Set up',
     totpRemove: 'Switch off',
+    totpPasskeys: 'No authenticator app. Your passkeys are the second step.',
+    passkeys: 'Passkeys',
+    passkeysNone: 'None. With a passkey, you sign in without a password.',
+    passkeyCount: (count: number) => `${plural(count, 'passkey', 'passkeys')}.`,
+    passkeysAdd: 'Add',
+    passkeysManage: 'Manage',
     recovery: 'Recovery codes',
     recoveryNone: 'None. A recovery code replaces a lost password or authenticator app.',
     recoveryLeft: (count: number) => `${plural(count, 'code is', 'codes are')} left.`,
@@ -113,8 +119,28 @@ export const accountTexts = {
     submit: 'Switch on',
     refused: 'This code is wrong. Enter the code that the app shows now.',
     offTitle: 'Switch off the second step',
-    offLead: 'Your password alone will then be enough to sign in. Enter a code to confirm.',
+    offLead:
+      'Unless you have a passkey, your password alone will then be enough to sign in. ' +
+      'Enter a code to confirm.',
     offSubmit: 'Switch off',
+  },
+  passkeys: {
+    title: 'Passkeys',
+    lead:
+      'A passkey signs you in with your fingerprint, your face or a PIN, without a password. ' +
+      'If you sign in with the password, a passkey is the second step.',
+    none: 'No passkey yet.',
+    label: 'Name of the new passkey',
+    submit: 'Add a passkey',
+    missing: 'To add a passkey, you need JavaScript and a browser that supports passkeys.',
+    noAddress:
+      'Passkeys need an address with a domain name and HTTPS, which this page does not have.',
+    failed: 'The browser returned no passkey. Try again.',
+    refused: 'The passkey was not accepted. Try again.',
+    full: 'Your account has the maximum number of passkeys. Remove one first.',
+    suspended:
+      'Your password was reset or a recovery code was used, so passkeys are suspended: they work ' +
+      'only as the second step. A use after the password ends the suspension of a passkey.',
   },
   recovery: {
     title: 'Recovery codes',

@@ -50,6 +50,9 @@ export const de: Texts = {
       'Melde dich noch einmal an.',
     newPassword: 'Dein Passwort wurde geändert. Melde dich mit dem neuen Passwort an.',
     refused: 'Der Name oder das Passwort ist falsch.',
+    passkey: 'Mit einem Passkey anmelden',
+    passkeyRefused:
+      'Der Passkey wurde nicht angenommen. Versuche es noch einmal oder nimm dein Passwort.',
     provider: (host) => `Weiter mit ${host}`,
     providerText: (host) =>
       `Dieser Server nutzt die Konten von ${host}. Du meldest dich dort an und kommst dann zurück.`,
@@ -66,6 +69,13 @@ export const de: Texts = {
     refused:
       'Dieser Code ist falsch oder wurde schon benutzt. Gib den Code ein, den die App jetzt zeigt.',
     lost: 'Kein Zugriff auf die App? Wiederherstellungscode benutzen',
+    passkeyTitle: 'Benutze deinen Passkey',
+    passkeyLead: 'Dein Konto verlangt einen zweiten Schritt. Bestätige ihn mit einem Passkey.',
+    passkey: 'Passkey benutzen',
+    passkeyMissing:
+      'Dafür brauchst du JavaScript, einen Browser, der Passkeys kennt, und die Adresse, unter ' +
+      'der du den Passkey hinzugefügt hast. Sonst benutze einen Wiederherstellungscode.',
+    lostPasskey: 'Kein Zugriff auf deine Passkeys? Wiederherstellungscode benutzen',
     recoveryTitle: 'Wiederherstellungscode benutzen',
     recoveryLead:
       'Ein Wiederherstellungscode gilt einmal. ' +

@@ -46,6 +46,8 @@ export const en = {
     tooLate: 'The sign-in took too long, or your password has changed. Sign in again.',
     newPassword: 'Your password was changed. Sign in with the new password.',
     refused: 'The name or the password is wrong.',
+    passkey: 'Sign in with a passkey',
+    passkeyRefused: 'The passkey was not accepted. Try again, or sign in with your password.',
     provider: (host: string) => `Continue with ${host}`,
     providerText: (host: string) =>
       `This server uses the accounts of ${host}. You sign in there and then return.`,
@@ -60,6 +62,13 @@ export const en = {
     codeHint: 'Six digits; the code changes every 30 seconds.',
     refused: 'This code is wrong or was already used. Enter the code that the app shows now.',
     lost: 'No access to the app? Use a recovery code',
+    passkeyTitle: 'Use your passkey',
+    passkeyLead: 'Your account needs a second step. Confirm it with one of your passkeys.',
+    passkey: 'Use a passkey',
+    passkeyMissing:
+      'This needs JavaScript, a browser that supports passkeys, and the address at which you ' +
+      'added the passkey. Otherwise use a recovery code.',
+    lostPasskey: 'No access to your passkeys? Use a recovery code',
     recoveryTitle: 'Use a recovery code',
     recoveryLead: 'A recovery code works once. All other browsers and all apps will be signed out.',
     recoveryCode: 'Recovery code',

@@ -8,7 +8,7 @@ import { SuspendedNotice } from './app-passwords.view.js';
 import { appName } from './approval.view.js';
 import { browserName } from './browser-name.js';
 import { Notices } from './notices.view.js';
-import { joinParts, renderTime, Rows } from './components.js';
+import { EndButton, joinParts, renderTime, Rows } from './components.js';
 
 /** Data of the account page. */
 export interface AccountOverview {
@@ -39,34 +39,19 @@ export interface AccountOverview {
   }[];
   notices: readonly Notice[];
   /** Absent for users who sign in at an OpenID provider. */
-  password?: { totp: boolean; recoveryCodes: number; email: string | null; mail: boolean };
+  password?: {
+    totp: boolean;
+    passkeys: number;
+    recoveryCodes: number;
+    email: string | null;
+    mail: boolean;
+  };
   provider?: string | undefined;
 }
 
 interface SectionProps {
   readonly visit: Visit;
   readonly of: AccountOverview;
-}
-
-function EndButton({
-  action,
-  id,
-  label,
-  text,
-}: {
-  action: string;
-  id: string;
-  label: string;
-  text: string;
-}) {
-  return (
-    <form method="post" action={action}>
-      <input type="hidden" name="id" value={id} />
-      <button class="plain slight" aria-label={label}>
-        {text}
-      </button>
-    </form>
-  );
 }
 
 function rightsOf({ home }: Visit['texts'], scopes: readonly string[]): string | undefined {
@@ -241,13 +226,21 @@ function Security({ visit, of }: SectionProps) {
   const { home } = visit.texts;
   if (!of.password)
     return <Card title={home.security} lead={of.provider && home.provider(of.provider)} />;
-  const { totp, recoveryCodes, email, mail } = of.password;
+  const { totp, passkeys, recoveryCodes, email, mail } = of.password;
   const recovery = recoveryCodes === 0 ? home.recoveryNone : home.recoveryLeft(recoveryCodes);
   const rows = [
     settingRow(home.password, home.passwordText, '/password', home.changePassword),
     totp
       ? settingRow(home.totp, home.totpOn, '/totp/off', home.totpRemove)
-      : settingRow(home.totp, home.totpOff, '/totp', home.totpSetUp),
+      : settingRow(
+          home.totp,
+          passkeys > 0 ? home.totpPasskeys : home.totpOff,
+          '/totp',
+          home.totpSetUp,
+        ),
+    passkeys > 0
+      ? settingRow(home.passkeys, home.passkeyCount(passkeys), '/passkeys', home.passkeysManage)
+      : settingRow(home.passkeys, home.passkeysNone, '/passkeys', home.passkeysAdd),
     settingRow(home.recovery, recovery, '/recovery-codes', home.recoveryMake),
     ...(mail ? [settingRow(home.email, email ?? home.emailNone, '/email', home.emailChange)] : []),
   ];

@@ -10,13 +10,14 @@ interface FieldOf {
   readonly autofocus?: boolean | undefined;
 }
 
-/** Renders the field of an account's name. */
+/** Renders the field of an account's name. @param hasPasskeys offers passkeys with the names. */
 export function NameField({
   texts,
   value,
   hint,
+  hasPasskeys = false,
   ...field
-}: FieldOf & { value?: string | undefined; hint?: string }) {
+}: FieldOf & { value?: string | undefined; hint?: string; hasPasskeys?: boolean }) {
   return (
     <Field
       {...field}
@@ -25,7 +26,7 @@ export function NameField({
       label={texts.name}
       hint={hint}
       value={value}
-      autocomplete="username"
+      autocomplete={hasPasskeys ? 'username webauthn' : 'username'}
       maxLength={64}
       required
     />
@@ -170,67 +171,6 @@ export function RefusalNotice({ children }: { children: string | undefined }) {
   );
 }
 
-/** Refused form of {@link SecondStepForms}. */
-export interface RefusedSecondStep {
-  readonly form: 'code' | 'recovery';
-  /** Reason of the refusal; undefined for a wrong code. */
-  readonly problem?: string | undefined;
-}
-
-interface SecondStepFormsProps {
-  readonly texts: Texts;
-  /** Form targets for the fields `code` and `recovery`. */
-  readonly actions: { readonly code: string; readonly recovery: string };
-  /** Hidden fields of both forms. */
-  readonly values?: Readonly<Record<string, string | undefined>>;
-  readonly refused?: RefusedSecondStep | undefined;
-  /** Buttons of each form. */
-  readonly children: ComponentChildren;
-}
-
-/** Renders two forms: for a code of the authenticator app, and for a recovery code. */
-export function SecondStepForms({
-  texts,
-  actions,
-  values = {},
-  refused,
-  children,
-}: SecondStepFormsProps) {
-  const { secondStep } = texts;
-  const isWrong = (form: 'code' | 'recovery') =>
-    refused?.form === form && refused.problem === undefined;
-  // After too many wrong codes, only a recovery code helps.
-  const isRecovery = refused?.form === 'recovery' || refused?.problem !== undefined;
-  return (
-    <>
-      <RefusalNotice>{refused?.problem}</RefusalNotice>
-      <form method="post" action={actions.code}>
-        <Hidden values={values} />
-        <CodeField
-          texts={texts}
-          hint={secondStep.codeHint}
-          error={isWrong('code') ? secondStep.refused : undefined}
-          autofocus={!isRecovery}
-        />
-        {children}
-      </form>
-      <details class="links" open={isRecovery}>
-        <summary>{secondStep.lost}</summary>
-        <form method="post" action={actions.recovery}>
-          <p class="quiet">{secondStep.recoveryLead}</p>
-          <Hidden values={values} />
-          <RecoveryCodeField
-            texts={texts}
-            error={isWrong('recovery') ? secondStep.recoveryRefused : undefined}
-            autofocus={isRecovery}
-          />
-          {children}
-        </form>
-      </details>
-    </>
-  );
-}
-
 /** Renders a hidden account name for password managers, in a form that only asks for a password. */
 export function HiddenName({ name }: { name: string }) {
   const attributes = {
@@ -246,6 +186,28 @@ export function HiddenName({ name }: { name: string }) {
 export function Hidden({ values }: { values: Readonly<Record<string, string | undefined>> }) {
   return Object.entries(values).map(
     ([name, value]) => value !== undefined && <input type="hidden" name={name} value={value} />,
+  );
+}
+
+/** Renders a button that ends one access, such as a session. */
+export function EndButton({
+  action,
+  id,
+  label,
+  text,
+}: {
+  action: string;
+  id: string;
+  label: string;
+  text: string;
+}) {
+  return (
+    <form method="post" action={action}>
+      <input type="hidden" name="id" value={id} />
+      <button class="plain slight" aria-label={label}>
+        {text}
+      </button>
+    </form>
   );
 }
 

@@ -244,7 +244,7 @@ export function personPage(visit: Visit, of: ManagedPerson): Page {
           of={[
             [people.state, people.states[stateOf(account)]],
             [people.administrator, account.isAdministrator ? people.yes : people.no],
-            [home.totp, account.hasTotp ? people.yes : people.no],
+            [home.totp, account.hasTotp || account.passkeyCount > 0 ? people.yes : people.no],
             [home.created, renderTime(visit, account.createdAt)],
             [
               people.signedIn,

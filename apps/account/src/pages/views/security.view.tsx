@@ -13,9 +13,8 @@ import {
   PasswordField,
   QrCode,
   RefusalNotice,
-  type RefusedSecondStep,
-  SecondStepForms,
 } from './components.js';
+import { type RefusedSecondStep, SecondStepForms } from './second-step.forms.js';
 
 /** Returns the page that changes a password. */
 export function changePasswordPage(

@@ -1,14 +1,9 @@
 import type { Page, Visit } from '../document.js';
 import { withNext } from '../next-path.rules.js';
 import type { RefusedForm } from '../refusal.texts.js';
-import {
-  Hidden,
-  NameField,
-  PasswordField,
-  RefusalNotice,
-  type RefusedSecondStep,
-  SecondStepForms,
-} from './components.js';
+import { PasskeyForm } from './passkeys.view.js';
+import { Hidden, NameField, PasswordField, RefusalNotice } from './components.js';
+import { type RefusedSecondStep, SecondStepForms } from './second-step.forms.js';
 
 /** Reason why a person has to sign in, which the page shows. */
 export type SignInNotice = 'signedOut' | 'ended' | 'tooLate' | 'newPassword';
@@ -27,6 +22,8 @@ export interface SignIn {
   canRegister?: boolean;
   /** Host of the OpenID Connect provider. */
   provider?: string | undefined;
+  /** Options for a passkey; undefined at an address without passkeys. */
+  passkey?: object | undefined;
 }
 
 /** Returns the sign-in page: name and password, or a button for the provider. */
@@ -57,7 +54,12 @@ export function signInPage({ texts }: Visit, of: SignIn): Page {
       <RefusalNotice>{of.problem}</RefusalNotice>
       <form method="post" action="/sign-in">
         <Hidden values={{ next: of.next }} />
-        <NameField texts={texts} value={of.name} autofocus={of.name === undefined} />
+        <NameField
+          texts={texts}
+          value={of.name}
+          hasPasskeys={of.passkey !== undefined}
+          autofocus={of.name === undefined}
+        />
         <PasswordField
           texts={texts}
           id="password"
@@ -66,6 +68,15 @@ export function signInPage({ texts }: Visit, of: SignIn): Page {
         />
         <button>{signIn.submit}</button>
       </form>
+      {of.passkey && (
+        <PasskeyForm
+          texts={texts}
+          action="/sign-in/passkey"
+          options={of.passkey}
+          values={{ next: of.next }}
+          submit={signIn.passkey}
+        />
+      )}
       <div class="links">
         <a href="/forgot">{signIn.forgot}</a>
         {of.problem !== undefined && <a href="/recover">{texts.forgot.recovery}</a>}
@@ -75,7 +86,8 @@ export function signInPage({ texts }: Visit, of: SignIn): Page {
       </div>
     </>
   );
-  return { title, lead: again, isRefused: of.problem !== undefined, body };
+  const isRefused = of.problem !== undefined;
+  return { title, lead: again, isRefused, hasPasskeyForm: of.passkey !== undefined, body };
 }
 
 /** Content of the page of the second step. */
@@ -86,21 +98,49 @@ export interface SecondStep {
   refused?: RefusedSecondStep | undefined;
 }
 
-/** Returns the page that asks for a code of an authenticator app after the password. */
-export function codePage({ texts }: Visit, of: SecondStep): Page {
+/** Second factors of an account. */
+export interface SecondFactors {
+  readonly hasTotp: boolean;
+  /** Options for a passkey; undefined without one, or at an address without passkeys. */
+  readonly passkey: object | undefined;
+}
+
+/** Returns the page of the second step: a code of an authenticator app, or a passkey. */
+export function codePage({ texts }: Visit, of: SecondStep & SecondFactors): Page {
   const { secondStep } = texts;
+  const values = { ticket: of.ticket, next: of.next };
+  const missing = of.hasTotp ? undefined : secondStep.passkeyMissing;
+  const passkey = of.passkey ? (
+    <PasskeyForm
+      texts={texts}
+      action="/sign-in/passkey"
+      options={of.passkey}
+      values={values}
+      submit={secondStep.passkey}
+      missing={missing}
+    />
+  ) : (
+    missing && <p class="quiet">{missing}</p>
+  );
   const body = (
     <SecondStepForms
       texts={texts}
       actions={{ code: '/sign-in/code', recovery: '/sign-in/recovery' }}
-      values={{ ticket: of.ticket, next: of.next }}
+      values={values}
       refused={of.refused}
+      hasTotp={of.hasTotp}
+      passkey={passkey}
     >
       <button>{texts.signIn.submit}</button>
     </SecondStepForms>
   );
-  const { title, lead } = secondStep;
-  return { title, lead, isRefused: of.refused !== undefined, body };
+  const { title, lead, passkeyTitle, passkeyLead } = secondStep;
+  return {
+    ...(of.hasTotp ? { title, lead } : { title: passkeyTitle, lead: passkeyLead }),
+    isRefused: of.refused !== undefined,
+    hasPasskeyForm: of.passkey !== undefined,
+    body,
+  };
 }
 
 /** Returns the page that asks users of a provider for a name, which some apps need. */

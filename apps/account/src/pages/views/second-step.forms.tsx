@@ -1,0 +1,74 @@
+import type { ComponentChildren } from 'preact';
+import type { Texts } from '../texts/texts.js';
+import { CodeField, Hidden, RecoveryCodeField, RefusalNotice } from './components.js';
+
+/** Refused form of {@link SecondStepForms}. */
+export interface RefusedSecondStep {
+  readonly form: 'code' | 'recovery' | 'passkey';
+  /** Reason of the refusal; undefined for a wrong code. */
+  readonly problem?: string | undefined;
+}
+
+interface SecondStepFormsProps {
+  readonly texts: Texts;
+  /** Form targets for the fields `code` and `recovery`. */
+  readonly actions: { readonly code: string; readonly recovery: string };
+  /** Hidden fields of both forms. */
+  readonly values?: Readonly<Record<string, string | undefined>>;
+  readonly refused?: RefusedSecondStep | undefined;
+  /** False if the account has no authenticator app. Default: true. */
+  readonly hasTotp?: boolean;
+  /** Form of the account's passkeys. */
+  readonly passkey?: ComponentChildren;
+  /** Buttons of each form. */
+  readonly children: ComponentChildren;
+}
+
+/** Renders the forms for a code of the authenticator app, a passkey, and a recovery code. */
+export function SecondStepForms({
+  texts,
+  actions,
+  values = {},
+  refused,
+  hasTotp = true,
+  passkey,
+  children,
+}: SecondStepFormsProps) {
+  const { secondStep } = texts;
+  const isWrong = (form: 'code' | 'recovery') =>
+    refused?.form === form && refused.problem === undefined;
+  // After too many wrong codes, only a recovery code helps.
+  const isRecovery =
+    refused?.form === 'recovery' || (refused?.form === 'code' && refused.problem !== undefined);
+  return (
+    <>
+      <RefusalNotice>{refused?.problem}</RefusalNotice>
+      {hasTotp && (
+        <form method="post" action={actions.code}>
+          <Hidden values={values} />
+          <CodeField
+            texts={texts}
+            hint={secondStep.codeHint}
+            error={isWrong('code') ? secondStep.refused : undefined}
+            autofocus={!isRecovery}
+          />
+          {children}
+        </form>
+      )}
+      {passkey}
+      <details class="links" open={isRecovery}>
+        <summary>{hasTotp ? secondStep.lost : secondStep.lostPasskey}</summary>
+        <form method="post" action={actions.recovery}>
+          <p class="quiet">{secondStep.recoveryLead}</p>
+          <Hidden values={values} />
+          <RecoveryCodeField
+            texts={texts}
+            error={isWrong('recovery') ? secondStep.recoveryRefused : undefined}
+            autofocus={isRecovery}
+          />
+          {children}
+        </form>
+      </details>
+    </>
+  );
+}

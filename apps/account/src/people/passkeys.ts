@@ -1,0 +1,305 @@
+import { Inject, Injectable } from '@nestjs/common';
+import { InjectRepository } from '@nestjs/typeorm';
+import { type AccountEntity, PasskeyEntity } from '#database/typeorm';
+import type { Log } from '#runtime';
+import {
+  type AuthenticationResponseJSON,
+  generateAuthenticationOptions,
+  generateRegistrationOptions,
+  type PublicKeyCredentialCreationOptionsJSON,
+  type PublicKeyCredentialRequestOptionsJSON,
+  type RegistrationResponseJSON,
+  verifyAuthenticationResponse,
+  verifyRegistrationResponse,
+} from '@simplewebauthn/server';
+import { decodeAttestationObject } from '@simplewebauthn/server/helpers';
+import type { EntityManager, Repository } from 'typeorm';
+import { z } from 'zod';
+import { LOG } from '../account.config.js';
+import type { Account } from './accounts.js';
+import { cleanLabel } from './label.rules.js';
+import { Notices } from './notices.js';
+import { passkeySite } from './passkey-site.rules.js';
+import { PEOPLE_CONFIG, type PeopleConfig } from './people.config.js';
+import { queryRows } from './query-rows.js';
+import { Refusal } from './refusal.js';
+import { Seal } from './seal.js';
+import { type Actor, lockSession } from './sessions.js';
+
+/** A passkey as its owner sees it. */
+export type Passkey = Pick<
+  PasskeyEntity,
+  'id' | 'label' | 'transports' | 'createdAt' | 'lastUsedAt' | 'suspendedAt'
+>;
+
+/** Request of a browser that creates or uses a passkey. */
+export interface PasskeyRequest {
+  /** Header `Host`. */
+  readonly host?: string | undefined;
+  /** To what the challenge is bound: a session, a ticket of the second step, or a browser. */
+  readonly binding: string;
+}
+
+/** Response of a browser to a challenge. */
+export interface PasskeyResponse extends PasskeyRequest {
+  /** JSON of a `PublicKeyCredential`, as the browser sent it. */
+  readonly credential: string;
+}
+
+/** Account of a verified passkey. */
+export interface VerifiedPasskey {
+  readonly account: AccountEntity;
+  /** Records the use in the transaction that starts the session. @throws Refusal `passkey`. */
+  readonly use: (manager: EntityManager) => Promise<void>;
+}
+
+const purpose = 'passkey challenge';
+const challengeMs = 10 * 60_000;
+
+/** Maximum number of passkeys per account. */
+const maxPasskeys = 20;
+
+/** Maximum characters of a response. One with a post-quantum key has about 10,000. */
+const maxResponseLength = 16_384;
+
+const responseSchema = z.looseObject({
+  id: z.string().regex(/^[\w-]{1,1400}$/),
+  response: z.looseObject({ transports: z.array(z.string().max(32)).max(10).optional() }),
+});
+
+/** SQL that accepts the challenge of the time `$2` once, and locks the account `$1`. */
+const acceptChallenge = `UPDATE account.accounts SET passkey_challenge_at = $2
+  WHERE id = $1 AND coalesce(passkey_challenge_at < $2, true) RETURNING id`;
+
+/**
+ * Passkeys (WebAuthn Level 3), which sign in without a password, or after it as second factor.
+ * Invariants:
+ * - A challenge is a sealed time. It is valid for 10 minutes, for one session, ticket or browser.
+ * - Each challenge is accepted once. Those older than an accepted one of the account are rejected.
+ * - A signature counter that does not grow is rejected, unless the authenticator does not count.
+ * - A suspended passkey is a second factor only. Its use after the password ends the suspension.
+ */
+@Injectable()
+export class Passkeys {
+  constructor(
+    @InjectRepository(PasskeyEntity) private readonly passkeys: Repository<PasskeyEntity>,
+    private readonly sealing: Seal,
+    private readonly notices: Notices,
+    @Inject(PEOPLE_CONFIG) private readonly config: Pick<PeopleConfig, 'PUBLIC_URL'>,
+    @Inject(LOG) private readonly log: Log,
+  ) {}
+
+  /** Returns the passkeys of an account, newest first. */
+  list(accountId: string): Promise<Passkey[]> {
+    return this.passkeys.find({
+      select: {
+        id: true,
+        label: true,
+        transports: true,
+        createdAt: true,
+        lastUsedAt: true,
+        suspendedAt: true,
+      },
+      where: { accountId },
+      order: { createdAt: 'DESC', id: 'ASC' },
+      take: maxPasskeys,
+    });
+  }
+
+  /**
+   * Returns the options with which a browser creates a passkey
+   * (`PublicKeyCredentialCreationOptionsJSON`); undefined at an address without passkeys.
+   */
+  async creationOptions(
+    { id, name }: Pick<Account, 'id' | 'name'>,
+    { host, binding }: PasskeyRequest,
+  ): Promise<PublicKeyCredentialCreationOptionsJSON | undefined> {
+    const site = passkeySite(this.config.PUBLIC_URL, host);
+    if (!site) return undefined;
+    return generateRegistrationOptions({
+      rpName: 'Podcast Sync',
+      rpID: site.id,
+      userName: name ?? id,
+      userID: new TextEncoder().encode(id),
+      challenge: this.createChallenge(binding),
+      timeout: challengeMs,
+      excludeCredentials: (await this.list(id)).map(describe),
+      // A stored passkey replaces the name, and the check of its user the password.
+      authenticatorSelection: { residentKey: 'required', userVerification: 'required' },
+    });
+  }
+
+  /**
+   * Returns the options with which a browser uses a passkey
+   * (`PublicKeyCredentialRequestOptionsJSON`); undefined at an address without passkeys.
+   *
+   * @param accountId account of the second step; undefined for a sign-in without a password.
+   */
+  async requestOptions(
+    { host, binding }: PasskeyRequest,
+    accountId?: string,
+  ): Promise<PublicKeyCredentialRequestOptionsJSON | undefined> {
+    const site = passkeySite(this.config.PUBLIC_URL, host);
+    if (!site) return undefined;
+    return generateAuthenticationOptions({
+      rpID: site.id,
+      challenge: this.createChallenge(binding),
+      timeout: challengeMs,
+      userVerification: accountId === undefined ? 'required' : 'preferred',
+      allowCredentials: accountId === undefined ? [] : (await this.list(accountId)).map(describe),
+    });
+  }
+
+  /**
+   * Adds a passkey that a browser created by {@link creationOptions}.
+   *
+   * @param by current session.
+   * @throws Refusal `label`, `passkey`, `passkeys_full`; `credentials` if the session has ended.
+   */
+  async add(
+    accountId: string,
+    { label: entered, ...of }: PasskeyResponse & { label: string },
+    by: Actor,
+  ): Promise<void> {
+    const label = cleanLabel(entered);
+    if (label === '') throw new Refusal('label');
+    const response = parseResponse(of.credential) as unknown as RegistrationResponseJSON;
+    const { result, challengedAt } = await this.verify(of, async (expected) => {
+      checkAttestation(response.response.attestationObject);
+      const verified = await verifyRegistrationResponse({ ...expected, response });
+      return verified.registrationInfo?.credential;
+    });
+    const { id, publicKey, counter, transports = [] } = result;
+    await this.passkeys.manager.transaction(async (manager) => {
+      const accepted = await queryRows(manager, acceptChallenge, [accountId, challengedAt]);
+      if (accepted.length === 0) throw new Refusal('passkey');
+      await lockSession(manager, by.id);
+      if ((await manager.countBy(PasskeyEntity, { accountId })) >= maxPasskeys)
+        throw new Refusal('passkeys_full');
+      const added = await queryRows(
+        manager,
+        `INSERT INTO account.passkeys (id, account_id, public_key, counter, transports, label)
+         VALUES ($1, $2, $3, $4, $5, $6) ON CONFLICT (id) DO NOTHING RETURNING 1`,
+        [decodeId(id), accountId, Buffer.from(publicKey), counter, transports, label],
+      );
+      if (added.length === 0) throw new Refusal('passkey');
+    });
+    await this.notices.add(accountId, 'passkey', by, { label });
+  }
+
+  /** Removes a passkey. Idempotent. @param id in base64url. */
+  async remove(accountId: string, id: string, by: Actor): Promise<void> {
+    const [removed] = await queryRows<{ label: string }>(
+      this.passkeys.manager,
+      'DELETE FROM account.passkeys WHERE account_id = $1 AND id = $2 RETURNING label',
+      [accountId, decodeId(id)],
+    );
+    if (removed) await this.notices.add(accountId, 'passkey_removed', by, removed);
+  }
+
+  /**
+   * Verifies a use of a passkey.
+   *
+   * @param secondStepOf account whose password was correct. Without it, the authenticator must have
+   *   verified its user, such as by a PIN or a fingerprint.
+   * @throws Refusal `passkey`, also if the account is disabled or signs in at an OpenID provider.
+   */
+  async verifyUse(of: PasskeyResponse, secondStepOf?: string): Promise<VerifiedPasskey> {
+    const response = parseResponse(of.credential) as unknown as AuthenticationResponseJSON;
+    const id = decodeId(response.id);
+    const [passkey] = await this.passkeys.find({ where: { id }, relations: { account: true } });
+    const account = passkey?.account;
+    if (!account || account.disabledAt || account.issuer !== null) throw new Refusal('passkey');
+    if (secondStepOf !== undefined && secondStepOf !== account.id) throw new Refusal('passkey');
+    const { result, challengedAt } = await this.verify(of, async (expected) => {
+      const { verified, authenticationInfo } = await verifyAuthenticationResponse({
+        ...expected,
+        response,
+        // `use` compares the counters, also those of concurrent uses.
+        credential: { id: response.id, publicKey: new Uint8Array(passkey.publicKey), counter: 0 },
+        requireUserVerification: secondStepOf === undefined,
+      });
+      return verified ? authenticationInfo : undefined;
+    });
+    const use = async (manager: EntityManager) => {
+      const used = await queryRows(
+        manager,
+        `WITH accepted AS (${acceptChallenge})
+         UPDATE account.passkeys p
+         SET counter = $4, last_used_at = now(), suspended_at = NULL FROM accepted
+         WHERE p.account_id = accepted.id AND p.id = $3
+           AND (p.counter < $4 OR (p.counter = 0 AND $4 = 0))
+           AND (p.suspended_at IS NULL OR $5)
+         RETURNING 1`,
+        [account.id, challengedAt, id, result.newCounter, secondStepOf !== undefined],
+      );
+      if (used.length === 0) throw new Refusal('passkey');
+    };
+    return { account, use };
+  }
+
+  /** Verifies a response. @throws Refusal `passkey`. */
+  private async verify<Result extends object>(
+    { host, binding }: PasskeyRequest,
+    check: (expected: Expected) => Promise<Result | undefined>,
+  ): Promise<{ result: Result; challengedAt: Date }> {
+    const site = passkeySite(this.config.PUBLIC_URL, host);
+    let challengedAt: Date | undefined;
+    try {
+      if (!site) throw new Error('address without passkeys');
+      const result = await check({
+        expectedOrigin: site.origin,
+        expectedRPID: site.id,
+        expectedChallenge: (challenge) => {
+          challengedAt = this.openChallenge(challenge, binding);
+          return challengedAt !== undefined;
+        },
+      });
+      if (result && challengedAt) return { result, challengedAt };
+    } catch (error) {
+      this.log.debug({ err: error }, 'passkey rejected');
+    }
+    throw new Refusal('passkey');
+  }
+
+  private createChallenge(binding: string) {
+    return new Uint8Array(this.sealing.seal(purpose, String(Date.now()), binding));
+  }
+
+  /** Returns the time of a challenge; undefined if it is forged, expired or bound otherwise. */
+  private openChallenge(challenge: string, binding: string): Date | undefined {
+    const opened = this.sealing.open(purpose, Buffer.from(challenge, 'base64url'), binding);
+    const at = Number(opened);
+    return opened !== undefined && Date.now() < at + challengeMs ? new Date(at) : undefined;
+  }
+}
+
+/** Expected origin, domain and challenge of a response, as options of the library. */
+interface Expected {
+  readonly expectedOrigin: string;
+  readonly expectedRPID: string;
+  readonly expectedChallenge: (challenge: string) => boolean;
+}
+
+const decodeId = (id: string) => Buffer.from(id, 'base64url');
+
+const describe = ({ id, transports }: Passkey) => ({ id: id.toString('base64url'), transports });
+
+/** Parses the parts of a response that the library does not check. @throws Refusal `passkey`. */
+function parseResponse(credential: string): z.output<typeof responseSchema> {
+  try {
+    return responseSchema.parse(JSON.parse(credential.slice(0, maxResponseLength)));
+  } catch {
+    throw new Refusal('passkey');
+  }
+}
+
+/**
+ * Rejects attestations with certificates, which browsers remove. The library would send requests to
+ * URLs in the certificates.
+ */
+function checkAttestation(attestation: string): void {
+  const decoded = decodeAttestationObject(new Uint8Array(Buffer.from(attestation, 'base64url')));
+  const isSelf = decoded.get('fmt') === 'packed' && !decoded.get('attStmt').get('x5c');
+  if (decoded.get('fmt') !== 'none' && !isSelf) throw new Error('attestation with certificates');
+}
