@@ -30,12 +30,22 @@ const fileOf = (release: string, name: string) => `${folder}/${release}/${name}.
 const read = (file: string) => JSON.parse(readFileSync(file, 'utf8')) as Record<string, Recorded>;
 const recordAll = (parts: Parts) =>
   Object.fromEntries(Object.entries(parts).map(([part, of]) => [part, record(of)]));
+/** Writes one line for a schema and for each message, so that diffs show whole messages. */
+const linesOf = (parts: Record<string, Recorded>) =>
+  Object.entries(parts).map(([part, { schema, messages: written, texts }]) => {
+    const examples = written.map((message) => `\n${JSON.stringify(message)}`);
+    return [
+      `"${part}": { "schema": ${JSON.stringify(schema)}`,
+      `"messages": [${examples.join()}]`,
+      `"texts": ${JSON.stringify(texts)} }`,
+    ].join(',\n');
+  });
 
 // TEST_RECORD=1 records the messages of this build under its version.
 if (process.env.TEST_RECORD) {
   mkdirSync(`${folder}/${version}`, { recursive: true });
   for (const [name, parts] of Object.entries(messages))
-    writeFileSync(fileOf(version, name), `${JSON.stringify(recordAll(parts), null, 2)}\n`);
+    writeFileSync(fileOf(version, name), `{\n${linesOf(recordAll(parts)).join(',\n')}\n}\n`);
 }
 
 const releases = readdirSync(folder);
