@@ -1,23 +1,11 @@
 import { describe, expect, test } from 'vitest';
 import { expectError, stampForm } from './http.js';
 import type { Deletion, DeletionAccepted } from './interface.js';
-import { episode, feed, newGuid } from './samples.js';
+import { feed, newGuid } from './samples.js';
 import { User } from './user.js';
 
-// deletion.service.int-spec.ts of the deletion worker owns the rules.
-
-const [urlA, urlB] = [feed('a'), feed('b')];
-
-async function userWithTombstone() {
-  const ann = await User.fresh();
-  const guid = await ann.subscribed(urlA, newGuid());
-  const made = await ann.uploaded(
-    episode(guid, 1, { played_status: { value: true, timestamp: '2023-02-23T14:00' } }),
-  );
-  const { sync } = await ann.subscriptions();
-  await ann.deleted(guid);
-  return { ann, guid, syncId: made.sync_id, sync };
-}
+// deletion.service.int-spec.ts of the deletion worker and the profile `deletions` of the
+// conformance suite own the rules.
 
 describe('DELETE', () => {
   test('answers 202 with an id and a message', async () => {
@@ -57,12 +45,15 @@ describe('DELETE', () => {
 
 describe('a deleted subscription', () => {
   test('stays in the list as a tombstone: deleted, not subscribed, equal stamps', async () => {
-    const { ann, guid, sync } = await userWithTombstone();
+    const ann = await User.fresh();
+    const guid = await ann.subscribed(feed('a'), newGuid());
+    const { sync } = await ann.subscriptions();
+    await ann.deleted(guid);
     const { total, subscriptions } = await ann.subscriptions();
     const deleted = subscriptions[0]?.deleted;
     expect(deleted).toMatch(stampForm);
     const tombstone = {
-      feed_url: urlA,
+      feed_url: feed('a'),
       guid,
       is_subscribed: false,
       subscription_changed: deleted,
@@ -71,31 +62,6 @@ describe('a deleted subscription', () => {
     expect({ total, subscriptions }).toEqual({ total: 1, subscriptions: [tombstone] });
     expect((await ann.subscriptions({ since: sync })).subscriptions).toEqual([tombstone]);
     expect((await ann.subscriptions()).sync).toBe(deleted);
-  });
-
-  test('has no episodes, accepts none, and releases their sync_ids', async () => {
-    const { ann, guid, syncId } = await userWithTombstone();
-    expect((await ann.episodes()).total).toBe(0);
-    expect(await ann.refused(episode(guid, 1))).toMatchObject({
-      podcast_guid: guid,
-      code: 'unknown_subscription',
-    });
-    const other = await ann.subscribed(urlB);
-    expect(await ann.uploaded(episode(other, 2, { sync_id: syncId }))).toMatchObject({
-      sync_id: syncId,
-    });
-  });
-});
-
-describe('POST revives a deleted subscription without its episodes', () => {
-  test('so that an old episode state is accepted again', async () => {
-    const { ann, guid, syncId } = await userWithTombstone();
-    await ann.subscribed(urlA);
-    const again = await ann.uploaded(
-      episode(guid, 1, { played_status: { value: false, timestamp: '2023-02-23T13:00' } }),
-    );
-    expect(again.played_status).toEqual({ value: false, timestamp: '2023-02-23T13:00' });
-    expect(again.sync_id).not.toBe(syncId);
   });
 });
 

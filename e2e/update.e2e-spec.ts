@@ -67,22 +67,6 @@ describe('PATCH', () => {
 });
 
 describe('a guid in a path', () => {
-  const ask = async (ann: User, method: string, guid: string) =>
-    ann.send(
-      method,
-      `/subscriptions/${guid}`,
-      method === 'PATCH' ? { body: { is_subscribed: true } } : {},
-    );
-
-  test.each(['GET', 'PATCH', 'DELETE'])(
-    'is 404 if it is unknown, and 405 if it is no UUID: %s',
-    async (method) => {
-      const ann = await User.fresh();
-      expectError(await ask(ann, method, newGuid()), 404);
-      for (const guid of ['x', '%20', '%00', '☂']) expectError(await ask(ann, method, guid), 405);
-    },
-  );
-
   test('can be in any case and percent-encoded', async () => {
     const { ann, guid } = await userWithOne();
     expect((await ann.subscription(guid.toUpperCase())).guid).toBe(guid);
