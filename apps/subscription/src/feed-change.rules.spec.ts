@@ -7,13 +7,13 @@ import {
   D,
   type SubscriptionFixture,
   earlier,
-  knownSubscriptions,
-  knownWithin,
+  subscriptionSet,
+  subscriptionSetWithin,
   now,
   u as from,
   v as to,
   w as old,
-} from '../testing/known.fixture.js';
+} from '../testing/subscription.set.fixture.js';
 import { applyFeedChange } from './feed-change.rules.js';
 import { MergeBudget } from './merge.budget.js';
 
@@ -27,7 +27,7 @@ const plain: SubscriptionFixture = {
 const other: SubscriptionFixture = { id: 2, urls: [to], guids: [podcastGuid(to)], declared: [] };
 
 function apply(change: { toUrl?: string; guid?: string }, ...described: SubscriptionFixture[]) {
-  const known = knownSubscriptions(...described);
+  const known = subscriptionSet(...described);
   const outcome = applyFeedChange(known, { fromUrl: from, ...change }, new MergeBudget());
   return { outcome, known, row: changedRow(known, 1), other: changedRow(known, 2) };
 }
@@ -75,7 +75,7 @@ describe('a move', () => {
     [{ urls: 0 }, [plain]],
     [{ pointers: 0 }, [plain, other]],
   ])('respects quotas: %j', (left, described) => {
-    const known = knownWithin(left, ...described);
+    const known = subscriptionSetWithin(left, ...described);
     const outcome = applyFeedChange(known, { fromUrl: from, toUrl: to }, new MergeBudget());
     expect([outcome, known.changes().rows]).toEqual(['limit', []]);
   });

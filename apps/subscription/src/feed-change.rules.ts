@@ -1,5 +1,5 @@
 import type { FeedChangeOutcome, RequestOf, applyFeed } from '#contracts';
-import type { KnownSubscriptions } from './known-subscriptions.js';
+import type { SubscriptionSet } from './subscription.set.js';
 import type { MergeBudget } from './merge.budget.js';
 import { isLive, type SubscriptionRow } from './subscription.row.js';
 
@@ -17,7 +17,7 @@ type Change = Omit<RequestOf<typeof applyFeed>, 'userId'>;
  * - The result is `limit`, and nothing changes, if the move or its merge exceeds a limit.
  */
 export function applyFeedChange(
-  known: KnownSubscriptions,
+  known: SubscriptionSet,
   { fromUrl, toUrl, guid }: Change,
   budget: MergeBudget,
 ): FeedChangeOutcome {
@@ -30,7 +30,7 @@ export function applyFeedChange(
 }
 
 function applyMove(
-  known: KnownSubscriptions,
+  known: SubscriptionSet,
   row: SubscriptionRow,
   toUrl: string,
   budget: MergeBudget,
@@ -45,7 +45,7 @@ function applyMove(
   return 'applied';
 }
 
-function applyGuid(known: KnownSubscriptions, row: SubscriptionRow, guid: string): boolean {
+function applyGuid(known: SubscriptionSet, row: SubscriptionRow, guid: string): boolean {
   if (row.declaredGuids > 0 || row.guid === guid) return false;
   const owner = known.byGuid(guid);
   if (owner && owner !== row) return false;

@@ -100,7 +100,7 @@ export const selectOtherUrl = statement(
 );
 
 /**
- * Unsubscribes all subscriptions except $2, by the rule of `KnownSubscriptions.setSubscribed`. A
+ * Unsubscribes all subscriptions except $2, by the rule of `SubscriptionSet.setSubscribed`. A
  * statement does this, because reading them all could mean as many rows as the quota allows. $1
  * user, $2 subscriptions, $3 stamp, $4 time of the change.
  */

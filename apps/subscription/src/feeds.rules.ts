@@ -1,5 +1,5 @@
 import type { Feed } from '#contracts';
-import type { KnownSubscriptions } from './known-subscriptions.js';
+import type { SubscriptionSet } from './subscription.set.js';
 import { MergeBudget } from './merge.budget.js';
 import { applyEntry, type ValidatedEntry, matchEntry, type ValidEntry } from './subscribe.rules.js';
 import { isLive, earliestTime, type SubscriptionRow } from './subscription.row.js';
@@ -19,10 +19,7 @@ export type MatchedFeeds = Record<'add' | 'remove', (SubscriptionRow | undefined
  * subscription with a PENDING deletion, which is still subscribed. Returns the subscription of each
  * entry.
  */
-export function applyFeeds(
-  known: KnownSubscriptions,
-  { add, remove }: ValidatedFeeds,
-): MatchedFeeds {
+export function applyFeeds(known: SubscriptionSet, { add, remove }: ValidatedFeeds): MatchedFeeds {
   const added = add.map((entry) => (entry.fault ? undefined : subscribeWithTitle(known, entry)));
   // A subscription that is in both lists, under different URLs, stays subscribed.
   const addedIds = new Set(added.flatMap((row) => (row ? [row.id] : [])));
@@ -36,14 +33,14 @@ export function applyFeeds(
 
 /** Returns the live subscription that an entry matches by URL or derived guid. */
 export function findFeed(
-  known: KnownSubscriptions,
+  known: SubscriptionSet,
   entry: ValidatedEntry,
 ): SubscriptionRow | undefined {
   return entry.fault ? undefined : live(matchEntry(known, entry).row);
 }
 
 function subscribeWithTitle(
-  known: KnownSubscriptions,
+  known: SubscriptionSet,
   { title, ...entry }: ValidEntry,
 ): SubscriptionRow | undefined {
   const row = subscribe(known, entry);
@@ -52,7 +49,7 @@ function subscribeWithTitle(
   return row;
 }
 
-function subscribe(known: KnownSubscriptions, entry: ValidEntry): SubscriptionRow | undefined {
+function subscribe(known: SubscriptionSet, entry: ValidEntry): SubscriptionRow | undefined {
   const { row, url } = matchEntry(known, entry);
   if (!row?.isSubscribed) {
     const outcome = applyEntry(known, entry, new MergeBudget());

@@ -16,7 +16,7 @@ import { answerList, answerWrite, sessionTimestamp } from '#gpodder-sync';
 import { type CallContext, Handle } from '#transport';
 import { applyFeeds, findFeed, type MatchedFeeds, toFeed } from './feeds.rules.js';
 import * as store from './feeds.repository.js';
-import { KnownSubscriptions } from './known-subscriptions.js';
+import { SubscriptionSet } from './subscription.set.js';
 import { validateEntry } from './subscribe.rules.js';
 import { type SubscriptionChanges, isEmpty } from './subscription.changes.js';
 import { QUOTAS, type SubscriptionQuotas } from './subscription.config.js';
@@ -92,7 +92,7 @@ export class FeedUrlService {
       const { query, found, stamp: before } = transaction;
       const snapshot = toSnapshot(found);
       const apply = (stamp: string): { matched: MatchedFeeds; changes: SubscriptionChanges } => {
-        const known = new KnownSubscriptions(snapshot, stamp, context.arrivedMs);
+        const known = new SubscriptionSet(snapshot, stamp, context.arrivedMs);
         return { matched: applyFeeds(known, entries), changes: known.changes() };
       };
       const trial = apply(before);
@@ -143,7 +143,7 @@ export class FeedUrlService {
       query<SnapshotRow>(select, values),
     ]);
     unlessRefused(clock);
-    const known = new KnownSubscriptions(toSnapshot(found), '', 0);
+    const known = new SubscriptionSet(toSnapshot(found), '', 0);
     const rows = entries.map((entry) => findFeed(known, entry));
     return { feeds: (await this.toFeeds(userId, rows))(rows) };
   }

@@ -15,13 +15,13 @@ import {
   type SubscriptionFixture,
   earlier,
   now,
-  knownSubscriptions,
-  knownWithin,
+  subscriptionSet,
+  subscriptionSetWithin,
   u,
   v,
   w,
-} from '../testing/known.fixture.js';
-import type { KnownSubscriptions } from './known-subscriptions.js';
+} from '../testing/subscription.set.fixture.js';
+import type { SubscriptionSet } from './subscription.set.js';
 import { MergeBudget } from './merge.budget.js';
 import type { RowCounts } from './remaining.quota.js';
 import { applyBatch, validateEntry } from './subscribe.rules.js';
@@ -40,7 +40,7 @@ const nothing = {
 const plain = (url: string) => url.replace('https', 'http');
 
 function post(
-  known: KnownSubscriptions,
+  known: SubscriptionSet,
   ...entries: { feedUrl: string; guid?: string; timestamp?: string; title?: string }[]
 ) {
   return applyBatch(known, entries.map(validateEntry), new MergeBudget());
@@ -116,7 +116,7 @@ describe('validateEntry', () => {
 
 describe('a batch', () => {
   it('keeps the order of the request in both arrays', () => {
-    const known = knownSubscriptions();
+    const known = subscriptionSet();
     expect(post(known)).toEqual({ success: [], failure: [] });
     const answer = post(
       known,
@@ -131,7 +131,7 @@ describe('a batch', () => {
   });
 
   it('creates one subscription for a feed that is sent twice', () => {
-    const known = knownSubscriptions();
+    const known = subscriptionSet();
     const { success } = post(known, { feedUrl: u }, { feedUrl: u });
     expect(success).toHaveLength(2);
     expect(success[0]).toEqual(success[1]);
@@ -139,14 +139,14 @@ describe('a batch', () => {
   });
 
   it('shows the final guid of the batch in every success item', () => {
-    const { success } = post(knownSubscriptions(), { feedUrl: u }, { feedUrl: u, guid: A });
+    const { success } = post(subscriptionSet(), { feedUrl: u }, { feedUrl: u, guid: A });
     expect(success.map((item) => item.guid)).toEqual([A, A]);
   });
 });
 
 describe('an entry with a stored guid', () => {
   it('matches its subscription and keeps a current URL', () => {
-    const known = knownSubscriptions({ id: 1, urls: [u], guids: [A] });
+    const known = subscriptionSet({ id: 1, urls: [u], guids: [A] });
     expect(post(known, { feedUrl: u, guid: A }).success).toEqual([
       { feed_url: u, guid: A, is_subscribed: true, subscription_changed: now },
     ]);
@@ -159,13 +159,13 @@ describe('an entry with a stored guid', () => {
   });
 
   it('matches its subscription and does not return to a former URL', () => {
-    const known = knownSubscriptions({ id: 1, urls: [u, v], guids: [A] });
+    const known = subscriptionSet({ id: 1, urls: [u, v], guids: [A] });
     post(known, { feedUrl: v, guid: A });
     expect(changedRow(known, 1)).toMatchObject({ feedUrl: u });
   });
 
   it('moves its subscription to a new URL; the old one stays an alias', () => {
-    const known = knownSubscriptions({ id: 1, urls: [u], guids: [A] });
+    const known = subscriptionSet({ id: 1, urls: [u], guids: [A] });
     expect(post(known, { feedUrl: v, guid: A }).success[0]).toMatchObject({ feed_url: v, guid: A });
     expect(changedRow(known, 1)).toMatchObject({
       feedUrl: v,
@@ -176,7 +176,7 @@ describe('an entry with a stored guid', () => {
   });
 
   it('moves its subscription to a former URL of another, which loses it', () => {
-    const known = knownSubscriptions(
+    const known = subscriptionSet(
       { id: 1, urls: [u], guids: [A] },
       { id: 2, urls: [w, v], guids: [B] },
     );
@@ -188,7 +188,7 @@ describe('an entry with a stored guid', () => {
   });
 
   it('fails with feed_url_taken if another declared subscription has the URL', () => {
-    const known = knownSubscriptions(
+    const known = subscriptionSet(
       { id: 1, urls: [u], guids: [A] },
       { id: 2, urls: [v], guids: [B] },
     );
@@ -201,7 +201,7 @@ describe('an entry with a stored guid', () => {
   });
 
   it('does not swap the URLs of two declared subscriptions in one batch', () => {
-    const known = knownSubscriptions(
+    const known = subscriptionSet(
       { id: 1, urls: [u], guids: [A] },
       { id: 2, urls: [v], guids: [B] },
     );
@@ -211,7 +211,7 @@ describe('an entry with a stored guid', () => {
   });
 
   it('merges the subscription with the URL if that only has derived guids', () => {
-    const known = knownSubscriptions(
+    const known = subscriptionSet(
       { id: 1, urls: [u], guids: [A] },
       { id: 2, urls: [v], guids: [podcastGuid(v)], declared: [] },
     );
@@ -226,7 +226,7 @@ describe('an entry with a stored guid', () => {
 
   it('also merges the subscription with the URL if a client sent its derived guid', () => {
     const derived = podcastGuid(v);
-    const known = knownSubscriptions(
+    const known = subscriptionSet(
       { id: 1, urls: [u], guids: [A] },
       { id: 2, urls: [v], guids: [derived], declared: [derived] },
     );
@@ -235,7 +235,7 @@ describe('an entry with a stored guid', () => {
   });
 
   it('merges the subscription that the derived guid of a new URL matches', () => {
-    const known = knownSubscriptions(
+    const known = subscriptionSet(
       { id: 1, urls: [u], guids: [A] },
       { id: 2, urls: [plain(v)], guids: [podcastGuid(v)], declared: [] },
     );
@@ -245,7 +245,7 @@ describe('an entry with a stored guid', () => {
   });
 
   it('gets a new URL, but not its derived guid if that is of a declared subscription', () => {
-    const known = knownSubscriptions(
+    const known = subscriptionSet(
       { id: 1, urls: [u], guids: [A] },
       { id: 2, urls: [plain(v)], guids: [B] },
     );
@@ -256,7 +256,7 @@ describe('an entry with a stored guid', () => {
   });
 
   it('matches by a former guid and answers with the current one', () => {
-    const known = knownSubscriptions({ id: 1, urls: [u], guids: [B, A] });
+    const known = subscriptionSet({ id: 1, urls: [u], guids: [B, A] });
     expect(post(known, { feedUrl: u, guid: A }).success[0]?.guid).toBe(B);
     expect(changedRow(known, 1)).toMatchObject({ guid: B, guidChanged: null });
   });
@@ -264,7 +264,7 @@ describe('an entry with a stored guid', () => {
 
 describe('an entry with a new guid', () => {
   it('changes the guid of the subscription whose current URL was sent', () => {
-    const known = knownSubscriptions({ id: 1, urls: [u], guids: [A] });
+    const known = subscriptionSet({ id: 1, urls: [u], guids: [A] });
     expect(post(known, { feedUrl: u, guid: B }).success[0]?.guid).toBe(B);
     expect(changedRow(known, 1)).toMatchObject({ guid: B, guidChanged: now });
     expect(known.changes().formerGuids).toEqual([[1, A]]);
@@ -272,14 +272,14 @@ describe('an entry with a new guid', () => {
   });
 
   it('becomes an alias of the subscription whose former URL was sent', () => {
-    const known = knownSubscriptions({ id: 1, urls: [u, v], guids: [A] });
+    const known = subscriptionSet({ id: 1, urls: [u, v], guids: [A] });
     expect(post(known, { feedUrl: v, guid: B }).success[0]).toMatchObject({ feed_url: v, guid: A });
     expect(known.byGuid(B)?.id).toBe(1);
     expect(changedRow(known, 1)).toMatchObject({ guid: A, feedUrl: u, guidChanged: null });
   });
 
   it('creates a subscription if the URL is new as well', () => {
-    const known = knownSubscriptions();
+    const known = subscriptionSet();
     expect(post(known, { feedUrl: u, guid: A }).success).toEqual([
       { feed_url: u, guid: A, is_subscribed: true, subscription_changed: now },
     ]);
@@ -294,7 +294,7 @@ describe('an entry with a new guid', () => {
 
 describe('an entry without a guid', () => {
   it('matches by the exact URL, current or former, and moves nothing', () => {
-    const known = knownSubscriptions({ id: 1, urls: [u, v], guids: [A] });
+    const known = subscriptionSet({ id: 1, urls: [u, v], guids: [A] });
     expect(post(known, { feedUrl: v }, { feedUrl: u }).success.map((item) => item.guid)).toEqual([
       A,
       A,
@@ -303,7 +303,7 @@ describe('an entry without a guid', () => {
   });
 
   it('prefers a match by the URL to one by its derived guid', () => {
-    const known = knownSubscriptions(
+    const known = subscriptionSet(
       { id: 1, urls: [v], guids: [podcastGuid(u)] },
       { id: 2, urls: [w, u], guids: [B] },
     );
@@ -311,7 +311,7 @@ describe('an entry without a guid', () => {
   });
 
   it('matches by the derived guid and adds the URL as an alias', () => {
-    const known = knownSubscriptions({ id: 1, urls: [v], guids: [A, podcastGuid(u)] });
+    const known = subscriptionSet({ id: 1, urls: [v], guids: [A, podcastGuid(u)] });
     const sent = u.replace('https', 'http');
     expect(post(known, { feedUrl: sent }).success[0]).toMatchObject({ feed_url: sent, guid: A });
     expect(changedRow(known, 1)).toMatchObject({ feedUrl: v, guid: A, guidChanged: null });
@@ -319,14 +319,14 @@ describe('an entry without a guid', () => {
   });
 
   it('creates a subscription with the derived guid', () => {
-    const known = knownSubscriptions();
+    const known = subscriptionSet();
     expect(post(known, { feedUrl: u }).success[0]?.guid).toBe(podcastGuid(u));
   });
 });
 
 describe('the guid derived from a URL', () => {
   it('matches the subscription in addition to the declared guid', () => {
-    const known = knownSubscriptions();
+    const known = subscriptionSet();
     post(known, { feedUrl: u, guid: A });
     expect(known.byGuid(podcastGuid(u))?.id).toBe(100);
     expect(post(known, { feedUrl: plain(u) }).success[0]).toMatchObject({ guid: A });
@@ -334,13 +334,13 @@ describe('the guid derived from a URL', () => {
   });
 
   it('matches the subscription for each of its URLs', () => {
-    const known = knownSubscriptions({ id: 1, urls: [u], guids: [A] });
+    const known = subscriptionSet({ id: 1, urls: [u], guids: [A] });
     post(known, { feedUrl: v, guid: A });
     expect(known.byGuid(podcastGuid(v))?.id).toBe(1);
   });
 
   it('moves with its URL', () => {
-    const known = knownSubscriptions(
+    const known = subscriptionSet(
       { id: 1, urls: [u], guids: [A] },
       { id: 2, urls: [w, v], guids: [B] },
     );
@@ -350,7 +350,7 @@ describe('the guid derived from a URL', () => {
 
   it('stays if it is the current guid, and counts as declared if a client sent it', () => {
     const derived = podcastGuid(v);
-    const known = knownSubscriptions(
+    const known = subscriptionSet(
       { id: 1, urls: [u], guids: [A] },
       { id: 2, urls: [w, v], guids: [derived] },
     );
@@ -365,7 +365,7 @@ describe('the guid derived from a URL', () => {
   });
 
   it('lets a declared guid with a new URL become the current one', () => {
-    const known = knownSubscriptions({
+    const known = subscriptionSet({
       id: 1,
       urls: [plain(u)],
       guids: [podcastGuid(u)],
@@ -382,7 +382,7 @@ describe('the guid derived from a URL', () => {
   });
 
   it('is omitted above the quota of guids, and the entry is applied', () => {
-    const known = knownWithin({ guids: 1 });
+    const known = subscriptionSetWithin({ guids: 1 });
     expect(post(known, { feedUrl: u, guid: A }).failure).toEqual([]);
     expect(known.byGuid(podcastGuid(u))).toBeUndefined();
     expect(known.quota.isExceeded).toBe(false);
@@ -391,7 +391,7 @@ describe('the guid derived from a URL', () => {
 
 describe('a guid counts as declared', () => {
   const declared = (...entries: Parameters<typeof post>[1][]) => {
-    const known = knownSubscriptions();
+    const known = subscriptionSet();
     post(known, ...entries);
     return changedRow(known, 100)?.declaredGuids;
   };
@@ -427,7 +427,7 @@ describe('a guid counts as declared', () => {
   ])('%i: %s', (count, _, entries) => expect(declared(...entries)).toBe(count));
 
   it('also after a merge', () => {
-    const known = knownSubscriptions(
+    const known = subscriptionSet(
       { id: 1, urls: [u], guids: [A] },
       { id: 2, urls: [v], guids: [podcastGuid(v)], declared: [] },
     );
@@ -448,7 +448,7 @@ describe('a tombstone never blocks a live subscription', () => {
   const live: SubscriptionFixture = { id: 1, urls: [u], guids: [A] };
 
   it('loses its current URL to the subscription with the guid', () => {
-    const known = knownSubscriptions(live, gone);
+    const known = subscriptionSet(live, gone);
     post(known, { feedUrl: v, guid: A });
     expect(changedRow(known, 1)).toMatchObject({ feedUrl: v });
     expect(known.byUrl(v)?.id).toBe(1);
@@ -457,7 +457,7 @@ describe('a tombstone never blocks a live subscription', () => {
   });
 
   it('loses a former guid to the live subscription with the URL', () => {
-    const known = knownSubscriptions(live, gone);
+    const known = subscriptionSet(live, gone);
     expect(post(known, { feedUrl: u, guid: C }).success).toEqual([
       { feed_url: u, guid: A, is_subscribed: true, subscription_changed: now },
     ]);
@@ -466,7 +466,7 @@ describe('a tombstone never blocks a live subscription', () => {
   });
 
   it('becomes a pointer to the new owner of its current guid', () => {
-    const known = knownSubscriptions(live, gone);
+    const known = subscriptionSet(live, gone);
     post(known, { feedUrl: u, guid: B });
     expect(changedRow(known, 2)).toMatchObject({ mergedInto: 1, mergedAt: now, guid: B });
     expect([known.byGuid(B)?.id, known.byGuid(C)?.id, known.byUrl(v)?.id]).toEqual([1, 1, 1]);
@@ -474,7 +474,7 @@ describe('a tombstone never blocks a live subscription', () => {
   });
 
   it('loses its URL to the live subscription with the derived guid', () => {
-    const known = knownSubscriptions(
+    const known = subscriptionSet(
       { ...gone, urls: [v], guids: [B] },
       { id: 1, urls: [plain(v)], guids: [A] },
     );
@@ -484,10 +484,7 @@ describe('a tombstone never blocks a live subscription', () => {
   });
 
   it('loses a guid to the live subscription with the derived guid of a new URL', () => {
-    const known = knownSubscriptions(
-      { id: 1, urls: [plain(u)], guids: [A] },
-      { ...gone, urls: [v] },
-    );
+    const known = subscriptionSet({ id: 1, urls: [plain(u)], guids: [A] }, { ...gone, urls: [v] });
     expect(post(known, { feedUrl: u, guid: C }).success[0]).toMatchObject({ guid: A });
     expect(known.byGuid(C)?.id).toBe(1);
   });
@@ -498,14 +495,14 @@ describe('a tombstone never blocks a live subscription', () => {
       { feedUrl: w },
       { feedUrl: 'https://new.example', guid: C },
     ]) {
-      const known = knownSubscriptions(live, gone);
+      const known = subscriptionSet(live, gone);
       post(known, entry);
       expect(changedRow(known, 2)).toMatchObject({ deleted: null, isSubscribed: true });
     }
   });
 
   it('is revived by its URL with a new guid, which becomes the current one', () => {
-    const known = knownSubscriptions(gone);
+    const known = subscriptionSet(gone);
     expect(post(known, { feedUrl: v, guid: A }).success[0]?.guid).toBe(A);
     expect(changedRow(known, 2)).toMatchObject({
       guid: A,
@@ -518,7 +515,7 @@ describe('a tombstone never blocks a live subscription', () => {
 
   it('that lost its current URL is revived at the sent URL', () => {
     for (const sent of [undefined, B]) {
-      const known = knownSubscriptions(live, gone);
+      const known = subscriptionSet(live, gone);
       post(known, { feedUrl: v, guid: A }, { feedUrl: w, guid: sent });
       expect(changedRow(known, 1)).toMatchObject({ feedUrl: v });
       expect(changedRow(known, 2)).toMatchObject({ feedUrl: w, deleted: null });
@@ -526,7 +523,7 @@ describe('a tombstone never blocks a live subscription', () => {
   });
 
   it("passes on a guid that is derived from the new owner's URL as undeclared", () => {
-    const known = knownSubscriptions(
+    const known = subscriptionSet(
       { id: 1, urls: [u], guids: [A], declared: [] },
       { ...gone, guids: [B, podcastGuid(u)] },
     );
@@ -546,7 +543,7 @@ describe('a tombstone never blocks a live subscription', () => {
         deleted: earlier,
       };
     });
-    const known = knownSubscriptions(live, ...tombstones);
+    const known = subscriptionSet(live, ...tombstones);
     const { success } = post(
       known,
       ...tombstones.map(({ guids }) => ({ feedUrl: u, guid: guids[0] })),
@@ -570,7 +567,7 @@ describe('the merges of one POST', () => {
     new MergeBudget(new Map([N, ...others].map(({ id }) => [id, states[id] ?? 0])));
 
   it('are limited to 8 pairs; further entries fail with limit_reached', () => {
-    const known = knownSubscriptions(N, ...others);
+    const known = subscriptionSet(N, ...others);
     const { success, failure } = post(known, ...entries);
     expect(success).toHaveLength(8);
     expect(failure).toEqual(
@@ -585,7 +582,7 @@ describe('the merges of one POST', () => {
   });
 
   it('are limited to 20,000 states, each subscription counted once', () => {
-    const known = knownSubscriptions(N, ...others);
+    const known = subscriptionSet(N, ...others);
     const judged = entries.slice(0, 4).map(validateEntry);
     const { success, failure } = applyBatch(
       known,
@@ -600,7 +597,7 @@ describe('the merges of one POST', () => {
 
   it('first collect the subscriptions to count', () => {
     const budget = new MergeBudget();
-    applyBatch(knownSubscriptions(N, ...others), entries.slice(0, 2).map(validateEntry), budget);
+    applyBatch(subscriptionSet(N, ...others), entries.slice(0, 2).map(validateEntry), budget);
     expect([...budget.uncounted]).toEqual([10, 1, 11]);
   });
 });
@@ -618,19 +615,19 @@ describe('a timestamp', () => {
   const message = 'The subscription was unsubscribed or deleted after the timestamp';
 
   it('becomes the time of a new subscription', () => {
-    const known = knownSubscriptions();
+    const known = subscriptionSet();
     post(known, { feedUrl: u, timestamp: sent(5) });
     expect(changedRow(known, 100)?.subscribedAt).toBe(at(5));
   });
 
   it('defaults to the time of the database, not to the stamp', () => {
-    const known = knownSubscriptions();
+    const known = subscriptionSet();
     post(known, { feedUrl: u });
     expect(changedRow(known, 100)?.subscribedAt).toBe(`${now.slice(0, 23)}000Z`);
   });
 
   it('is not needed to subscribe again if the current time is in the future', () => {
-    const known = knownSubscriptions(
+    const known = subscriptionSet(
       current({ isSubscribed: false, subscribedAt: '2026-02-02T00:04:00.000000Z' }),
     );
     expect(post(known, { feedUrl: u }).failure).toEqual([]);
@@ -641,7 +638,7 @@ describe('a timestamp', () => {
   });
 
   it('that is later subscribes and becomes the current time', () => {
-    const known = knownSubscriptions(current({ isSubscribed: false }));
+    const known = subscriptionSet(current({ isSubscribed: false }));
     expect(post(known, { feedUrl: u, timestamp: sent(11) }).success).toHaveLength(1);
     expect(changedRow(known, 1)).toMatchObject({
       isSubscribed: true,
@@ -651,7 +648,7 @@ describe('a timestamp', () => {
   });
 
   it('that is earlier than an unsubscription is superseded and changes nothing', () => {
-    const known = knownSubscriptions(current({ isSubscribed: false }));
+    const known = subscriptionSet(current({ isSubscribed: false }));
     expect(post(known, { feedUrl: u, timestamp: sent(9) }).failure).toEqual([
       { feed_url: u, code: 'superseded', message },
     ]);
@@ -659,7 +656,7 @@ describe('a timestamp', () => {
   });
 
   it('that is earlier leaves a subscribed row unchanged, with success', () => {
-    const known = knownSubscriptions(current());
+    const known = subscriptionSet(current());
     expect(post(known, { feedUrl: u, timestamp: sent(9) }).success).toEqual([
       { feed_url: u, guid: A, is_subscribed: true, subscription_changed: earlier },
     ]);
@@ -667,7 +664,7 @@ describe('a timestamp', () => {
   });
 
   it('that is earlier moves nothing, but adds the guid and URL as aliases', () => {
-    const known = knownSubscriptions(current());
+    const known = subscriptionSet(current());
     post(
       known,
       { feedUrl: v, guid: A, timestamp: sent(9) },
@@ -689,7 +686,7 @@ describe('a timestamp', () => {
       guids: [podcastGuid(v)],
       declared: [],
     };
-    const known = knownSubscriptions(current(), other);
+    const known = subscriptionSet(current(), other);
     const { success } = post(
       known,
       { feedUrl: v, guid: A, timestamp: sent(9) },
@@ -700,7 +697,7 @@ describe('a timestamp', () => {
   });
 
   it('that is earlier than the DELETE of a tombstone is superseded and adds no alias', () => {
-    const known = knownSubscriptions(current({ deleted: earlier }));
+    const known = subscriptionSet(current({ deleted: earlier }));
     const entries = [{ feedUrl: u }, { feedUrl: v, guid: A }].map((entry) => ({
       ...entry,
       timestamp: sent(9),
@@ -713,7 +710,7 @@ describe('a timestamp', () => {
   });
 
   it('that is not earlier than the DELETE revives a tombstone', () => {
-    const known = knownSubscriptions(current({ deleted: earlier }));
+    const known = subscriptionSet(current({ deleted: earlier }));
     post(known, { feedUrl: u, timestamp: sent(10) });
     expect(changedRow(known, 1)).toMatchObject({
       deleted: null,
@@ -723,7 +720,7 @@ describe('a timestamp', () => {
   });
 
   it('that is earlier than a pending DELETE is superseded', () => {
-    const known = knownSubscriptions(current({ deletionId: 7 }));
+    const known = subscriptionSet(current({ deletionId: 7 }));
     expect(post(known, { feedUrl: u, timestamp: sent(9) }).failure).toEqual([
       { feed_url: u, code: 'superseded', message },
     ]);
@@ -741,7 +738,7 @@ describe('a timestamp', () => {
         subscribedAt: at(10),
         ...newer,
       };
-      const known = knownSubscriptions(old, derived);
+      const known = subscriptionSet(old, derived);
       expect(post(known, { feedUrl: v, guid: A, timestamp: sent(9) }).failure[0]).toMatchObject({
         code: 'superseded',
       });
@@ -754,14 +751,14 @@ describe('a timestamp', () => {
   it.each([sent(10), sent(11), undefined])(
     'that is not earlier than a pending DELETE cancels it: %s',
     (timestamp) => {
-      const known = knownSubscriptions(current({ deletionId: 7 }));
+      const known = subscriptionSet(current({ deletionId: 7 }));
       post(known, { feedUrl: u, timestamp });
       expect(changedRow(known, 1)).toMatchObject({ deletionId: null, isSubscribed: true });
     },
   );
 
   it('more than 5 minutes ahead of the arrival counts as the arrival', () => {
-    const known = knownSubscriptions(current({ isSubscribed: false }));
+    const known = subscriptionSet(current({ isSubscribed: false }));
     post(known, { feedUrl: u, timestamp: '2026-02-02T00:05:00.001Z' });
     expect(changedRow(known, 1)?.subscribedAt).toBe('2026-02-02T00:00:00.000000Z');
   });
@@ -769,14 +766,14 @@ describe('a timestamp', () => {
   it.each([sent(9), sent(10), '2027-01-01T00:00:00Z'])(
     'that is not later or clamped leaves a subscribed row unchanged: %s',
     (timestamp) => {
-      const known = knownSubscriptions(current());
+      const known = subscriptionSet(current());
       expect(post(known, { feedUrl: u, timestamp }).success).toHaveLength(1);
       expect(known.changes()).toEqual(nothing);
     },
   );
 
   it('before 1970 counts as 1970 for a feed without a subscription', () => {
-    const known = knownSubscriptions();
+    const known = subscriptionSet();
     expect(post(known, { feedUrl: u, timestamp: '1960-01-01T00:00:00Z' }).success).toHaveLength(1);
     expect(changedRow(known, 100)?.subscribedAt).toBe('1970-01-01T00:00:00.000000Z');
   });
@@ -792,7 +789,7 @@ describe('a timestamp', () => {
 
 describe('a matched subscription', () => {
   it('is subscribed again, stamped, and no longer a tombstone', () => {
-    const known = knownSubscriptions({
+    const known = subscriptionSet({
       id: 1,
       urls: [u],
       guids: [A],
@@ -809,7 +806,7 @@ describe('a matched subscription', () => {
   });
 
   it('is matched by later entries in its changed state', () => {
-    const known = knownSubscriptions();
+    const known = subscriptionSet();
     const { success } = post(
       known,
       { feedUrl: u, guid: A },
@@ -823,7 +820,7 @@ describe('a matched subscription', () => {
   });
 
   it('gets one former guid per request: the guid before the request', () => {
-    const known = knownSubscriptions({ id: 1, urls: [u], guids: [A] });
+    const known = subscriptionSet({ id: 1, urls: [u], guids: [A] });
     post(known, { feedUrl: u, guid: B }, { feedUrl: u, guid: C });
     expect(known.changes().formerGuids).toEqual([[1, A]]);
   });
@@ -849,7 +846,7 @@ describe('an exceeded quota', () => {
     ['a change of the guid', { guidChanges: 0 }, { feedUrl: u, guid: C }],
     ['a guid as an alias', { guids: 0 }, { feedUrl: w, guid: C }],
   ])('rejects %s and changes nothing', (_, left, entry) => {
-    const known = knownWithin(left, X, gone);
+    const known = subscriptionSetWithin(left, X, gone);
     expect(post(known, entry)).toMatchObject({
       success: [],
       failure: [{ feed_url: entry.feedUrl, code: 'limit_reached' }],
@@ -858,7 +855,7 @@ describe('an exceeded quota', () => {
   });
 
   it('does not affect existing subscriptions and names', () => {
-    const known = knownWithin(none, X, { id: 2, urls: [v], guids: [B] });
+    const known = subscriptionSetWithin(none, X, { id: 2, urls: [v], guids: [B] });
     const entries = [
       { feedUrl: u },
       { feedUrl: w, guid: A },
@@ -872,7 +869,7 @@ describe('an exceeded quota', () => {
   it('rejects the later entries of a batch', () => {
     const feeds = ['a', 'b', 'c'].map((name) => ({ feedUrl: `https://${name}.example` }));
     const { success, failure } = post(
-      knownWithin({ live: 2 }, X),
+      subscriptionSetWithin({ live: 2 }, X),
       ...feeds,
       { feedUrl: u },
       feeds[0] as { feedUrl: string },
@@ -897,7 +894,7 @@ it('keeps every name at exactly one subscription for any batches', () => {
   );
   fc.assert(
     fc.property(fc.array(entry, { maxLength: 12 }), (entries) => {
-      const known = knownSubscriptions(
+      const known = subscriptionSet(
         { id: 1, urls: [u], guids: [A] },
         { id: 2, urls: [w, v], guids: [B] },
       );
@@ -934,7 +931,7 @@ describe('a title', () => {
   const titled = { ...row, title: 'Old', titleAt: at(5) };
 
   it('belongs to a new subscription', () => {
-    const known = knownSubscriptions();
+    const known = subscriptionSet();
     post(known, { feedUrl: u, title: 'New', timestamp: at(3) });
     expect(known.changes().rows).toMatchObject([{ title: 'New', titleAt: at(3), changed: now }]);
   });
@@ -946,7 +943,7 @@ describe('a title', () => {
     ['is added, whatever the time of the subscription', row, at(1), 'New'],
     ['is added to an unsubscribed one', { ...row, isSubscribed: false }, at(1), 'New'],
   ])('%s, which is a change', (_, stored, timestamp, title) => {
-    const known = knownSubscriptions(stored);
+    const known = subscriptionSet(stored);
     post(known, { feedUrl: u, title: 'New', timestamp });
     expect(changedRow(known, 1)).toMatchObject({
       title,
@@ -964,13 +961,13 @@ describe('a title', () => {
     ['not sent', titled, { timestamp: at(5) }],
     ['of a deleted subscription', { ...row, deleted: earlier }, { title: 'A', timestamp: at(4) }],
   ])('that is %s changes nothing', (_, stored, entry) => {
-    const known = knownSubscriptions(stored);
+    const known = subscriptionSet(stored);
     post(known, { feedUrl: u, ...entry });
     expect(known.changes()).toEqual(nothing);
   });
 
   it('that is equal but later stores its time without a stamp', () => {
-    const known = knownSubscriptions({ ...titled, subscribedAt: at(9) });
+    const known = subscriptionSet({ ...titled, subscribedAt: at(9) });
     post(known, { feedUrl: u, title: 'Old', timestamp: at(7) });
     expect(changedRow(known, 1)).toMatchObject({ titleAt: at(7), changed: earlier });
   });
@@ -980,7 +977,7 @@ describe('a title', () => {
     ['the only one', 'Old', at(4), null, 'Old'],
     ['none if it was removed later', 'Old', at(4), at(5), null],
   ])('survives a merge: %s', (_, title, titleAt, removedAt, kept) => {
-    const known = knownSubscriptions(
+    const known = subscriptionSet(
       { id: 1, urls: [u], guids: [A], declared: [], title, titleAt },
       { id: 2, urls: [v], guids: [B], titleAt: removedAt },
     );
@@ -994,7 +991,7 @@ describe('equal URLs', () => {
   const pairs = inBothOrders([...equalUrls, ...decodedUrls]);
 
   it.each(pairs)('make one subscription, shown as first sent: %s, %s', (first, second) => {
-    const known = knownSubscriptions();
+    const known = subscriptionSet();
     const { success } = post(known, { feedUrl: first }, { feedUrl: second });
     expect(success.map((item) => item.feed_url)).toEqual([first, second]);
     expect(success.map((item) => item.guid)).toEqual([podcastGuid(first), podcastGuid(first)]);
@@ -1004,14 +1001,14 @@ describe('equal URLs', () => {
   it.each(pairs)(
     'are the same URL of a subscription, so nothing moves: %s, %s',
     (first, second) => {
-      const known = knownSubscriptions({ id: 1, urls: [first], guids: [A] });
+      const known = subscriptionSet({ id: 1, urls: [first], guids: [A] });
       post(known, { feedUrl: second, guid: A });
       expect(known.changes()).toMatchObject({ rows: [{ id: 1, feedUrl: first }], urls: [] });
     },
   );
 
   it.each(pairs)('are the current URL of another podcast: %s, %s', (first, second) => {
-    const known = knownSubscriptions(
+    const known = subscriptionSet(
       { id: 1, urls: [first], guids: [A] },
       { id: 2, urls: [v], guids: [B] },
     );
@@ -1027,14 +1024,14 @@ describe('equal URLs', () => {
       guids: [A],
       deleted: earlier,
     } satisfies SubscriptionFixture;
-    const known = knownSubscriptions(tombstone, { id: 2, urls: [v], guids: [B] });
+    const known = subscriptionSet(tombstone, { id: 2, urls: [v], guids: [B] });
     post(known, { feedUrl: second, guid: B });
     expect(changedRow(known, 1)).toMatchObject({ feedUrl: first, hasLostUrl: true });
     expect(changedRow(known, 2)).toMatchObject({ feedUrl: second });
   });
 
   it.each(inBothOrders(differentUrls))('are not %s and %s', (first, second) => {
-    const { success } = post(knownSubscriptions(), { feedUrl: first }, { feedUrl: second });
+    const { success } = post(subscriptionSet(), { feedUrl: first }, { feedUrl: second });
     expect(new Set(success.map((item) => item.guid)).size).toBe(2);
   });
 });

@@ -7,7 +7,7 @@ import {
   type SubscribeAnswer,
   podcastGuid,
 } from '#contracts';
-import type { KnownSubscriptions } from './known-subscriptions.js';
+import type { SubscriptionSet } from './subscription.set.js';
 import { isLive, isStillSubscribed, type SubscriptionRow } from './subscription.row.js';
 import type { MergeBudget } from './merge.budget.js';
 
@@ -108,7 +108,7 @@ function readTitle(sent: unknown, feedUrl: string): string | undefined {
 
 /** Applies a batch in order. Each item in `success` has the values after the whole batch. */
 export function applyBatch(
-  known: KnownSubscriptions,
+  known: SubscriptionSet,
   entries: readonly ValidatedEntry[],
   budget: MergeBudget,
 ): SubscribeAnswer {
@@ -133,7 +133,7 @@ export function applyBatch(
 
 /** Applies one entry after the earlier entries of its batch. @returns its row or its failure. */
 export function applyEntry(
-  known: KnownSubscriptions,
+  known: SubscriptionSet,
   entry: ValidEntry,
   budget: MergeBudget,
 ): SubscriptionRow | EntryFailure {
@@ -185,7 +185,7 @@ export function applyEntry(
 
 /** Applies the title of an entry, if it has one, with the entry's time. Returns the row. */
 function withTitle(
-  known: KnownSubscriptions,
+  known: SubscriptionSet,
   { title, timestamp }: ValidEntry,
   row: SubscriptionRow,
 ): SubscriptionRow {
@@ -198,7 +198,7 @@ function withTitle(
  * a live subscription. @returns `superseded` unless the subscription is still subscribed.
  */
 function applySuperseded(
-  known: KnownSubscriptions,
+  known: SubscriptionSet,
   entry: ValidEntry,
   row: SubscriptionRow,
 ): SubscriptionRow | EntryFailure {
@@ -213,7 +213,7 @@ function applySuperseded(
  * is reached.
  */
 function addUnusedAliases(
-  known: KnownSubscriptions,
+  known: SubscriptionSet,
   { feedUrl, guid }: ValidEntry,
   row: SubscriptionRow,
 ): void {
@@ -229,14 +229,14 @@ function addUnusedAliases(
 }
 
 /** Returns the match of an entry among the subscriptions that were read. */
-export function matchEntry(known: KnownSubscriptions, entry: ValidEntry): EntryMatch {
+export function matchEntry(known: SubscriptionSet, entry: ValidEntry): EntryMatch {
   return entry.guid === undefined
     ? matchByUrl(known, entry)
     : matchByGuid(known, entry, entry.guid);
 }
 
 /** Matches an entry without a guid by its URL, else by the derived guid. It moves no URL. */
-function matchByUrl(known: KnownSubscriptions, { feedUrl, derivedGuid }: ValidEntry): EntryMatch {
+function matchByUrl(known: SubscriptionSet, { feedUrl, derivedGuid }: ValidEntry): EntryMatch {
   const byUrl: EntryMatch = { row: known.byUrl(feedUrl) };
   const byGuid: EntryMatch = { row: known.byGuid(derivedGuid), url: 'alias' };
   // A live subscription takes precedence over a tombstone.
@@ -251,7 +251,7 @@ function matchByUrl(known: KnownSubscriptions, { feedUrl, derivedGuid }: ValidEn
  * subscription.
  */
 function matchByGuid(
-  known: KnownSubscriptions,
+  known: SubscriptionSet,
   { feedUrl, derivedGuid }: ValidEntry,
   guid: string,
 ): EntryMatch {

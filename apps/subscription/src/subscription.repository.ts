@@ -8,7 +8,7 @@ import {
   type Transaction,
   unlessRefused,
 } from '#database';
-import { type SubscriptionChanges, type Snapshot, type Merge } from './known-subscriptions.js';
+import { type SubscriptionChanges, type Snapshot, type Merge } from './subscription.set.js';
 import { maxMergedStates } from './merge.budget.js';
 import { quotaKinds } from './remaining.quota.js';
 import type { SubscriptionQuotas } from './subscription.config.js';

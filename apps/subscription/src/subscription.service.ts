@@ -22,7 +22,7 @@ import { Database, type Transaction } from '#database';
 import { type CallContext, Handle } from '#transport';
 import { listFormer } from './former-names.repository.js';
 import { applyFeedChange } from './feed-change.rules.js';
-import { KnownSubscriptions } from './known-subscriptions.js';
+import { SubscriptionSet } from './subscription.set.js';
 import { MergeBudget } from './merge.budget.js';
 import { QUOTAS, type SubscriptionQuotas } from './subscription.config.js';
 import { applyBatch, validateEntry } from './subscribe.rules.js';
@@ -110,7 +110,7 @@ export class SubscriptionService {
     const reads = selectMatches(userId, { guids, urls, newRows: 0, quotas: this.quotas });
     const write = { userId, smallAnswer: false, changes, reads, ...writeContext(context) };
     return this.database.write(write, async (transaction) => {
-      const known = new KnownSubscriptions(
+      const known = new SubscriptionSet(
         toSnapshot(transaction.found),
         transaction.stamp,
         context.arrivedMs,
@@ -199,11 +199,11 @@ async function applyWithMerges<Result>(
   transaction: Transaction<SnapshotRow>,
   userId: string,
   context: CallContext,
-  apply: (known: KnownSubscriptions, merges: MergeBudget) => Result,
-): Promise<{ result: Result; known: KnownSubscriptions }> {
+  apply: (known: SubscriptionSet, merges: MergeBudget) => Result,
+): Promise<{ result: Result; known: SubscriptionSet }> {
   const snapshot = toSnapshot(transaction.found);
   const applyWithin = (merges: MergeBudget) => {
-    const known = new KnownSubscriptions(snapshot, transaction.stamp, context.arrivedMs);
+    const known = new SubscriptionSet(snapshot, transaction.stamp, context.arrivedMs);
     return { result: apply(known, merges), known };
   };
   const merges = new MergeBudget();

@@ -14,12 +14,12 @@ import {
   type SubscriptionFixture,
   earlier,
   now,
-  knownSubscriptions,
-  knownWithin,
+  subscriptionSet,
+  subscriptionSetWithin,
   u,
   v,
   w,
-} from '../testing/known.fixture.js';
+} from '../testing/subscription.set.fixture.js';
 import type { SubscriptionRow } from './subscription.row.js';
 import type { RowCounts } from './remaining.quota.js';
 import { applyPatch } from './update.rules.js';
@@ -37,7 +37,7 @@ function patch(
   },
   ...described: SubscriptionFixture[]
 ) {
-  const known = knownSubscriptions(...described);
+  const known = subscriptionSet(...described);
   const answer = applyPatch(known, known.byGuid(A) as SubscriptionRow, fields);
   return { known, answer, row: changedRow(known, 1), other: changedRow(known, 2) };
 }
@@ -298,7 +298,7 @@ describe('an exceeded quota', () => {
     left: Partial<RowCounts>,
     fields: { newFeedUrl?: string; newGuid?: string; isSubscribed?: boolean },
   ) => {
-    const known = knownWithin(left, X, Y);
+    const known = subscriptionSetWithin(left, X, Y);
     applyPatch(known, known.byGuid(A) as SubscriptionRow, fields);
     return known.quota.isExceeded;
   };

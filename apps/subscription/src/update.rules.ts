@@ -4,7 +4,7 @@ import {
   type UpdateAnswer,
   type updateSubscription,
 } from '#contracts';
-import type { KnownSubscriptions } from './known-subscriptions.js';
+import type { SubscriptionSet } from './subscription.set.js';
 import type { SubscriptionRow } from './subscription.row.js';
 
 type Patch = Omit<RequestOf<typeof updateSubscription>, 'userId' | 'guid'>;
@@ -19,7 +19,7 @@ type Patch = Omit<RequestOf<typeof updateSubscription>, 'userId' | 'guid'>;
  *   ignored. The answer has the current value.
  */
 export function applyPatch(
-  known: KnownSubscriptions,
+  known: SubscriptionSet,
   row: SubscriptionRow,
   patch: Patch,
 ): UpdateAnswer {
@@ -47,7 +47,7 @@ export function applyPatch(
 
 /** Merges `other` into the row, which is subscribed afterwards if either of them was. */
 function absorb(
-  known: KnownSubscriptions,
+  known: SubscriptionSet,
   row: SubscriptionRow,
   other: SubscriptionRow | undefined,
 ): void {

@@ -21,7 +21,7 @@ const { isLive, isStillSubscribed } = stored;
  *
  * Maps identify URLs by their lookup keys, which are the same for equal URLs.
  */
-export class KnownSubscriptions {
+export class SubscriptionSet {
   /** Remaining quotas of the user. This class counts rows; most limits are checked by the rules. */
   readonly quota: RemainingQuota;
   private readonly rows: Map<number, SubscriptionRow>;

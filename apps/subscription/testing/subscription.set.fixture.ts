@@ -1,9 +1,9 @@
 import { instantOf, podcastGuid, urlKey } from '#contracts';
 import {
   type SubscriptionChanges,
-  KnownSubscriptions,
+  SubscriptionSet,
   type Snapshot,
-} from '../src/known-subscriptions.js';
+} from '../src/subscription.set.js';
 import type { SubscriptionRow } from '../src/subscription.row.js';
 import type { RowCounts } from '../src/remaining.quota.js';
 
@@ -34,15 +34,15 @@ export interface SubscriptionFixture extends Partial<Omit<SubscriptionRow, 'feed
 }
 
 /** Returns the state of a write that has read these subscriptions. */
-export function knownSubscriptions(...described: SubscriptionFixture[]): KnownSubscriptions {
-  return knownWithin({}, ...described);
+export function subscriptionSet(...described: SubscriptionFixture[]): SubscriptionSet {
+  return subscriptionSetWithin({}, ...described);
 }
 
-/** Like {@link knownSubscriptions}. @param left remaining rows by quota, by default 1,000. */
-export function knownWithin(
+/** Like {@link subscriptionSet}. @param left remaining rows by quota, by default 1,000. */
+export function subscriptionSetWithin(
   left: Partial<RowCounts>,
   ...described: SubscriptionFixture[]
-): KnownSubscriptions {
+): SubscriptionSet {
   const rows = described.map(({ urls, guids, declared = guids, ...row }) => ({
     feedUrl: urls[0],
     guid: guids[0],
@@ -65,7 +65,7 @@ export function knownWithin(
     described.flatMap((subscription) =>
       of(subscription).map((name): [Name, number] => [name, subscription.id]),
     );
-  return new KnownSubscriptions(
+  return new SubscriptionSet(
     {
       rows,
       guids: described.flatMap(({ id, urls, guids, declared = guids }) =>
@@ -97,7 +97,7 @@ export function knownWithin(
 
 /** Returns a row as the write changes it; `undefined` if the write does not change it. */
 export function changedRow(
-  known: KnownSubscriptions,
+  known: SubscriptionSet,
   id: number,
 ): SubscriptionChanges['rows'][number] | undefined {
   return known.changes().rows.find((row) => row.id === id);
