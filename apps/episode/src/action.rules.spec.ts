@@ -2,9 +2,9 @@ import { describe, expect, it } from 'vitest';
 import { podcastGuid } from '#contracts';
 import { type Action, applyActions, validateAction, movedFeeds } from './action.rules.js';
 import type { Upload } from './upload.rules.js';
-import { KnownEpisodes } from './known-episodes.js';
+import { EpisodeSet } from './episode.set.js';
 import { hasTooManyCandidates } from './upload.rules.js';
-import { now, stored } from '../testing/known.fixture.js';
+import { now, stored } from '../testing/episode.set.fixture.js';
 
 const feedUrl = 'https://podcast.example/feed';
 const good: Action = {
@@ -16,7 +16,7 @@ const good: Action = {
 
 /** Returns the data read for actions on one feed: the episodes of subscription 10. */
 const known = (...episodes: Parameters<typeof stored>[]) =>
-  new KnownEpisodes(
+  new EpisodeSet(
     {
       reach: 'all',
       subscriptions: [[feedUrl, { id: 10, currentGuid: podcastGuid(feedUrl) }]],
@@ -62,7 +62,7 @@ describe('validateAction', () => {
 });
 
 describe('applyActions', () => {
-  const apply = async (episodes: KnownEpisodes, ...actions: Partial<Action>[]) => {
+  const apply = async (episodes: EpisodeSet, ...actions: Partial<Action>[]) => {
     const judged = actions.map((action) => validateAction({ ...good, ...action }));
     const outcomes = await applyActions(episodes, judged as Upload[]);
     return outcomes.map((outcome) => ('code' in outcome ? outcome.code : null));
@@ -89,7 +89,7 @@ describe('applyActions', () => {
   });
 
   it('distinguishes failures due to unread episodes from permanent ones', async () => {
-    const full = new KnownEpisodes(
+    const full = new EpisodeSet(
       {
         reach: 'all',
         subscriptions: [[feedUrl, { id: 10, currentGuid: podcastGuid(feedUrl) }]],

@@ -10,7 +10,7 @@ import {
   wireNames,
 } from '#contracts';
 import type { FailedEntry } from './answer.budget.js';
-import type { KnownEpisodes } from './known-episodes.js';
+import type { EpisodeSet } from './episode.set.js';
 import {
   type AppliedEntry,
   applyUpload,
@@ -54,7 +54,7 @@ export function validateAction({
 
 /** Applies actions in order. @returns the outcome of each. */
 export async function applyActions(
-  known: KnownEpisodes,
+  known: EpisodeSet,
   actions: readonly Upload[],
 ): Promise<(AppliedEntry | FailedEntry)[]> {
   const outcomes: (AppliedEntry | FailedEntry)[] = [];

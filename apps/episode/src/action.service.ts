@@ -20,7 +20,7 @@ import type { FailedEntry } from './answer.budget.js';
 import { describeNew } from './describe.repository.js';
 import { type EpisodeQuotas, QUOTAS } from './episode.config.js';
 import { saveChanges, toUploadData } from './episode.repository.js';
-import { type EpisodeChanges, KnownEpisodes } from './known-episodes.js';
+import { type EpisodeChanges, EpisodeSet } from './episode.set.js';
 import {
   type AppliedEntry,
   applyUpload,
@@ -176,7 +176,7 @@ export class ActionService {
     actions: readonly Upload[],
     context: CallContext,
     ensure: boolean,
-  ): Promise<{ known: KnownEpisodes; moved: [string, string][] }> {
+  ): Promise<{ known: EpisodeSet; moved: [string, string][] }> {
     const { stamp } = transaction;
     let { found } = transaction;
     const subscriptions = new Map(found[0]?.subscriptions);
@@ -199,7 +199,7 @@ export class ActionService {
         found = await transaction.query(query, bound);
       }
     }
-    const known = new KnownEpisodes(toUploadData(found), stamp, context.arrivedMs);
+    const known = new EpisodeSet(toUploadData(found), stamp, context.arrivedMs);
     return { known, moved: movedFeeds(found[0]?.renamed ?? []) };
   }
 

@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { Failure, type JsonText, type UploadAnswer } from '#contracts';
-import { metadata, podcast, stored, syncId, knownEpisodes } from '../testing/known.fixture.js';
+import { metadata, podcast, stored, syncId, episodeSet } from '../testing/episode.set.fixture.js';
 import { type Entry, sentEntry } from '../testing/sent.entry.js';
 import { AnswerBudget } from './answer.budget.js';
 import { applyUploads, validateEntry } from './upload.rules.js';
@@ -37,7 +37,7 @@ const entry = fc
   }));
 
 async function answer(entries: (Entry | null)[], maxBytes: number) {
-  const known = knownEpisodes([stored(1), stored(2), stored(3)]);
+  const known = episodeSet([stored(1), stored(2), stored(3)]);
   const judged = entries.map((each) => validateEntry(sentEntry(each)));
   const answered = (await applyUploads(
     known,
@@ -118,7 +118,7 @@ describe('an entry whose outcome depends on unread rows', () => {
     const judged = entries.map((sent) =>
       validateEntry(sentEntry({ podcastGuid: podcast, ...sent })),
     );
-    const known = knownEpisodes([row], [], [[0, rank, to]]);
+    const known = episodeSet([row], [], [[0, rank, to]]);
     const verdicts = await applyUploads(known, judged, new AnswerBudget(1_000_000, judged));
     return verdicts?.parse().failure.map(({ code }) => code);
   };

@@ -16,8 +16,8 @@ import {
   podcast,
   syncId,
   upload as uploadInMemory,
-  knownEpisodes,
-} from '../testing/known.fixture.js';
+  episodeSet,
+} from '../testing/episode.set.fixture.js';
 import { decodedUrls, equalUrls } from '../../../libs/contracts/testing/url.vectors.js';
 import { call } from '../../../libs/transport/testing/handler.call.js';
 import { type Entry, sentBody } from '../testing/sent.entry.js';
@@ -203,7 +203,7 @@ describe('an upload', () => {
           await upload(batch);
           batch = [];
         }
-        const inMemory = knownEpisodes();
+        const inMemory = episodeSet();
         uploadInMemory(inMemory, ...sent);
         const rows = inMemory.changes().rows.sort((a, b) => a.id - b.id);
         const expected = rows.map((row) => ({

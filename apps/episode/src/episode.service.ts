@@ -20,7 +20,7 @@ import {
   toUploadData,
 } from './episode.repository.js';
 import { listChanged } from './episode-list.repository.js';
-import { KnownEpisodes } from './known-episodes.js';
+import { EpisodeSet } from './episode.set.js';
 import { applyUploads, validateEntry } from './upload.rules.js';
 
 /**
@@ -52,7 +52,7 @@ export class EpisodeService {
     const { userId, body, maxBytes = defaultAnswerBytes } = request;
     const entries = body.episodes.map(validateEntry);
     const uploads = entries.filter((entry) => 'rawEntry' in entry);
-    const apply = (known: KnownEpisodes) =>
+    const apply = (known: EpisodeSet) =>
       applyUploads(known, entries, new AnswerBudget(maxBytes, entries));
     const write = {
       userId,
@@ -65,7 +65,7 @@ export class EpisodeService {
     };
     return this.database.write(write, async (transaction) => {
       const toKnown = (found: typeof transaction.found) =>
-        new KnownEpisodes(toUploadData(found), transaction.stamp, context.arrivedMs);
+        new EpisodeSet(toUploadData(found), transaction.stamp, context.arrivedMs);
       let known = toKnown(transaction.found);
       let answer = known.isIncomplete ? undefined : await apply(known);
       if (!answer) {

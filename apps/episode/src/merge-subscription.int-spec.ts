@@ -5,7 +5,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { type Status, unknownMetadata } from '#contracts';
 import { freshUser } from '#testing';
 import { description, feed, seconds } from '../testing/generated.episodes.js';
-import { metadata, syncId } from '../testing/known.fixture.js';
+import { metadata, syncId } from '../testing/episode.set.fixture.js';
 import { bestMatch, matchRank } from '../testing/plain.match.js';
 import { openService, type ServiceContext } from '../testing/service.context.js';
 import { rowColumns, rowTables } from './episode.sql.js';

@@ -3,7 +3,7 @@ import { monitorEventLoopDelay, performance } from 'node:perf_hooks';
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { uploadedSchema } from '#contracts';
 import { contentOf, freshUser } from '#testing';
-import { metadata } from '../testing/known.fixture.js';
+import { metadata } from '../testing/episode.set.fixture.js';
 import { call } from '../../../libs/transport/testing/handler.call.js';
 import { type Entry, sentBody } from '../testing/sent.entry.js';
 import { openService, type ServiceContext } from '../testing/service.context.js';

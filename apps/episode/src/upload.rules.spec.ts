@@ -17,8 +17,8 @@ import {
   stored,
   syncId,
   upload,
-  knownEpisodes,
-} from '../testing/known.fixture.js';
+  episodeSet,
+} from '../testing/episode.set.fixture.js';
 import type { EpisodeRow } from './episode.rules.js';
 
 const sentStatus = (value: boolean | number, timestamp: string) => ({ value, timestamp });
@@ -31,7 +31,7 @@ const status = (value: boolean | number, at: string) => ({
 
 describe('an entry without a stored sync_id', () => {
   it('creates an episode with a new sync_id', () => {
-    const known = knownEpisodes();
+    const known = episodeSet();
     expect(upload(known, metadata(1))).toEqual([100]);
     expect(changedRow(known, 100)).toMatchObject({
       ...metadata(1),
@@ -42,7 +42,7 @@ describe('an entry without a stored sync_id', () => {
   });
 
   it("creates an episode with the client's sync_id", () => {
-    const known = knownEpisodes();
+    const known = episodeSet();
     expect(upload(known, { ...metadata(1), syncId: syncId(1) })).toEqual([100]);
     expect(changedRow(known, 100)).toMatchObject({ syncId: syncId(1) });
   });
@@ -51,13 +51,13 @@ describe('an entry without a stored sync_id', () => {
     ['an episode_guid', { episodeGuid: 'g' }],
     ['an enclosure_url', { enclosureUrl: metadata(1).enclosureUrl }],
   ])('creates an episode from %s alone; the rest is unknown', (_, sent) => {
-    const known = knownEpisodes();
+    const known = episodeSet();
     expect(upload(known, sent)).toEqual([100]);
     expect(changedRow(known, 100)).toMatchObject({ ...unknownMetadata, ...sent });
   });
 
   it('is rejected without both, even if other fields match an episode', () => {
-    const known = knownEpisodes([stored(1)]);
+    const known = episodeSet([stored(1)]);
     const [message] = upload(known, {
       ...metadata(1, { episodeGuid: '', enclosureUrl: '' }),
       syncId: syncId(9),
@@ -72,17 +72,17 @@ describe('an entry without a stored sync_id', () => {
   it('never matches by unknown values', () => {
     const bare = (n: number) => ({ enclosureUrl: metadata(n).enclosureUrl });
     const named = (n: number) => ({ episodeGuid: metadata(n).episodeGuid });
-    expect(upload(knownEpisodes(), bare(1), bare(2), named(3), named(4))).toEqual([
+    expect(upload(episodeSet(), bare(1), bare(2), named(3), named(4))).toEqual([
       100, 101, 102, 103,
     ]);
     const untitled = { publishDate: unknownMetadata.publishDate, title: 'Same' };
-    expect(
-      upload(knownEpisodes(), { ...bare(1), ...untitled }, { ...bare(2), ...untitled }),
-    ).toEqual([100, 101]);
+    expect(upload(episodeSet(), { ...bare(1), ...untitled }, { ...bare(2), ...untitled })).toEqual([
+      100, 101,
+    ]);
   });
 
   it('is stored without an episode_url, and gets one that is sent later', () => {
-    const known = knownEpisodes();
+    const known = episodeSet();
     const later = { syncId: syncId(1), episodeUrl: metadata(1).episodeUrl };
     expect(upload(known, { ...metadata(1), ...later, episodeUrl: 'unusable' })).toEqual([100]);
     expect(changedRow(known, 100)).toMatchObject({ episodeUrl: '' });
@@ -93,7 +93,7 @@ describe('an entry without a stored sync_id', () => {
   it('matches the most certain episode, then the lowest row id', () => {
     const shared = { enclosureUrl: 'https://media.example/shared.mp3', episodeGuid: '' };
     expect(
-      upload(knownEpisodes([stored(3), stored(1, shared), stored(2, shared)]), {
+      upload(episodeSet([stored(3), stored(1, shared), stored(2, shared)]), {
         ...metadata(9),
         ...shared,
       }),
@@ -101,20 +101,20 @@ describe('an entry without a stored sync_id', () => {
   });
 
   it('replaces stored metadata with sent metadata', () => {
-    const known = knownEpisodes([stored(1)]);
+    const known = episodeSet([stored(1)]);
     const sent = metadata(2, { episodeGuid: 'episode-1' });
     expect(upload(known, sent)).toEqual([1]);
     expect(changedRow(known, 1)).toMatchObject({ ...sent, syncId: syncId(1), changed: now });
   });
 
   it('never matches an episode of another subscription', () => {
-    expect(upload(knownEpisodes([stored(1, { subscriptionId: 20 })]), metadata(1))).toEqual([100]);
+    expect(upload(episodeSet([stored(1, { subscriptionId: 20 })]), metadata(1))).toEqual([100]);
   });
 });
 
 describe('an entry with a sync_id', () => {
   it('needs no other identifier if the sync_id is stored', () => {
-    const known = knownEpisodes([stored(1)]);
+    const known = episodeSet([stored(1)]);
     expect(upload(known, { syncId: syncId(1), playedStatus: sentStatus(true, ten) })).toEqual([1]);
     expect(changedRow(known, 1)).toMatchObject({
       changed: now,
@@ -123,20 +123,20 @@ describe('an entry with a sync_id', () => {
   });
 
   it('matches by the sync_id before anything else', () => {
-    const known = knownEpisodes([stored(1), stored(2)]);
+    const known = episodeSet([stored(1), stored(2)]);
     expect(upload(known, { syncId: syncId(2), enclosureUrl: metadata(1).enclosureUrl })).toEqual([
       2,
     ]);
   });
 
   it('matches by an alias; the stored sync_id stays', () => {
-    const known = knownEpisodes([stored(1)], [[syncId(7), 1]]);
+    const known = episodeSet([stored(1)], [[syncId(7), 1]]);
     expect(upload(known, { syncId: syncId(7), title: 'New' })).toEqual([1]);
     expect(changedRow(known, 1)).toMatchObject({ syncId: syncId(1), title: 'New' });
   });
 
   it('makes another sync_id of a matched episode an alias, without a change', () => {
-    const known = knownEpisodes([stored(1)]);
+    const known = episodeSet([stored(1)]);
     expect(upload(known, { ...metadata(1), syncId: syncId(7) }, { syncId: syncId(7) })).toEqual([
       1, 1,
     ]);
@@ -144,14 +144,14 @@ describe('an entry with a sync_id', () => {
   });
 
   it("is rejected if it names another subscription's episode", () => {
-    const known = knownEpisodes([stored(1, { subscriptionId: 20 })]);
+    const known = episodeSet([stored(1, { subscriptionId: 20 })]);
     const [message] = upload(known, { ...metadata(1), syncId: syncId(1) });
     expect(message).toBe('This sync_id belongs to an episode of another subscription');
     expect(known.changes().rows).toEqual([]);
   });
 
   it('merges the episode with the episode_guid into the one with the sync_id', () => {
-    const known = knownEpisodes([
+    const known = episodeSet([
       stored(1, { statuses: { playedStatus: status(true, ten), newStatus: status(true, eleven) } }),
       stored(2, {
         statuses: { playedStatus: status(false, eleven), newStatus: status(false, ten) },
@@ -176,7 +176,7 @@ describe('an entry with a sync_id', () => {
 
 describe('beyond the quotas', () => {
   it('creates no episode and no alias, but changes existing ones', () => {
-    const known = knownEpisodes([stored(1)], [], [], { episodes: 0, aliases: 0 });
+    const known = episodeSet([stored(1)], [], [], { episodes: 0, aliases: 0 });
     const [refused, changed] = upload(known, metadata(2), {
       ...metadata(1),
       syncId: syncId(9),
@@ -189,18 +189,16 @@ describe('beyond the quotas', () => {
 
 describe('the subscription of an entry', () => {
   it('is matched by any guid it ever had', () => {
-    expect(upload(knownEpisodes([stored(1)]), { ...metadata(1), podcastGuid: formerly })).toEqual([
-      1,
-    ]);
+    expect(upload(episodeSet([stored(1)]), { ...metadata(1), podcastGuid: formerly })).toEqual([1]);
   });
 
   it('must be a live one of the user', () => {
-    const [message] = upload(knownEpisodes(), { ...metadata(1), podcastGuid: syncId(1) });
+    const [message] = upload(episodeSet(), { ...metadata(1), podcastGuid: syncId(1) });
     expect(message).toBe('There is no subscription with this podcast_guid');
   });
 
   it('separates equal episodes from those of another subscription', () => {
-    const known = knownEpisodes();
+    const known = episodeSet();
     expect(upload(known, metadata(1), { ...metadata(1), podcastGuid: elsewhere })).toEqual([
       100, 101,
     ]);
@@ -209,7 +207,7 @@ describe('the subscription of an entry', () => {
 
 describe('a batch', () => {
   it('applies each entry to the result of the earlier ones', () => {
-    const known = knownEpisodes();
+    const known = episodeSet();
     const entries = [
       { ...metadata(1), syncId: syncId(1) },
       metadata(1),
@@ -221,7 +219,7 @@ describe('a batch', () => {
   });
 
   it('is applied in spite of an invalid entry', () => {
-    const known = knownEpisodes();
+    const known = episodeSet();
     expect(upload(known, metadata(1), { episodeGuid: 5 }, metadata(2))).toEqual([
       100,
       'episode_guid is not a string',
@@ -230,7 +228,7 @@ describe('a batch', () => {
   });
 
   it('swaps episode_guids through a third, and returns the rows to rename first', () => {
-    const known = knownEpisodes([stored(1), stored(2)]);
+    const known = episodeSet([stored(1), stored(2)]);
     const swap = [
       { syncId: syncId(1), episodeGuid: 'meanwhile' },
       { syncId: syncId(2), episodeGuid: 'episode-1' },
@@ -245,7 +243,7 @@ describe('a batch', () => {
   });
 
   it('merges two episodes if it swaps their episode_guids directly', () => {
-    const known = knownEpisodes([stored(1), stored(2)]);
+    const known = episodeSet([stored(1), stored(2)]);
     const swap = [
       { syncId: syncId(1), episodeGuid: 'episode-2' },
       { syncId: syncId(2), episodeGuid: 'episode-1' },
@@ -256,7 +254,7 @@ describe('a batch', () => {
   });
 
   it('resolves chains of merges to the survivor, with all aliases', () => {
-    const known = knownEpisodes([stored(1), stored(2), stored(3)], [[syncId(8), 3]]);
+    const known = episodeSet([stored(1), stored(2), stored(3)], [[syncId(8), 3]]);
     const chain = [
       { syncId: syncId(2), episodeGuid: 'episode-3' },
       { syncId: syncId(1), episodeGuid: 'episode-3' },
@@ -281,7 +279,7 @@ describe('an entry that repeats the current values', () => {
   });
 
   it('changes and writes nothing', () => {
-    const known = knownEpisodes([whole]);
+    const known = episodeSet([whole]);
     const again = {
       playedStatus: sentStatus(true, '2026-02-01T10:00'),
       playbackPosition: sentStatus(5, ten),
@@ -291,7 +289,7 @@ describe('an entry that repeats the current values', () => {
   });
 
   it('gets no new stamp for a clamped time or another second of the minute', () => {
-    const known = knownEpisodes([whole]);
+    const known = episodeSet([whole]);
     const again = {
       playedStatus: sentStatus(true, '2999-01-01T00:00:00Z'),
       playbackPosition: sentStatus(5, '2026-02-01T10:00:59Z'),
@@ -301,7 +299,7 @@ describe('an entry that repeats the current values', () => {
   });
 
   it('changes only the status that differs', () => {
-    const known = knownEpisodes([whole]);
+    const known = episodeSet([whole]);
     upload(known, {
       syncId: syncId(1),
       playedStatus: sentStatus(true, ten),
@@ -314,13 +312,13 @@ describe('an entry that repeats the current values', () => {
   });
 
   it('changes nothing with an earlier time either', () => {
-    const known = knownEpisodes([whole]);
+    const known = episodeSet([whole]);
     upload(known, { syncId: syncId(1), playedStatus: sentStatus(false, '2026-02-01T09:00:00Z') });
     expect(known.changes().rows).toEqual([]);
   });
 
   it('gets no new stamp for a batch that restores the initial values', () => {
-    const known = knownEpisodes([whole]);
+    const known = episodeSet([whole]);
     const there = { syncId: syncId(1), title: 'Meanwhile', playbackPosition: sentStatus(6, ten) };
     upload(known, there, {
       syncId: syncId(1),
@@ -331,7 +329,7 @@ describe('an entry that repeats the current values', () => {
   });
 
   it('does not replace values with empty or unknown ones', () => {
-    const known = knownEpisodes([{ ...whole, duration: 90 }]);
+    const known = episodeSet([{ ...whole, duration: 90 }]);
     const unknown = { ...unknownMetadata, publishDate: '1970-01-01T01:00:00+01:00', duration: 0 };
     upload(known, { ...unknown, syncId: syncId(1) });
     expect(known.changes().rows).toEqual([]);
@@ -340,7 +338,7 @@ describe('an entry that repeats the current values', () => {
 
 describe('a duration', () => {
   it('is the last one sent, regardless of times', () => {
-    const known = knownEpisodes([stored(1, { statuses: { playedStatus: status(true, eleven) } })]);
+    const known = episodeSet([stored(1, { statuses: { playedStatus: status(true, eleven) } })]);
     const sent = [90.5, 60].map((duration) => ({
       syncId: syncId(1),
       duration,
@@ -354,13 +352,13 @@ describe('a duration', () => {
   });
 
   it('is stamped if it differs', () => {
-    const known = knownEpisodes([stored(1, { duration: 60 }), stored(2, { duration: 60 })]);
+    const known = episodeSet([stored(1, { duration: 60 }), stored(2, { duration: 60 })]);
     upload(known, { syncId: syncId(1), duration: 61 }, { syncId: syncId(2), duration: 60 });
     expect(known.changes().rows).toMatchObject([{ id: 1, changed: now, duration: 61 }]);
   });
 
   it('does not identify an episode', () => {
-    const known = knownEpisodes([stored(1, { duration: 60 })]);
+    const known = episodeSet([stored(1, { duration: 60 })]);
     expect(upload(known, { episodeGuid: 'g', duration: 60 })).toEqual([100]);
   });
 });
@@ -376,7 +374,7 @@ describe('an entry that completes its row', () => {
     ['by its episode_guid', both],
     ['by its sync_id', { syncId: syncId(1), enclosureUrl }],
   ])('with an enclosure_url %s absorbs the row that has it and no guid', (_, sent) => {
-    const known = knownEpisodes([
+    const known = episodeSet([
       {
         ...named,
         statuses: { playedStatus: status(true, ten), newStatus: status(true, eleven) },
@@ -401,13 +399,13 @@ describe('an entry that completes its row', () => {
   });
 
   it('keeps the row that it matches first, even if the other is older', () => {
-    const known = knownEpisodes([bare(1), { ...named, id: 2, syncId: syncId(2) }]);
+    const known = episodeSet([bare(1), { ...named, id: 2, syncId: syncId(2) }]);
     expect(upload(known, both)).toEqual([2]);
     expect(known.changes().absorbed).toEqual([{ from: 1, into: 2 }]);
   });
 
   it('absorbs all matches of its enclosure_url', () => {
-    const known = knownEpisodes([
+    const known = episodeSet([
       named,
       bare(2, { title: 'Two' }),
       bare(3, { title: 'Three', duration: 3 }),
@@ -421,7 +419,7 @@ describe('an entry that completes its row', () => {
   });
 
   it('absorbs by sync_id the matches of its episode_guid and enclosure_url', () => {
-    const known = knownEpisodes([named, stored(2), bare(3)]);
+    const known = episodeSet([named, stored(2), bare(3)]);
     const sent = { syncId: syncId(1), episodeGuid: metadata(2).episodeGuid, enclosureUrl };
     expect(upload(known, sent)).toEqual([1]);
     expect(changedRow(known, 1)).toMatchObject({ ...metadata(2), enclosureUrl });
@@ -432,7 +430,7 @@ describe('an entry that completes its row', () => {
   });
 
   it('matches episodes that earlier entries of the batch created', () => {
-    const known = knownEpisodes();
+    const known = episodeSet();
     const entries = [
       { episodeGuid: 'g', syncId: syncId(1) },
       { enclosureUrl },
@@ -440,7 +438,7 @@ describe('an entry that completes its row', () => {
     ];
     expect(upload(known, ...entries)).toEqual([100, 100, 100]);
     expect(known.changes().rows).toMatchObject([both]);
-    const again = knownEpisodes();
+    const again = episodeSet();
     expect(upload(again, { enclosureUrl, syncId: syncId(2) }, { episodeGuid: 'g' }, both)).toEqual([
       101, 101, 101,
     ]);
@@ -448,17 +446,13 @@ describe('an entry that completes its row', () => {
   });
 
   it("absorbs neither a row with its own episode_guid nor another subscription's", () => {
-    const known = knownEpisodes([
-      named,
-      stored(2, { enclosureUrl }),
-      bare(3, { subscriptionId: 20 }),
-    ]);
+    const known = episodeSet([named, stored(2, { enclosureUrl }), bare(3, { subscriptionId: 20 })]);
     expect(upload(known, both)).toEqual([1]);
     expect(known.changes().absorbed).toEqual([]);
   });
 
   it('absorbs nothing if its row already has an enclosure_url', () => {
-    const known = knownEpisodes([stored(1), bare(2)]);
+    const known = episodeSet([stored(1), bare(2)]);
     expect(upload(known, { syncId: syncId(1), enclosureUrl })).toEqual([1]);
     expect(known.changes()).toMatchObject({ absorbed: [], rows: [{ id: 1, enclosureUrl }] });
   });
@@ -470,10 +464,10 @@ describe('two episodes that are merged', () => {
       { ...unknownMetadata, enclosureUrl: metadata(1).enclosureUrl },
       { ...metadata(2), duration: 9 },
     ];
-    const known = knownEpisodes([stored(1, lacking), stored(2, other)]);
+    const known = episodeSet([stored(1, lacking), stored(2, other)]);
     upload(known, { syncId: syncId(1), episodeGuid: metadata(2).episodeGuid });
     expect(changedRow(known, 1)).toMatchObject({ ...other, enclosureUrl: lacking.enclosureUrl });
-    const full = knownEpisodes([stored(1, { duration: 5 }), stored(2, other)]);
+    const full = episodeSet([stored(1, { duration: 5 }), stored(2, other)]);
     upload(full, { syncId: syncId(1), episodeGuid: metadata(2).episodeGuid });
     expect(changedRow(full, 1)).toMatchObject({
       ...metadata(1),
@@ -487,19 +481,19 @@ describe('equal enclosure URLs', () => {
   const pairs = inBothOrders([...equalUrls, ...decodedUrls]);
 
   it.each(pairs)('are one episode, shown as first sent: %s, %s', (first, second) => {
-    const known = knownEpisodes();
+    const known = episodeSet();
     expect(upload(known, { enclosureUrl: first }, { enclosureUrl: second })).toEqual([100, 100]);
     expect(changedRow(known, 100)).toMatchObject({ enclosureUrl: first });
   });
 
   it.each(pairs)('change nothing of a stored episode: %s, %s', (first, second) => {
-    const known = knownEpisodes([stored(1, { enclosureUrl: first })]);
+    const known = episodeSet([stored(1, { enclosureUrl: first })]);
     expect(upload(known, { ...metadata(1), enclosureUrl: second })).toEqual([1]);
     expect(known.changes()).toEqual(nothing);
   });
 
   it.each(inBothOrders(differentUrls))('are not %s and %s', (first, second) => {
-    expect(upload(knownEpisodes(), { enclosureUrl: first }, { enclosureUrl: second })).toEqual([
+    expect(upload(episodeSet(), { enclosureUrl: first }, { enclosureUrl: second })).toEqual([
       100, 101,
     ]);
   });

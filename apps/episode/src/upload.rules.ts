@@ -11,7 +11,7 @@ import {
 } from '#contracts';
 import type { AnswerBudget, FailedEntry } from './answer.budget.js';
 import { type EpisodeRow, merged, withMetadata, withStatuses } from './episode.rules.js';
-import type { KnownEpisodes, NamedSubscription } from './known-episodes.js';
+import type { EpisodeSet, NamedSubscription } from './episode.set.js';
 
 /**
  * A valid entry. `rawEntry` is its JSON as received; a failure repeats the identifiers in it. For
@@ -91,10 +91,10 @@ export const unlimitedBudget = { reserve: () => true };
 
 /**
  * Applies a batch in order. @returns the answer; `undefined` if all candidates must be read
- * ({@link KnownEpisodes.isIncomplete}).
+ * ({@link EpisodeSet.isIncomplete}).
  */
 export async function applyUploads(
-  known: KnownEpisodes,
+  known: EpisodeSet,
   entries: readonly (Upload | FailedEntry)[],
   budget: AnswerBudget,
 ): Promise<JsonText<UploadAnswer> | undefined> {
@@ -123,7 +123,7 @@ export async function applyUploads(
  * @param entry index of the upload among the valid entries, for which candidates were read.
  */
 export function applyUpload(
-  known: KnownEpisodes,
+  known: EpisodeSet,
   upload: Upload,
   entry: number,
   budget: Pick<AnswerBudget, 'reserve'>,
@@ -152,7 +152,7 @@ export function applyUpload(
 
 /** Matches the episode of an entry by sync_id, else by metadata. Without a match, drafts one. */
 function matchEpisode(
-  known: KnownEpisodes,
+  known: EpisodeSet,
   upload: Upload,
   entry: number,
   subscriptionId: number,

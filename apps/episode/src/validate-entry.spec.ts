@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { guid, metadata, podcast, syncId } from '../testing/known.fixture.js';
+import { guid, metadata, podcast, syncId } from '../testing/episode.set.fixture.js';
 import { type Entry, sentEntry } from '../testing/sent.entry.js';
 import { validateEntry } from './upload.rules.js';
 

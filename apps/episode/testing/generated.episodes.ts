@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { episodeStatuses, type Status, statusNames, unknownMetadata } from '#contracts';
-import { metadata } from './known.fixture.js';
+import { metadata } from './episode.set.fixture.js';
 
 const time = fc
   .tuple(fc.integer({ min: 0, max: 2 }), fc.integer({ min: 0, max: 3 }))

@@ -9,8 +9,8 @@ import {
   stored,
   syncId,
   upload,
-  knownEpisodes,
-} from '../testing/known.fixture.js';
+  episodeSet,
+} from '../testing/episode.set.fixture.js';
 
 const number = fc.integer({ min: 1, max: 4 });
 const time = fc
@@ -47,7 +47,7 @@ it('keeps sync_ids and episode_guids unique for any batches', () => {
         stored(3, { subscriptionId: 20 }),
         stored(4, { episodeGuid: '' }),
       ];
-      const known = knownEpisodes(before);
+      const known = episodeSet(before);
       upload(known, ...entries);
       const { rows, absorbed, aliases } = known.changes();
       const gone = new Set(absorbed.map(({ from }) => from));
@@ -79,7 +79,7 @@ it('has one episode for entries with parts of its metadata, in any order', () =>
       fc.shuffledSubarray([1, 2, 3, 4], { minLength: 4 }),
       fc.nat(12),
       (some, all, place) => {
-        const known = knownEpisodes();
+        const known = episodeSet();
         const entries = some.toSpliced(
           place,
           0,
@@ -110,9 +110,9 @@ it('changes nothing when a batch is repeated', () => {
         syncId: syncId(n),
         playedStatus: { value: n % 2 === 0, timestamp },
       }));
-      const first = knownEpisodes();
+      const first = episodeSet();
       upload(first, ...entries);
-      const second = knownEpisodes(first.changes().rows);
+      const second = episodeSet(first.changes().rows);
       upload(second, ...entries);
       expect(second.changes()).toEqual(nothing);
     }),
@@ -135,7 +135,7 @@ it('keeps each status and its time if an entry sends none', () => {
   });
   fc.assert(
     fc.property(fc.array(fc.tuple(entry, trash, fc.boolean()), { maxLength: 15 }), (sent) => {
-      const known = knownEpisodes(before);
+      const known = episodeSet(before);
       const entries = sent.map(([of, only, isTrash]) => ({
         ...of,
         ...(isTrash && only),
@@ -160,8 +160,8 @@ it('has the same outcome with only named candidates as with all, or is incomplet
   let enough = 0;
   fc.assert(
     fc.property(fc.array(entry, { minLength: 1, maxLength: 6 }), (entries) => {
-      const all = knownEpisodes(before);
-      const few = knownEpisodes(
+      const all = episodeSet(before);
+      const few = episodeSet(
         named(before, entries),
         [],
         [],

@@ -1,7 +1,7 @@
 import { defaultAnswerBytes } from '#contracts';
 import { AnswerBudget } from '../src/answer.budget.js';
 import type { EpisodeRow, Identity } from '../src/episode.rules.js';
-import { type EpisodeChanges, KnownEpisodes, type UploadData } from '../src/known-episodes.js';
+import { type EpisodeChanges, EpisodeSet, type UploadData } from '../src/episode.set.js';
 import { type AppliedEntry, applyUpload, validateEntry } from '../src/upload.rules.js';
 import { type Entry, sentEntry } from './sent.entry.js';
 
@@ -52,14 +52,14 @@ export function syncId(n: number): string {
 }
 
 /** Returns the state of an upload that has read these episodes. */
-export function knownEpisodes(
+export function episodeSet(
   episodes: EpisodeRow[] = [],
   aliases: UploadData['aliases'] = [],
   incomplete: UploadData['incomplete'] = [],
   room: UploadData['room'] = { episodes: 1_000, aliases: 1_000 },
   reach: UploadData['reach'] = 'all',
-): KnownEpisodes {
-  return new KnownEpisodes(
+): EpisodeSet {
+  return new EpisodeSet(
     {
       subscriptions: [
         [podcast, { id: 10, currentGuid: podcast }],
@@ -79,7 +79,7 @@ export function knownEpisodes(
 }
 
 /** Applies entries; returns the row id of each, or the message of its failure. */
-export function upload(known: KnownEpisodes, ...entries: Entry[]): (number | string)[] {
+export function upload(known: EpisodeSet, ...entries: Entry[]): (number | string)[] {
   const judged = entries.map((entry) =>
     validateEntry(sentEntry({ podcastGuid: podcast, ...entry })),
   );
@@ -90,7 +90,7 @@ export function upload(known: KnownEpisodes, ...entries: Entry[]): (number | str
   return outcomes.map((outcome) => ('message' in outcome ? outcome.message : idOf(known, outcome)));
 }
 
-function idOf(known: KnownEpisodes, { id }: AppliedEntry): number {
+function idOf(known: EpisodeSet, { id }: AppliedEntry): number {
   return known.byId(id).id;
 }
 
@@ -108,6 +108,6 @@ export const nothing: EpisodeChanges = {
 };
 
 /** Returns a row as the upload writes it; `undefined` if the upload does not change it. */
-export function changedRow(known: KnownEpisodes, id: number): EpisodeRow | undefined {
+export function changedRow(known: EpisodeSet, id: number): EpisodeRow | undefined {
   return known.changes().rows.find((row) => row.id === id);
 }

@@ -69,7 +69,7 @@ export interface EpisodeChanges {
  *   episodes were read, `isIncomplete` then becomes true: the caller discards all results and
  *   reads all candidates.
  */
-export class KnownEpisodes {
+export class EpisodeSet {
   private readonly subscriptions: Map<string, NamedSubscription>;
   private readonly stored: ReadonlyMap<number, EpisodeRow>;
   private readonly rows = new Map<number, EpisodeRow>();
