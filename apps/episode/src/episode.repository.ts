@@ -69,7 +69,7 @@ const updateSql = (
    )
    WHERE t.user_id = $1 AND t.${key} = ANY ($3::${type}[])`;
 
-/** Inserts episodes with their states. $1 user, $2 JSON array of {@link columnsText}. */
+/** Inserts episodes with their states. $1 user, $2 JSON array of rows. */
 const insertEpisodes = statement(
   'episode.insert_episodes',
   `WITH made AS (
@@ -208,7 +208,10 @@ export async function saveChanges(
   if (inserted.size > 0)
     transaction.sendWithCommit(insertEpisodes, [
       userId,
-      `[${rowsOf(inserted).map(columnsText).join(',')}]`,
+      // V8 adds the fields to one object several times as fast as it spreads two into a third.
+      JSON.stringify(
+        rowsOf(inserted).map((row) => Object.assign(identityColumns(row), stateColumns(row))),
+      ),
     ]);
   const updateRows = (
     query: Statement,
@@ -275,39 +278,6 @@ export function toRow(read: StateRow): EpisodeRow {
       minuteForm: (read.minuteForms & bit) !== 0,
     })),
   };
-}
-
-/** The JSON before each value in {@link columnsText}: a comma and the column name. */
-const describingStarts = metadataNames.map((name) => [name, `,"${wireNames[name]}":`] as const);
-const statusStarts = statusNames.map(
-  (name) => [name, `,"${wireNames[name]}":`, `,"${wireNames[name]}_at":"`] as const,
-);
-
-/**
- * Returns all columns of a new row as JSON text. Building an object first takes three times as long
- * in large uploads.
- */
-function columnsText({
-  id,
-  subscriptionId,
-  syncId,
-  changed,
-  statuses,
-  ...described
-}: EpisodeRow): string {
-  let text = `{"id":${id},"subscription_id":${subscriptionId},"sync_id":"${syncId}"`;
-  text += `,"changed":"${changed}"`;
-  for (const [name, start] of describingStarts) text += start + JSON.stringify(described[name]);
-  const comparable = comparableEnclosure(described.enclosureUrl);
-  if (comparable !== null) text += `,"comparable_enclosure_url":${JSON.stringify(comparable)}`;
-  let minuteForms = 0;
-  for (const [bit, [name, start, startOfTime]] of statusStarts.entries()) {
-    const status = statuses[name];
-    if (!status) continue;
-    text += `${start}${String(status.value)}${startOfTime}${status.at}"`;
-    if (status.minuteForm) minuteForms |= 1 << bit;
-  }
-  return `${text},"minute_forms":${minuteForms}}`;
 }
 
 /** Returns the identity and metadata of a row by column name. */
