@@ -160,11 +160,10 @@ export class ActionService {
     context: CallContext,
   ): Write<ActedResult> {
     return {
+      ...context.write,
       userId,
       smallAnswer: false,
       changes: ['episodes'],
-      requestId: context.requestId,
-      remainingMs: () => context.remainingMs(),
       reads: selectActed(userId, actions, this.quotas),
     };
   }

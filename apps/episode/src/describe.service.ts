@@ -27,13 +27,12 @@ export class DescribeService {
     const items = await episodesOfFeed(this.database, feedUrl);
     if (items.length === 0) return { described: 0 };
     const write = {
+      ...context.write,
       userId,
-      requestId: context.requestId,
       smallAnswer: false,
       advances: false,
       changes: ['episodes'] as const,
       reads: selectUntitled(userId, feedUrl),
-      remainingMs: () => context.remainingMs(),
     };
     return this.database.write(write, async (transaction) => {
       const untitled = (transaction.found[0]?.episodes ?? []).map(toRow);

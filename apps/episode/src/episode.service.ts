@@ -55,12 +55,10 @@ export class EpisodeService {
     const apply = (known: EpisodeSet) =>
       applyUploads(known, entries, new AnswerBudget(maxBytes, entries));
     const write = {
+      ...context.write,
       userId,
       smallAnswer: false,
       changes: ['episodes'] as const,
-      requestId: context.requestId,
-      fingerprint: context.fingerprint,
-      remainingMs: () => context.remainingMs(),
       reads: selectMatches(userId, uploads, this.quotas),
     };
     return this.database.write(write, async (transaction) => {

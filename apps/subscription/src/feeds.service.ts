@@ -72,11 +72,9 @@ export class FeedUrlService {
       add: add.map((feedUrl, index) => validateEntry({ feedUrl, title: titles[index] })),
       remove: remove.map(toEntry),
     };
-    const { requestId, fingerprint } = context;
     const write = {
+      ...context.write,
       userId,
-      requestId,
-      fingerprint,
       smallAnswer: false,
       advances: false,
       changes: ['subscriptions'] as const,
@@ -86,7 +84,6 @@ export class FeedUrlService {
         add.length,
         this.quotas,
       ),
-      remainingMs: () => context.remainingMs(),
     };
     const { matched, timestamp } = await this.database.write(write, async (transaction) => {
       const { query, found, stamp: before } = transaction;
@@ -167,13 +164,8 @@ export class FeedUrlService {
     const found = await find();
     if (found) return { feed: found };
     const { QUOTA_LIVE_SUBSCRIPTIONS: live, QUOTA_SUBSCRIPTION_NAMES: names } = this.quotas;
-    const write = {
-      userId,
-      requestId: context.requestId,
-      smallAnswer: false,
-      changes: ['subscriptions'] as const,
-      remainingMs: () => context.remainingMs(),
-    };
+    const changes = ['subscriptions'] as const;
+    const write = { ...context.write, userId, smallAnswer: false, changes };
     await this.database.write(write, async (transaction) => {
       const [made] = await transaction.query<{ made: number }>(store.ensureSubscriptions, [
         userId,

@@ -72,7 +72,7 @@ export class SubscriptionService {
       newRows: accepted.length,
       quotas: this.quotas,
     });
-    const write = { userId, smallAnswer: false, changes, reads, ...writeContext(context) };
+    const write = { userId, smallAnswer: false, changes, reads, ...context.write };
     return this.database.write(write, async (transaction) => {
       const { result, known } = await applyWithMerges(
         transaction,
@@ -108,7 +108,7 @@ export class SubscriptionService {
     const urls = newFeedUrl === undefined ? [] : [newFeedUrl];
     const guids = [guid, ...(newGuid === undefined ? [] : [newGuid]), ...urls.map(podcastGuid)];
     const reads = selectMatches(userId, { guids, urls, newRows: 0, quotas: this.quotas });
-    const write = { userId, smallAnswer: false, changes, reads, ...writeContext(context) };
+    const write = { userId, smallAnswer: false, changes, reads, ...context.write };
     return this.database.write(write, async (transaction) => {
       const known = new SubscriptionSet(
         toSnapshot(transaction.found),
@@ -136,7 +136,7 @@ export class SubscriptionService {
     const urls = [change.fromUrl, ...(change.toUrl === undefined ? [] : [change.toUrl])];
     const guids = [...(change.guid === undefined ? [] : [change.guid]), ...urls.map(podcastGuid)];
     const reads = selectMatches(userId, { guids, urls, newRows: 0, quotas: this.quotas });
-    const write = { userId, smallAnswer: true, changes, reads, ...writeContext(context) };
+    const write = { userId, smallAnswer: true, changes, reads, ...context.write };
     return this.database.write(write, async (transaction) => {
       const { result: outcome, known } = await applyWithMerges(
         transaction,
@@ -212,10 +212,4 @@ async function applyWithMerges<Result>(
   return applyWithin(
     new MergeBudget(await countStates(transaction, userId, [...merges.uncounted])),
   );
-}
-
-/** Returns the request id, fingerprint and remaining time of a call, for `database.write`. */
-function writeContext(context: CallContext) {
-  const { requestId, fingerprint } = context;
-  return { requestId, fingerprint, remainingMs: () => context.remainingMs() };
 }

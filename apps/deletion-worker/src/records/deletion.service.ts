@@ -78,12 +78,10 @@ export class DeletionService {
     if (timestamp !== undefined && !time) throw new Failure('invalid');
     const at = time && clampedTime(time.instant, context.arrivedMs).at;
     const write: Write<MatchedSubscription> = {
+      ...context.write,
       userId,
       smallAnswer: true,
       changes: ['deletions'],
-      requestId: context.requestId,
-      fingerprint: context.fingerprint,
-      remainingMs: () => context.remainingMs(),
       reads: [findSubscription, [userId, guid]],
     };
     const { correlationId } = context;

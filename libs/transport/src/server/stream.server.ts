@@ -74,6 +74,12 @@ export class CallContext
     return this.args[1]() - this.arrivedMs;
   }
 
+  /** Request id, fingerprint and remaining time, for `Database.write`. */
+  get write() {
+    const { requestId, fingerprint } = this;
+    return { requestId, fingerprint, remainingMs: () => this.remainingMs() };
+  }
+
   /** Returns the time that the caller still waits, in milliseconds; negative after its deadline. */
   remainingMs(): number {
     const [entry, now] = this.args;
