@@ -1,13 +1,11 @@
 import { httpConfig } from '#http';
 import { redisConfig } from '#redis';
-import { commonConfig, opsConfig, tracingConfig } from '#runtime';
+import { commonConfig, integer, opsConfig, tracingConfig } from '#runtime';
 import { databaseConfig } from '#database';
 import { z } from 'zod';
 import { issuerConfig } from './issuer/issuer.config.js';
 import { peopleConfig } from './people/people.config.js';
 import { relyingPartyConfig } from './relying.party/relying-party.config.js';
-
-const integer = (min: number, max: number) => z.coerce.number().int().min(min).max(max);
 
 /** Schema of the account app's settings: of HTTP apps, accounts, the issuer, and sign-in. */
 export const accountConfig = z.object({

@@ -1,6 +1,6 @@
 import { quota } from '#database';
 import { redisConfig, type RedisConfig } from '#redis';
-import { ConfigurationError } from '#runtime';
+import { ConfigurationError, integer } from '#runtime';
 import { serviceConfig } from '#transport/service';
 import { z } from 'zod';
 import { queueBoardConfig } from './queue/queue.board.js';
@@ -28,11 +28,7 @@ export const deletionWorkerConfig = z
     ...queueBoardConfig.shape,
     ...variablesOf('QUEUE'),
     ...variablesOf('EVENTS'),
-    DELETION_CONCURRENCY: z.coerce
-      .number()
-      .int()
-      .min(1)
-      .max(100)
+    DELETION_CONCURRENCY: integer(1, 100)
       .default(4)
       .describe('Maximum number of deletions and erasures that one worker runs concurrently.'),
     QUOTA_TOMBSTONES: quota(
@@ -43,21 +39,13 @@ export const deletionWorkerConfig = z
       10_000,
       'Maximum number of final deletion records per user; the oldest are removed.',
     ),
-    EVENTS_MAX_ENTRIES: z.coerce
-      .number()
-      .int()
-      .min(1_000)
-      .max(1_000_000_000)
+    EVENTS_MAX_ENTRIES: integer(1_000, 1_000_000_000)
       .default(1_000_000)
       .describe(
         'Approximate number of events in the stream, 100 bytes each; the oldest are removed, ' +
           'read or not.',
       ),
-    EVENTS_REPLICAS: z.coerce
-      .number()
-      .int()
-      .min(0)
-      .max(10)
+    EVENTS_REPLICAS: integer(0, 10)
       .default(0)
       .describe(
         "Replicas of the events' Redis that must store an event before it counts as published.",

@@ -1,4 +1,4 @@
-import { httpConfig, rateLimit } from '#http';
+import { callConfig, httpConfig } from '#http';
 import { redisConfig } from '#redis';
 import {
   commonConfig,
@@ -25,16 +25,7 @@ export const edgeConfig = z
       'Origin of this server for browsers and apps, and the `iss` of its tokens. Not set: the ' +
         'URL of the address that the server listens on; links have the host of each request.',
     ),
-    RATE_LIMIT_PER_USER: rateLimit.describe(
-      'Maximum requests of one user, as `requests/seconds`. Not set: no limit.',
-    ),
-    MAX_CALLS: z.coerce
-      .number()
-      .int()
-      .min(1)
-      .max(100_000)
-      .default(1_000)
-      .describe('Maximum concurrent calls to one service.'),
+    ...callConfig.pick({ RATE_LIMIT_PER_USER: true, MAX_CALLS: true }).shape,
   })
   .describe(
     'The edge also reads the variables of gateway, gpodder and account. `MAX_BODY_BYTES` applies ' +

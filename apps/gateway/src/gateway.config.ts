@@ -1,12 +1,10 @@
 import { defaultAnswerBytes, feedsMode, textLimits } from '#contracts';
-import { httpConfig, rateLimit } from '#http';
+import { callConfig, httpConfig } from '#http';
 import { identityConfig } from '#identity';
 import { redisConfig } from '#redis';
-import { commaList as list, commonConfig, opsConfig, tracingConfig } from '#runtime';
+import { commaList as list, commonConfig, integer, opsConfig, tracingConfig } from '#runtime';
 import { z } from 'zod';
 import { trustedIssuers } from './auth/trusted.issuers.js';
-
-const integer = (min: number, max: number) => z.coerce.number().int().min(min).max(max);
 
 /** The configuration of the gateway. */
 export const gatewayConfig = z
@@ -75,9 +73,7 @@ export const gatewayConfig = z
     FEEDS: feedsMode
       .default('off')
       .describe('Whether `/feeds` exists, with titles and episodes. Needs the feed service.'),
-    RATE_LIMIT_PER_USER: rateLimit.describe(
-      'Maximum requests of one user, as `requests/seconds`. Not set: no limit.',
-    ),
+    ...callConfig.shape,
     MAX_SUBSCRIPTION_ENTRIES: integer(1, 10_000)
       .default(1_000)
       .describe('Maximum entries in one batch of subscriptions.'),
@@ -90,21 +86,6 @@ export const gatewayConfig = z
       .default(defaultAnswerBytes)
       .describe(
         'Maximum bytes of one answer. The gateway does not start if other limits could exceed it.',
-      ),
-    MAX_CALLS: integer(1, 100_000)
-      .default(1_000)
-      .describe('Maximum concurrent calls to one service.'),
-    MAX_WRITES_PER_USER: integer(1, 100_000)
-      .default(4)
-      .describe(
-        'Maximum concurrent writes of one user. Further writes wait, and get 503 if their ' +
-          'deadline would pass.',
-      ),
-    MAX_READS_PER_USER: integer(1, 100_000)
-      .default(8)
-      .describe(
-        'Maximum concurrent reads of one user; fewer if their answers together could exceed ' +
-          '`MAX_ANSWER_BYTES`.',
       ),
     MAX_STREAMS: integer(0, 1_000_000)
       .default(4_000)

@@ -1,10 +1,8 @@
 import { feedsMode } from '#contracts';
-import { httpConfig, rateLimit } from '#http';
+import { callConfig, httpConfig } from '#http';
 import { redisConfig } from '#redis';
-import { commonConfig, opsConfig, tracingConfig } from '#runtime';
+import { commonConfig, integer, opsConfig, tracingConfig } from '#runtime';
 import { z } from 'zod';
-
-const integer = (min: number, max: number) => z.coerce.number().int().min(min).max(max);
 
 /** The configuration of the gpodder app. */
 export const gpodderConfig = z.object({
@@ -27,8 +25,9 @@ export const gpodderConfig = z.object({
       'Key that signs session cookies: at least 32 characters, the same for all replicas. ' +
         'A change ends all sessions.',
     ),
-  RATE_LIMIT_PER_USER: rateLimit.describe(
-    'Requests of one user, as `requests/seconds`. Not set: no limit.',
+  ...callConfig.shape,
+  MAX_READS_PER_USER: callConfig.shape.MAX_READS_PER_USER.describe(
+    'Maximum concurrent reads of one user.',
   ),
   MAX_ENTRIES: integer(1, 1_000_000)
     .default(30_000)
@@ -39,18 +38,6 @@ export const gpodderConfig = z.object({
   FEEDS: feedsMode
     .default('off')
     .describe('Unless `off`, lists have the titles and pictures of podcasts.'),
-  MAX_CALLS: integer(1, 100_000)
-    .default(1_000)
-    .describe('Maximum concurrent calls to one service.'),
-  MAX_WRITES_PER_USER: integer(1, 100_000)
-    .default(4)
-    .describe(
-      'Maximum concurrent writes of one user. Further writes wait, and get 503 if their ' +
-        'deadline would pass.',
-    ),
-  MAX_READS_PER_USER: integer(1, 100_000)
-    .default(8)
-    .describe('Maximum concurrent reads of one user.'),
 });
 export type GpodderConfig = z.output<typeof gpodderConfig>;
 

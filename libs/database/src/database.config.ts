@@ -1,3 +1,4 @@
+import { integer } from '#runtime';
 import { z } from 'zod';
 import { nodesOf } from './cluster.nodes.js';
 
@@ -6,7 +7,7 @@ export const defaultStoredAnswerBytes = 16 * 1_024 * 1_024;
 
 /** Returns the schema of a variable that limits the number of a user's rows, with a default. */
 export function quota(count: number, description: string) {
-  return z.coerce.number().int().min(1).max(1_000_000_000).default(count).describe(description);
+  return integer(1, 1_000_000_000).default(count).describe(description);
 }
 
 /** The quota variable of services that create aliases of sync_ids: in uploads and merges. */
@@ -56,11 +57,7 @@ export const databaseNodes = z
 export const databaseConfig = z.object({
   DATABASE_URL: url.describe('Postgres, with the login of this app.'),
   DATABASE_DISTRIBUTION: distribution,
-  DATABASE_POOL_SIZE: z.coerce
-    .number()
-    .int()
-    .min(1)
-    .max(500)
+  DATABASE_POOL_SIZE: integer(1, 500)
     .default(10)
     .describe('Maximum number of connections to Postgres.'),
   DATABASE_PREPARED: z
@@ -77,10 +74,7 @@ export const databaseConfig = z.object({
       "Whether writes send events to other teams' services (docs/reference/events.md). The " +
         'same in subscription, episode and deletion-worker, which sends them.',
     ),
-  QUOTA_STORED_ANSWER_BYTES: z.coerce
-    .number()
-    .int()
-    .min(0)
+  QUOTA_STORED_ANSWER_BYTES: integer(0, Number.MAX_SAFE_INTEGER)
     .default(defaultStoredAnswerBytes)
     .describe(
       'Maximum bytes of the stored answers of a user; the oldest are deleted. A write without ' +

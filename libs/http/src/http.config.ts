@@ -1,10 +1,8 @@
-import { commaList } from '#runtime';
+import { commaList, integer } from '#runtime';
 import { z } from 'zod';
 
-const integer = (min: number, max: number) => z.coerce.number().int().min(min).max(max);
-
 /** A rate limit as `requests/seconds`, e.g. 600/60. */
-export const rateLimit = z
+const rateLimit = z
   .string()
   .regex(/^[1-9]\d{0,8}\/[1-9]\d{0,5}$/, 'must look like 600/60: requests/seconds')
   .transform((limit) => limit.split('/').map(Number) as [number, number])
@@ -75,6 +73,27 @@ export const httpConfig = z.object({
     .describe(
       'Seconds for which a stopping process still serves while `/readyz` answers 503, so that ' +
         'load balancers can stop sending requests.',
+    ),
+});
+/** Variables of the HTTP apps that call services. */
+export const callConfig = z.object({
+  RATE_LIMIT_PER_USER: rateLimit.describe(
+    'Maximum requests of one user, as `requests/seconds`. Not set: no limit.',
+  ),
+  MAX_CALLS: integer(1, 100_000)
+    .default(1_000)
+    .describe('Maximum concurrent calls to one service.'),
+  MAX_WRITES_PER_USER: integer(1, 100_000)
+    .default(4)
+    .describe(
+      'Maximum concurrent writes of one user. Further writes wait, and get 503 if their ' +
+        'deadline would pass.',
+    ),
+  MAX_READS_PER_USER: integer(1, 100_000)
+    .default(8)
+    .describe(
+      'Maximum concurrent reads of one user; fewer if their answers together could exceed ' +
+        '`MAX_ANSWER_BYTES`.',
     ),
 });
 export type HttpConfig = z.output<typeof httpConfig>;

@@ -5,7 +5,7 @@ export {
   maxCompressedBytes,
   type NodeHandler,
 } from './http.adapter.js';
-export { httpConfig, type HttpConfig, rateLimit, type RateLimit } from './http.config.js';
+export { callConfig, httpConfig, type HttpConfig, type RateLimit } from './http.config.js';
 export {
   type RunningApp,
   type HttpApp,

@@ -5,6 +5,9 @@ export const commaList = z
   .string()
   .transform((text) => text.split(',').map((value) => value.trim()));
 
+/** Returns the schema of a variable that is an integer in a range. */
+export const integer = (min: number, max: number) => z.coerce.number().int().min(min).max(max);
+
 /** Thrown for an unusable environment; the message names every variable at fault. */
 export class ConfigurationError extends Error {
   constructor(readonly problems: readonly string[]) {

@@ -2,16 +2,13 @@ import { createServer, type IncomingMessage, type ServerResponse } from 'node:ht
 import type { AddressInfo } from 'node:net';
 import { register } from 'prom-client';
 import { z } from 'zod';
+import { integer } from './config.js';
 import { withTimeLimit } from './time.limit.js';
 
 /** Configuration of the ops port, part of every app's configuration. */
 export const opsConfig = z.object({
   OPS_HOST: z.string().default('127.0.0.1').describe('Address that `OPS_PORT` is opened on.'),
-  OPS_PORT: z.coerce
-    .number()
-    .int()
-    .min(0)
-    .max(65_535)
+  OPS_PORT: integer(0, 65_535)
     .optional()
     .describe('Port for `/livez`, `/readyz` and `/metrics`; 0 for any free port. Not set: none.'),
   VERSION: z.string().default('development').describe('Name of the build, for the metrics.'),

@@ -14,6 +14,7 @@ import { ClockNotifier, connectRedis, redisConfig, watchNotifications } from '#r
 import {
   commonConfig,
   Condition,
+  integer,
   type Log,
   nestLogger,
   opsConfig,
@@ -34,11 +35,7 @@ export const serviceConfig = z.object({
   ...tracingConfig.shape,
   ...databaseConfig.shape,
   ...redisConfig.shape,
-  MAX_IN_FLIGHT: z.coerce
-    .number()
-    .int()
-    .min(1)
-    .max(10_000)
+  MAX_IN_FLIGHT: integer(1, 10_000)
     .default(32)
     .describe(
       'Maximum concurrent requests of one replica. Further requests wait or run on other replicas.',
