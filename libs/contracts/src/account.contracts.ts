@@ -33,14 +33,13 @@ export const checkCredential = rpc({
 });
 
 /**
- * Revokes an app password by hash or id (Nextcloud, DELETE /ocs/v2.php/core/apppassword). A
- * repetition has no effect. Fails with `invalid` if neither hash nor id is sent.
+ * Revokes an app password (Nextcloud, DELETE /ocs/v2.php/core/apppassword). A repetition has no
+ * effect.
  */
 export const revokeCredential = rpc({
   pattern: 'account.revoke_credential',
   write: true,
-  secret: true,
-  request: z.object({ hash: hashSchema.optional(), credentialId: z.guid().optional() }),
+  request: z.object({ credentialId: z.guid() }),
   reply: z.object({ revoked: z.boolean() }),
 });
 

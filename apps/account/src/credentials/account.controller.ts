@@ -1,5 +1,5 @@
 import { Controller } from '@nestjs/common';
-import { beginLogin, checkCredential, Failure, type RequestOf, revokeCredential } from '#contracts';
+import { beginLogin, checkCredential, type RequestOf, revokeCredential } from '#contracts';
 import { Handle } from '#transport';
 import { AppPasswords } from './app-passwords.js';
 import { LoginFlows } from './login-flows.js';
@@ -18,9 +18,8 @@ export class AccountController {
   }
 
   @Handle(revokeCredential)
-  async revokeCredential(named: RequestOf<typeof revokeCredential>) {
-    if (named.hash === undefined && named.credentialId === undefined) throw new Failure('invalid');
-    return { revoked: await this.appPasswords.revokeByIdOrHash(named) };
+  async revokeCredential({ credentialId }: RequestOf<typeof revokeCredential>) {
+    return { revoked: await this.appPasswords.revokeById(credentialId) };
   }
 
   @Handle(beginLogin)

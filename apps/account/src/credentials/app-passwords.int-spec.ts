@@ -117,8 +117,8 @@ describe('an app password', () => {
     const [one, two] = [await make(), await make()];
     expect(await appPasswords.revoke(accountId, one.credential.id)).toBe(true);
     expect(await appPasswords.revoke(accountId, one.credential.id)).toBe(false);
-    expect(await appPasswords.revokeByIdOrHash({ hash: hashOf(two.secret) })).toBe(true);
-    expect(await appPasswords.revokeByIdOrHash({ hash: hashOf(two.secret) })).toBe(false);
+    expect(await appPasswords.revokeById(two.credential.id)).toBe(true);
+    expect(await appPasswords.revokeById(two.credential.id)).toBe(false);
     const ids = [one, two].map(({ credential }) => `credential:${credential.id}`);
     expect(await fixture.revoked()).toEqual(expect.arrayContaining(ids));
   });

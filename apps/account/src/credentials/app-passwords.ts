@@ -1,14 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { Injectable } from '@nestjs/common';
 import { InjectRepository } from '@nestjs/typeorm';
-import {
-  type checkCredential,
-  guidSchema,
-  type ReplyOf,
-  type RequestOf,
-  type revokeCredential,
-  scopes as knownScopes,
-} from '#contracts';
+import { type checkCredential, guidSchema, type ReplyOf, scopes as knownScopes } from '#contracts';
 import { CredentialEntity } from '#database/typeorm';
 import { makeAppPassword, RevocationWriter } from '#identity';
 import type { EntityManager, Repository } from 'typeorm';
@@ -120,30 +113,18 @@ export class AppPasswords {
 
   /** Revokes an app password. Idempotent. @returns true if it existed. */
   async revoke(accountId: string, id: string): Promise<boolean> {
-    if (!guidSchema.safeParse(id).success) return false;
-    const { affected } = await this.credentials.delete({ accountId, id });
-    if (affected) await this.revocations.revoke([{ kind: 'credential', id }]);
-    return Boolean(affected);
+    return guidSchema.safeParse(id).success && this.revokeWhere({ accountId, id });
   }
 
-  /**
-   * Revokes an app password by its id or SHA-256 (base64url). Idempotent. The caller has checked
-   * the ownership.
-   *
-   * @returns true if it existed.
-   */
-  async revokeByIdOrHash({
-    hash,
-    credentialId,
-  }: RequestOf<typeof revokeCredential>): Promise<boolean> {
-    const deleted = await queryRows<{ id: string }>(
-      this.credentials.manager,
-      'DELETE FROM account.credentials WHERE hash = $1 OR id = $2 RETURNING id',
-      [hash === undefined ? null : Buffer.from(hash, 'base64url'), credentialId ?? null],
-    );
-    if (deleted.length > 0)
-      await this.revocations.revoke(deleted.map(({ id }) => ({ kind: 'credential', id })));
-    return deleted.length > 0;
+  /** Like {@link revoke}, for a caller that has checked the ownership. */
+  revokeById(id: string): Promise<boolean> {
+    return this.revokeWhere({ id });
+  }
+
+  private async revokeWhere(where: { id: string; accountId?: string }): Promise<boolean> {
+    const { affected } = await this.credentials.delete(where);
+    if (affected) await this.revocations.revoke([{ kind: 'credential', id: where.id }]);
+    return Boolean(affected);
   }
 
   /**

@@ -216,14 +216,11 @@ describe('a running account app', () => {
     ]);
     const second = await poll(JSON.stringify({ token: asked.poll }), 'application/json');
     const hash = hashOf((await second.json()) as LoginResult);
-    expect(await client.call(checkCredential, { hash }, send)).toMatchObject({
-      credential: { userId: accountId },
-    });
-    expect(await client.call(revokeCredential, { hash }, send)).toEqual({ revoked: true });
+    const { credential } = await client.call(checkCredential, { hash }, send);
+    expect(credential).toMatchObject({ userId: accountId });
+    const { credentialId } = credential!;
+    expect(await client.call(revokeCredential, { credentialId }, send)).toEqual({ revoked: true });
     expect(await client.call(checkCredential, { hash }, send)).toEqual({ credential: null });
-    await expect(client.call(revokeCredential, {}, send)).rejects.toMatchObject({
-      code: 'invalid',
-    });
   });
 
   it.each([

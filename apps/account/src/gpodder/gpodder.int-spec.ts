@@ -50,7 +50,7 @@ describe('messages to the account app', () => {
       { credential: null },
       { credential },
     ]);
-    await client.call(revokeCredential, { hash }, send());
+    await client.call(revokeCredential, { credentialId }, send());
     expect(await check(sessionId)).toEqual({ credential: null });
   });
 
