@@ -27,10 +27,8 @@ export function Operation(summary: string, success: Success, errors: readonly nu
   );
 }
 
-/** Describes the query parameters of lists, and `If-None-Match`. Invalid values are ignored. */
-export function ApiListParameters() {
-  const number = (name: string, description: string) =>
-    ApiQuery({ name, required: false, description, schema: { type: 'integer', minimum: 1 } });
+/** Describes `since`, `cursor`, `If-None-Match` and the status 304. */
+export function ApiSince() {
   return applyDecorators(
     ApiQuery({
       name: 'since',
@@ -38,8 +36,6 @@ export function ApiListParameters() {
       description: 'Only later changes: the `Sync-Timestamp` of an earlier answer.',
       schema: { type: 'string', format: 'date-time' },
     }),
-    number('page', 'Number of the page, from 1. With `cursor` it does not select rows.'),
-    number('per_page', 'Rows on a page, 50 unless sent, clamped to the limit.'),
     ApiQuery({
       name: 'cursor',
       required: false,
@@ -55,6 +51,17 @@ export function ApiListParameters() {
       status: 304,
       description: 'Nothing changed; with `ETag`, `Sync-Timestamp` and `Ignored-Parameters`.',
     }),
+  );
+}
+
+/** Describes the query parameters of lists, and `If-None-Match`. Invalid values are ignored. */
+export function ApiListParameters() {
+  const number = (name: string, description: string) =>
+    ApiQuery({ name, required: false, description, schema: { type: 'integer', minimum: 1 } });
+  return applyDecorators(
+    ApiSince(),
+    number('page', 'Number of the page, from 1. With `cursor` it does not select rows.'),
+    number('per_page', 'Rows on a page, 50 unless sent, clamped to the limit.'),
   );
 }
 

@@ -1,16 +1,5 @@
 import { hash } from 'node:crypto';
-import {
-  applyDecorators,
-  Body,
-  Controller,
-  Get,
-  HttpCode,
-  Inject,
-  Param,
-  Post,
-  Req,
-  Res,
-} from '@nestjs/common';
+import { Body, Controller, Get, HttpCode, Inject, Param, Post, Req, Res } from '@nestjs/common';
 import { ApiOperation, ApiQuery, ApiResponse, ApiTags } from '@nestjs/swagger';
 import {
   Failure,
@@ -36,7 +25,8 @@ import { CONFIG, type GatewayConfig } from '../gateway.config.js';
 import { QueryString } from '../http/query.string.js';
 import { type Cursor, Cursors } from '../list/cursor.js';
 import { listParameters, type ListQuery, readListQuery } from '../list/list.query.js';
-import { Operation } from '../openapi.decorators.js';
+import { addListHeaders } from '../list/list.responder.js';
+import { ApiSince, Operation } from '../openapi.decorators.js';
 import { errorSchema } from '../wire.schemas.js';
 import {
   feedEpisodesSchema,
@@ -71,24 +61,6 @@ interface Read {
   readonly query: ListQuery;
   readonly encode: (cursor: Cursor) => string;
 }
-
-/** Describes `since`, `cursor` and the status 304 in the API description. */
-const ApiSince = () =>
-  applyDecorators(
-    ApiQuery({
-      name: 'since',
-      required: false,
-      description: 'Only later changes: the `Sync-Timestamp` of an earlier answer.',
-      schema: { type: 'string', format: 'date-time' },
-    }),
-    ApiQuery({
-      name: 'cursor',
-      required: false,
-      description: 'The cursor in `next` of an earlier page.',
-      schema: { type: 'string' },
-    }),
-    ApiResponse({ status: 304, description: 'Nothing changed.' }),
-  );
 
 /** Serves /feeds (docs/reference/interface-feeds.md); absent with FEEDS=off. */
 @ApiTags('Feeds')
@@ -279,13 +251,7 @@ function answerPage(
   const head = JSON.stringify({ ...envelope, next: link }).slice(0, -1);
   const page = JsonText.concat(`${head}${head === '{' ? '' : ','}"${array}":`, rows, '}');
   const etag = `W/"${hash('sha256', print + rows.text, 'base64url').slice(0, 22)}"`;
-  void reply.headers({
-    etag,
-    'sync-timestamp': start,
-    'cache-control': 'private, no-cache',
-    vary: [reply.getHeader('vary') ?? [], 'Authorization, Accept-Encoding'].flat().join(', '),
-    ...(query.ignored.length > 0 && { 'ignored-parameters': query.ignored.join(', ') }),
-  });
+  addListHeaders(reply, etag, start, query.ignored);
   const known = request.headers['if-none-match']?.split(',').map((one) => one.trim()) ?? [];
   if (known.includes(etag) || known.includes('*')) return void reply.code(304);
   return page;

@@ -68,13 +68,7 @@ export class ListResponder {
     const answerBytes = Math.min(perPage * episodeBytes, this.config.MAX_ANSWER_BYTES);
     const found = await this.services.call(contract, request, payload, { answerBytes });
     const syncTimestamp = cursor?.syncTimestamp ?? found.clock;
-    void reply.headers({
-      etag: listETag(found.clock, identity),
-      'sync-timestamp': syncTimestamp,
-      'cache-control': 'private, no-cache',
-      vary: [reply.getHeader('vary') ?? [], 'Authorization, Accept-Encoding'].flat().join(', '),
-      ...(ignored.length > 0 && { 'ignored-parameters': ignored.join(', ') }),
-    });
+    addListHeaders(reply, listETag(found.clock, identity), syncTimestamp, ignored);
     if (found.unchanged || request.headers['if-none-match']?.trim() === '*')
       return void reply.code(304);
     const { total, items, firstId, lastId, more } = found;
@@ -104,6 +98,22 @@ export class ListResponder {
   private urlOf(request: FastifyRequest): URL {
     return new URL(`${linkBase(request, this.config)}${request.url}`);
   }
+}
+
+/** Sets the headers of a list. @param ignored names of the parameters that were ignored. */
+export function addListHeaders(
+  reply: FastifyReply,
+  etag: string,
+  syncTimestamp: string,
+  ignored: readonly string[],
+): void {
+  void reply.headers({
+    etag,
+    'sync-timestamp': syncTimestamp,
+    'cache-control': 'private, no-cache',
+    vary: [reply.getHeader('vary') ?? [], 'Authorization, Accept-Encoding'].flat().join(', '),
+    ...(ignored.length > 0 && { 'ignored-parameters': ignored.join(', ') }),
+  });
 }
 
 /** Returns the parts of a query that the service needs. */
