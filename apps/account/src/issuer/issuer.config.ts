@@ -1,8 +1,7 @@
+import { commaList, integer } from '#runtime';
 import { z } from 'zod';
 
-const list = z.string().transform((text) => text.split(',').map((value) => value.trim()));
-
-const integer = z.coerce.number().int().min(1).max(1_000_000);
+const requests = integer(1, 1_000_000);
 
 /** Configuration of the issuer. */
 export const issuerConfig = z.object({
@@ -12,7 +11,7 @@ export const issuerConfig = z.object({
       'Directory of the signing key (`signing-key.json`) and the key set (`jwks.json`). ' +
         'Changed files are reloaded.',
     ),
-  API_URLS: list
+  API_URLS: commaList
     .pipe(z.array(z.url({ protocol: /^https?$/ })))
     .optional()
     .describe(
@@ -23,9 +22,9 @@ export const issuerConfig = z.object({
     .string()
     .default('podcast-sync')
     .describe('`aud` of access tokens: one of `AUTH_AUDIENCE` of the API.'),
-  MAX_TOKEN_REQUESTS: integer.default(300).describe('Token requests per network and minute.'),
-  MAX_AUTHORIZE_REQUESTS: integer
+  MAX_TOKEN_REQUESTS: requests.default(300).describe('Token requests per network and minute.'),
+  MAX_AUTHORIZE_REQUESTS: requests
     .default(60)
     .describe('Authorization requests of browsers and devices, per network and minute.'),
-  MAX_REGISTRATIONS: integer.default(60).describe('Registrations of apps per network and hour.'),
+  MAX_REGISTRATIONS: requests.default(60).describe('Registrations of apps per network and hour.'),
 });
