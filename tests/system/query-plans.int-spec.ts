@@ -20,6 +20,7 @@ import * as feeds from '../../apps/subscription/src/feeds.repository.js';
 import { claimImages } from '../../apps/feed/src/artwork/image.repository.js';
 import { selectDueWork } from '../../apps/feed/src/due.work.js';
 import * as fetches from '../../apps/feed/src/feed.sql.js';
+import * as laneSql from '../../apps/feed/src/schedule/lane.sql.js';
 import { selectFollowers } from '../../apps/feed/src/task/task.repository.js';
 import * as subscriptionList from '../../apps/subscription/src/subscription-list.repository.js';
 import * as subscriptions from '../../apps/subscription/src/subscription.repository.js';
@@ -662,7 +663,7 @@ describe('query plans of feeds with 20,000 feeds in 2,000 lanes', () => {
   );
 
   it('a claim reads the due lanes, and the first due feed of each', async () => {
-    await expectPlans(fetches.claimLanes, [8], {
+    await expectPlans(laneSql.claimLanes, [8], {
       uses: ['lanes_due', 'fetches_due'],
       buffers: 8 * 40,
     });
@@ -676,8 +677,8 @@ describe('query plans of feeds with 20,000 feeds in 2,000 lanes', () => {
 
   it('a result is stored by the keys of its feed and its lane', async () => {
     const end = [lane, new Date().toISOString(), 1_000, 0];
-    await expectPlans(fetches.releaseLane, end, { uses: ['lanes_pkey'], buffers: 10 });
-    await expectPlans(fetches.saveResult, [...end, key.toString('hex'), '{}', null], {
+    await expectPlans(laneSql.releaseLane, end, { uses: ['lanes_pkey'], buffers: 10 });
+    await expectPlans(laneSql.saveResult, [...end, key.toString('hex'), '{}', null], {
       uses: ['lanes_pkey'],
       buffers: 20,
     });

@@ -1,9 +1,9 @@
 import { EventEmitter, once } from 'node:events';
 import { type Database, statement } from '#database';
 import { dueImages } from './artwork/image.repository.js';
-import { dueLanes } from './feed.sql.js';
 import { dueImports } from './import/import.repository.js';
 import { duePreviews } from './preview/preview.repository.js';
+import { dueLanes } from './schedule/lane.sql.js';
 import { dueTasks, dueTouched } from './task/task.repository.js';
 
 /** Interval of the polls in milliseconds. */

@@ -1,6 +1,7 @@
 import type { Database } from '#database';
 import { oneCounter } from '#runtime';
 import * as sql from './feed.sql.js';
+import * as laneSql from './schedule/lane.sql.js';
 import type { ComparableFeed, Move } from './schedule/move.rules.js';
 import type { FeedStatus } from './schedule/schedule.rules.js';
 
@@ -219,12 +220,12 @@ export class FeedRepository {
 
   /** Leases due lanes. */
   claim(limit: number): Promise<Claim[]> {
-    return this.database.change<Claim>(sql.claimLanes, [limit]);
+    return this.database.change<Claim>(laneSql.claimLanes, [limit]);
   }
 
   /** Ends the lease of a lane without a due feed. */
   async release({ lane, lease, blocks }: Claim): Promise<void> {
-    await this.database.change(sql.releaseLane, [lane, lease, 0, blocks]);
+    await this.database.change(laneSql.releaseLane, [lane, lease, 0, blocks]);
   }
 
   /**
@@ -233,7 +234,7 @@ export class FeedRepository {
    */
   async save({ lane, lease }: Claim, key: string, result: Result): Promise<boolean> {
     const { laneBusyMs, laneBlocks, content, ...rest } = result;
-    const [row] = await this.database.change<{ saved: number }>(sql.saveResult, [
+    const [row] = await this.database.change<{ saved: number }>(laneSql.saveResult, [
       lane,
       lease,
       laneBusyMs,

@@ -1,9 +1,7 @@
 import { clockOfUser, statement } from '#database';
 
 /** Days without a read by a follower after which a feed is no longer fetched, and deleted. */
-const retentionDays = 14;
-/** Seconds of a lease: a fetch takes at most 45 s, and its result is stored within 10 s. */
-const leaseSeconds = 90;
+export const retentionDays = 14;
 /** Days after a push for which a feed is kept and not fetched. */
 const pushedDays = 30;
 /**
@@ -112,7 +110,7 @@ export const seenNow = 'now';
  * Returns the SQL of episodes as JSON in which the current time replaces {@link seenNow}. The
  * replaced text cannot occur in a title, because JSON escapes quotation marks.
  */
-const withSeenTime = (column: string) => `replace(${column}, '"seen":"${seenNow}"',
+export const withSeenTime = (column: string) => `replace(${column}, '"seen":"${seenNow}"',
        '"seen":"' || to_char(
          now()::timestamptz(3) AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"'
        ) || '"')`;
@@ -121,7 +119,7 @@ const withSeenTime = (column: string) => `replace(${column}, '"seen":"${seenNow}
  * SQL of the CTEs that schedule the pictures of the feeds in a CTE `stored`, and delete those of
  * feeds without one. An unchanged picture is not written.
  */
-const pictured = `pictured AS (
+export const pictured = `pictured AS (
      INSERT INTO feed.images AS i (url_sha256, id, source, next_at)
      SELECT s.url_sha256, gen_random_uuid(), s.image_url, now() FROM stored s
      WHERE s.image_url IS NOT NULL
@@ -135,7 +133,7 @@ const pictured = `pictured AS (
 
 /**
  * Stores the content of pushed feeds, which no fetch replaces for 30 days. It locks fetches before
- * feeds, as {@link saveResult} does, in the order of keys. $1 feeds as JSON.
+ * feeds, as `saveResult` does, in the order of keys. $1 feeds as JSON.
  */
 export const storePushed = statement(
   'feed.store_pushed',
@@ -263,117 +261,6 @@ export const makeDue = statement(
    )
    UPDATE feed.fetches f SET next_at = now() FROM old o JOIN due d ON d.lane = o.lane
    WHERE f.url_sha256 = o.url_sha256`,
-);
-
-/** SQL of a time as milliseconds since 1970. */
-const milliseconds = (time: string) => `(extract(epoch FROM ${time}) * 1000)::double precision`;
-
-/** SQL of the lanes that are due. */
-export const dueLanes =
-  'SELECT d.lane FROM feed.lanes d WHERE d.next_at <= now() AND d.busy_until <= now()';
-
-/**
- * Leases due lanes, and reads the next due feed of each lane. During a lease `next_at` is the
- * lease's end; an earlier value means that a feed became due meanwhile. $1 maximum number of lanes.
- */
-export const claimLanes = statement(
-  'feed.claim_lanes',
-  `WITH leased AS (
-     UPDATE feed.lanes l SET busy_until = e.time, next_at = e.time
-     FROM (SELECT now() + interval '${leaseSeconds} s' AS time) e WHERE l.lane = ANY (ARRAY(
-       -- The planner expects a short array, and looks up each lane by its key.
-       ${dueLanes}
-       ORDER BY d.next_at LIMIT $1 FOR NO KEY UPDATE SKIP LOCKED
-     ))
-     RETURNING l.lane, l.busy_until::text AS lease, l.blocks
-   )
-   SELECT l.lane, l.lease, l.blocks, to_jsonb(n) AS feed
-   FROM leased l LEFT JOIN LATERAL (
-     SELECT encode(t.url_sha256, 'hex') AS key, f.url, f.status, t.etag,
-       t.last_modified AS "lastModified", encode(t.content_sha256, 'hex') AS "contentSha256",
-       ${milliseconds('f.latest_publish_date')} AS latest, t.gap_seconds AS "gapSeconds",
-       t.is_complete AS "isComplete", t.failures, t.gone_count AS "goneCount",
-       ${milliseconds('t.failing_since')} AS "failingSince", f.declared_guid AS "declaredGuid",
-       CASE WHEN t.move_to IS NOT NULL THEN jsonb_build_object('to', t.move_to, 'seen', t.move_seen,
-         'since', ${milliseconds('t.move_since')}, 'isProven', t.move_proven) END AS move,
-       t.visited_at < now() - interval '1 day' AS "isVisitDue"
-     FROM feed.fetches t JOIN feed.feeds f ON f.url_sha256 = t.url_sha256
-     WHERE t.lane = l.lane AND t.next_at <= now()
-       AND f.last_read_at > now() - interval '${retentionDays} days'
-     ORDER BY t.next_at LIMIT 1
-   ) n ON true`,
-);
-
-/**
- * SQL that ends a lease. $1 lane, $2 lease, $3 milliseconds until the next request in the lane, $4
- * number of consecutive 429 responses.
- */
-const endLease = (soonest: string) => `
-  UPDATE feed.lanes l SET
-    busy_until = now() + $3::double precision * interval '1 ms',
-    blocks = $4,
-    next_at = CASE WHEN l.next_at < l.busy_until THEN l.next_at
-      ELSE coalesce(${soonest}, 'infinity') END
-  WHERE l.lane = $1 AND l.busy_until = $2::timestamptz`;
-
-/** SQL of the next fetch time in lane $1 that meets a condition. Reads the start of an index. */
-const nextOf = (condition: string) => `(
-  SELECT t.next_at FROM feed.fetches t JOIN feed.feeds f ON f.url_sha256 = t.url_sha256
-  WHERE t.lane = $1 AND f.last_read_at > now() - interval '${retentionDays} days' AND ${condition}
-  ORDER BY t.next_at LIMIT 1
-)`;
-
-/** Ends the lease of a lane without a due feed; see {@link endLease}. */
-export const releaseLane = statement('feed.release_lane', endLease(nextOf('true')));
-
-/**
- * Stores the result of a fetch and ends the lease. Does nothing if another replica has leased the
- * lane since. A feed that was pushed meanwhile keeps its content. $1 to $4 see {@link endLease}, $5
- * key in hex, $6 result as JSON, $7 content as JSON or null.
- */
-export const saveResult = statement(
-  'feed.save_result',
-  `WITH result AS (
-     SELECT to_timestamp(("nextAt") / 1000) AS next_at, r.*
-     FROM jsonb_to_record($6::jsonb) r (
-       "nextAt" double precision, etag text, "lastModified" text, "contentSha256" text,
-       "gapSeconds" integer, "isComplete" boolean, failures integer, "goneCount" integer,
-       "failingSince" double precision, fault text, status text, move jsonb
-     )
-   ), lane AS (
-     ${endLease(`least(
-       (SELECT r.next_at FROM result r), ${nextOf(`t.url_sha256 <> decode($5, 'hex')`)}
-     )`)}
-     RETURNING l.lane
-   ), fetched AS (
-     UPDATE feed.fetches t SET next_at = greatest(r.next_at, t.pushed_until),
-       fetched_at = now(), etag = r.etag,
-       last_modified = r."lastModified", content_sha256 = decode(r."contentSha256", 'hex'),
-       gap_seconds = r."gapSeconds", is_complete = r."isComplete", failures = r.failures,
-       gone_count = r."goneCount", failing_since = to_timestamp(r."failingSince" / 1000),
-       fault = r.fault,
-       move_to = r.move ->> 'to', move_seen = coalesce((r.move ->> 'seen')::integer, 0),
-       move_since = to_timestamp((r.move ->> 'since')::double precision / 1000),
-       move_proven = coalesce((r.move ->> 'isProven')::boolean, false)
-     FROM result r, lane WHERE t.url_sha256 = decode($5, 'hex')
-     RETURNING t.pushed_until < now() AS is_owned
-   ), stated AS (
-     UPDATE feed.feeds f SET status = r.status, changed = now()
-     FROM result r, fetched t WHERE t.is_owned
-       AND f.url_sha256 = decode($5, 'hex') AND f.status <> r.status AND $7::jsonb IS NULL
-   ), stored AS (
-     UPDATE feed.feeds f SET status = r.status, title = c.title, author = c.author,
-       description = c.description, link = c.link, language = c.language, image_url = c.image_url,
-       artwork_url = NULL, declared_guid = c.declared_guid,
-       latest_publish_date = c.latest_publish_date,
-       episodes = ${withSeenTime('c.episodes')}, changed = now()
-     FROM result r, fetched t, jsonb_to_record($7::jsonb) c (
-       title text, author text, description text, link text, language text, image_url text,
-       declared_guid uuid, latest_publish_date timestamptz, episodes text
-     ) WHERE t.is_owned AND f.url_sha256 = decode($5, 'hex') AND $7::jsonb IS NOT NULL
-     RETURNING f.url_sha256, f.image_url
-   ), ${pictured}
-   SELECT count(*)::integer AS saved FROM lane`,
 );
 
 /**

@@ -44,7 +44,7 @@ const store = statement(
 /** $1 id. */
 const read = statement('feed.image', 'SELECT i.bytes FROM feed.images i WHERE i.id = $1');
 
-/** The SQL of pictures. `saveResult` of feed.sql.ts makes them due. */
+/** The SQL of pictures. `saveResult` of lane.sql.ts makes them due. */
 export class ImageRepository {
   constructor(private readonly database: Database) {}
 

@@ -307,8 +307,7 @@ export class CreateAccount1764195000005 implements MigrationInterface {
         IF v_left > 0 THEN
           DELETE FROM feed.imports WHERE user_id = p_user;
           DELETE FROM account.accounts WHERE id = p_user;
-          GET DIAGNOSTICS v_rows = ROW_COUNT;
-          v_left := v_left - v_rows;
+          GET DIAGNOSTICS v_rows = ROW_COUNT; v_left := v_left - v_rows;
         END IF;
         RETURN p_limit - v_left;
       END $$;

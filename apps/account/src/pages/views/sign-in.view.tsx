@@ -1,6 +1,7 @@
 import type { Page, Visit } from '../document.js';
 import { withNext } from '../next-path.rules.js';
 import type { RefusedForm } from '../refusal.texts.js';
+import type { Texts } from '../texts/texts.js';
 import { PasskeyForm } from './passkeys.view.js';
 import { Hidden, NameField, PasswordField, RefusalNotice } from './components.js';
 import { type RefusedSecondStep, SecondStepForms } from './second-step.forms.js';
@@ -77,17 +78,24 @@ export function signInPage({ texts }: Visit, of: SignIn): Page {
           submit={signIn.passkey}
         />
       )}
-      <div class="links">
-        <a href="/forgot">{signIn.forgot}</a>
-        {of.problem !== undefined && <a href="/recover">{texts.forgot.recovery}</a>}
-        <a href={withNext('/register', of.next)}>
-          {of.canRegister ? signIn.register : texts.register.closedTitle}
-        </a>
-      </div>
+      <SignInLinks texts={texts} of={of} />
     </>
   );
   const isRefused = of.problem !== undefined;
   return { title, lead: again, isRefused, hasPasskeyForm: of.passkey !== undefined, body };
+}
+
+function SignInLinks({ texts, of }: { texts: Texts; of: SignIn }) {
+  const { signIn, forgot, register } = texts;
+  return (
+    <div class="links">
+      <a href="/forgot">{signIn.forgot}</a>
+      {of.problem !== undefined && <a href="/recover">{forgot.recovery}</a>}
+      <a href={withNext('/register', of.next)}>
+        {of.canRegister ? signIn.register : register.closedTitle}
+      </a>
+    </div>
+  );
 }
 
 /** Content of the page of the second step. */
