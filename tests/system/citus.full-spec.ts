@@ -79,6 +79,7 @@ describe('on a Citus cluster (CITUS_URL)', () => {
       const [faults, spread]: [string[], string[]] = [[], []];
       for (const statement of named.values()) {
         const { name, text } = statement;
+        if (/^(BEGIN|COMMIT|ROLLBACK)$/.test(text)) continue;
         const { error, nodes } = await run(statement, randomUUID());
         if (error) faults.push(error);
         const isOfUser = /user_id = \$1\b/.test(text) || (callsAlone(text) && /\(\$1/.test(text));
@@ -88,6 +89,34 @@ describe('on a Citus cluster (CITUS_URL)', () => {
       expect({ faults, spread }).toEqual({ faults: [], spread: [] });
     },
   );
+
+  it('relays take rows of users on several nodes', async () => {
+    const users = Array.from({ length: 8 }, () => randomUUID());
+    const idsOf = async (sql: string) =>
+      (await client.query<{ id: string }>(sql)).rows.map(({ id }) => id);
+    await client.query('BEGIN');
+    try {
+      for (const user of users) {
+        await client.query('SELECT sync.lock_clock($1)', [user]);
+        await client.query('INSERT INTO sync.events (user_id, kinds) VALUES ($1, 1)', [user]);
+        await client.query(
+          'INSERT INTO deletion.erasures (user_id, requested) VALUES ($1, now())',
+          [user],
+        );
+        await client.query('SELECT deletion.add_pending($1, 1, now(), NULL)', [user]);
+      }
+      for (const relay of [
+        'sync.take_events(100000, 0)',
+        'deletion.claim_due(100000, 0)',
+        'deletion.claim_due_erasures(100000, 0)',
+      ])
+        expect(await idsOf(`SELECT user_id AS id FROM ${relay}`)).toEqual(
+          expect.arrayContaining(users),
+        );
+    } finally {
+      await client.query('ROLLBACK');
+    }
+  });
 
   it('the catalog of the cluster has every table of users', async () => {
     const { rows } = await client.query<{ name: string }>(

@@ -47,14 +47,23 @@ export async function readTablesOfUsers(runner: Pick<QueryRunner, 'query'>): Pro
   return rows.map(({ name }) => name);
 }
 
-/** Checks that the database can be distributed. @throws Error without the extension `citus`. */
-export async function requireCitus(runner: QueryRunner): Promise<void> {
-  const found: unknown[] = await runner.query(`SELECT 1 FROM pg_extension WHERE extname = 'citus'`);
-  if (found.length > 0) return;
-  throw new Error(
-    'DATABASE_DISTRIBUTION=citus needs the extension: run CREATE EXTENSION citus on each node ' +
-      '(docs/guide/citus.md)',
-  );
+/**
+ * Checks that the database can be distributed. Before Citus 13.2, an UPDATE with a list of columns
+ * could set the wrong ones (https://github.com/citusdata/citus/issues/7674).
+ *
+ * @throws Error without the extension `citus`, or with an earlier version.
+ */
+export async function requireCitus(runner: Pick<QueryRunner, 'query'>): Promise<void> {
+  const [citus] = (await runner.query(
+    `SELECT extversion AS version,
+       string_to_array(split_part(extversion, '-', 1), '.')::int[] >= '{13,2}' AS "isSupported"
+     FROM pg_extension WHERE extname = 'citus'`,
+  )) as { version: string; isSupported: boolean }[];
+  if (citus?.isSupported) return;
+  const needed = citus
+    ? `Citus 13.2 or later, not ${citus.version}`
+    : 'the extension: run CREATE EXTENSION citus on each node (docs/guide/citus.md)';
+  throw new Error(`DATABASE_DISTRIBUTION=citus needs ${needed}`);
 }
 
 /** Returns true if Citus distributes the tables with rows of users. */
