@@ -205,8 +205,8 @@ const clock = [
     // opposite: that they are deleted before an hour has passed.
     id: 'markers-swept-late',
     file: `${database}/request.sweep.ts`,
-    find: "created_at < now() - interval '1 hour' ORDER BY",
-    replace: "created_at < now() - interval '3 hours' ORDER BY",
+    find: "WHERE created_at < now() - interval '1 hour' ORDER BY",
+    replace: "WHERE created_at < now() - interval '3 hours' ORDER BY",
     near: ['libs/database', 'apps/deletion-worker'],
   },
 ];
