@@ -81,7 +81,7 @@ describe('the statistics page', () => {
 
   it(
     'shows the progress of 100,000 episodes, says its limit, and stays responsive',
-    { timeout: 180_000 },
+    { timeout: 300_000 },
     async () => {
       const visit = await fixture.visit({}, '/account');
       const { page, id } = visit;
@@ -115,7 +115,7 @@ describe('the statistics page', () => {
       await page.getByText(/^[\d,]+ of 100,000 loaded$/).waitFor();
       await page
         .getByText('Only the 100,000 episodes that were added last count.')
-        .waitFor({ timeout: 100_000 });
+        .waitFor({ timeout: 200_000 });
       const readLongestTask = () => page.evaluate<number>('globalThis.longestTask');
       const ofLoad = await readLongestTask();
       console.log(`100,000 episodes: longest task of the load ${ofLoad} ms`);

@@ -656,10 +656,13 @@ describe('query plans of feeds with 20,000 feeds in 2,000 lanes', () => {
       INSERT INTO feed.images (url_sha256, id, source, next_at)
       SELECT t.url_sha256, gen_random_uuid(), 'https://feeds.example/1.png', t.next_at
       FROM feed.fetches t;
+      INSERT INTO feed.imports (user_id, id, source, login, state)
+      SELECT gen_random_uuid(), gen_random_uuid(), 'https://a.example/', 'ann', 'finished'
+      FROM generate_series(1, 20000);
       UPDATE episode.episodes SET title = ''
       WHERE user_id = '${ascending}' AND subscription_id = ${user.subscriptionId};
-      ANALYZE feed.feeds, feed.fetches, feed.lanes, feed.images, episode.episodes,
-        subscription.feed_urls`),
+      ANALYZE feed.feeds, feed.fetches, feed.lanes, feed.images, feed.imports,
+        episode.episodes, subscription.feed_urls`),
   );
 
   it('a claim reads the due lanes, and the first due feed of each', async () => {
@@ -671,7 +674,7 @@ describe('query plans of feeds with 20,000 feeds in 2,000 lanes', () => {
 
   it('an idle replica finds due work by index', async () => {
     const small = ['previews', 'touched', 'tasks'];
-    const uses = ['lanes_due', 'images_due'];
+    const uses = ['imports_waiting', 'lanes_due', 'images_due'];
     await expectPlans(selectDueWork, [], { uses, buffers: 100, small });
   });
 

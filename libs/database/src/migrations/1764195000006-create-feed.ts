@@ -151,6 +151,7 @@ export class CreateFeed1764195000006 implements MigrationInterface {
         CONSTRAINT imports_state
           CHECK (state IN ('waiting', 'running', 'stopped', 'failed', 'finished'))
       );
+      CREATE INDEX imports_waiting ON feed.imports (user_id) WHERE state = 'waiting';
       GRANT SELECT, INSERT, UPDATE, DELETE ON feed.imports TO podcast_sync_feed_group;
 
       -- URLs of feeds with new episodes without a title: an outbox from the episode service to the
