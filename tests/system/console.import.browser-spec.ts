@@ -91,6 +91,9 @@ describe('an import from another server', () => {
     await page.locator('#server-password').fill(password);
     await page.keyboard.press('Enter');
     await page.locator('.notice.bad').waitFor();
-    expect([await findings(page), await fits(page)]).toEqual([[], true]);
+    expect(await fits(page)).toBe(true);
+    // axe cannot judge what the sticky header covers, or what is scrolled out of the row of tabs.
+    await page.setViewportSize({ width: 1_000, height: 3_000 });
+    expect(await findings(page)).toEqual([]);
   });
 });

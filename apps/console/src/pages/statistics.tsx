@@ -4,7 +4,11 @@ import { Card, Row } from '#ui';
 import { episodes, isComplete, loadAllEpisodes, loadedCount, total } from '../data/episodes.js';
 import { podcastLoader, podcastName } from '../data/podcasts.js';
 import { type Period, type Statistics as Data, statisticsOf } from '../data/statistics.rules.js';
-import { subscriptionByGuid, subscriptionLoader } from '../data/subscriptions.js';
+import {
+  isComplete as areSubscriptionsComplete,
+  subscriptionByGuid,
+  subscriptionLoader,
+} from '../data/subscriptions.js';
 import { locale, texts } from '../texts/texts.js';
 import { Choice } from '../ui/choice.js';
 import { Failure, Page } from '../ui/page.js';
@@ -33,12 +37,14 @@ const hoursOf = (seconds: number) => hourFormat.format(seconds / 3_600);
 /** Renders the hours that the listener heard, by week and by podcast. */
 export function Statistics() {
   const hasFailed = useSignal(false);
-  const isReady = useComputed(() => isComplete.value || loadedCount.value >= maxEpisodes).value;
+  // The list shows the names of podcasts.
+  const isReady = useComputed(
+    () => areSubscriptionsComplete.value && (isComplete.value || loadedCount.value >= maxEpisodes),
+  ).value;
   const load = useCallback(() => {
     hasFailed.value = false;
-    loadAllEpisodes(maxEpisodes).catch(() => (hasFailed.value = true));
-    // The list shows the names of podcasts.
-    subscriptionLoader.load().catch(() => {});
+    for (const loaded of [loadAllEpisodes(maxEpisodes), subscriptionLoader.load()])
+      loaded.catch(() => (hasFailed.value = true));
     podcastLoader.load().catch(() => {});
   }, []);
   useEffect(load, []);

@@ -9,7 +9,9 @@ function showTab(tab: HTMLElement | null): void {
   if (row) row.scrollLeft = tab.offsetLeft - (row.clientWidth - tab.offsetWidth) / 2;
 }
 
-// Chromium does not scroll to a focused tab that is partly visible.
+// Chromium does not scroll to a tab that is partly visible when the keyboard focuses it. A tab that
+// a pointer pressed must not move, or the release is no click.
 document.addEventListener('focusin', ({ target }) => {
-  if (target instanceof HTMLElement && target.matches('header.top nav a')) showTab(target);
+  if (target instanceof HTMLElement && target.matches('header.top nav a:focus-visible'))
+    showTab(target);
 });
