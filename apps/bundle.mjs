@@ -56,6 +56,8 @@ const { output } = await bundle.write({
   format: 'esm',
   keepNames: true,
   strictExecutionOrder: true,
+  // Docstrings would be 8 % of the bytes of an image.
+  comments: { legal: true, annotation: false, jsdoc: false },
 });
 await bundle.close();
 mkdirSync(folder, { recursive: true });
