@@ -310,7 +310,7 @@ describe('one system on one machine', { timeout: 120_000 }, () => {
       const data = join(clone, '.data');
       try {
         const first = await start({ data, root: clone });
-        expect(first.output).toMatch(/its data is in \/var\/lib\/podcast-sync\/[0-9a-f]{16}/);
+        expect(first.output).toMatch(/its data is in \/var\/lib\/podcast-sync\/[0-9a-f-]{36}/);
         const ann = newUser(data);
         await ann.subscribe(first);
         await first.stop();
