@@ -1,4 +1,5 @@
 import { randomUUID } from 'node:crypto';
+import { once } from 'node:events';
 import pg, { type QueryConfig } from 'pg';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { Fixture, type FixtureDatabase, freshUser } from '#testing';
@@ -15,8 +16,9 @@ beforeEach(async () => {
   const pool = new pg.Pool({ connectionString, max: 1, pipeline: true } as pg.PoolConfig);
   client = await pool.connect();
   fixture.onClose(async () => {
+    const ended = once(client, 'end');
     client.release(true);
-    await pool.end();
+    await Promise.all([ended, pool.end()]);
   });
 });
 afterEach(() => fixture.close());
