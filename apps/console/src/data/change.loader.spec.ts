@@ -25,11 +25,11 @@ describe('ChangeLoader', () => {
     const { loader, state, sinces, complete } = server();
     void loader.load();
     state.clock = '2';
-    await loader.notify('2');
+    const notified = loader.notify('2').then(() => loader.since);
     await complete();
     expect(sinces()).toEqual([undefined, '1']);
     await complete();
-    expect(loader.since).toBe('2');
+    expect(await notified).toBe('2');
   });
 
   it('sends one request for all changes that were notified during another one', async () => {

@@ -20,7 +20,8 @@ export class ChangeLoader {
   }
 
   /**
-   * Loads changes if the data is older than a notification.
+   * Loads changes if the data is older than a notification, and ends after them. It also ends if
+   * the load fails.
    *
    * @param stamp the sync timestamp of the change. The default is later than any sync timestamp, so
    *   that changes are always loaded.
@@ -28,7 +29,7 @@ export class ChangeLoader {
   async notify(stamp = '9999'): Promise<void> {
     if (this.running) {
       if (this.notified === undefined || stamp > this.notified) this.notified = stamp;
-      return;
+      return this.running.catch(() => {});
     }
     if (this.since === undefined || stamp <= this.since) return;
     await this.run().catch(() => {});
@@ -40,7 +41,7 @@ export class ChangeLoader {
       .finally(() => {
         const { notified } = this;
         this.running = this.notified = undefined;
-        if (notified !== undefined) void this.notify(notified);
+        return notified === undefined ? undefined : this.notify(notified);
       });
     return this.running;
   }

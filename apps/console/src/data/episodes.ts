@@ -9,7 +9,12 @@ import {
 } from './episode.rules.js';
 import { retryUntilAnswered } from './network.js';
 import { connect } from './session.js';
-import type { Outcome } from './subscriptions.js';
+import {
+  isComplete as areSubscriptionsComplete,
+  type Outcome,
+  subscriptionByGuid,
+  subscriptionLoader,
+} from './subscriptions.js';
 
 export type { Episode };
 
@@ -59,6 +64,7 @@ export const episodeLoader = new ChangeLoader(async (since) => {
   if (since !== undefined) {
     let stamp = since;
     for await (const page of api.episodes({ since })) {
+      await loadPodcastsOf(page.episodes);
       for (const episode of page.episodes) applyChange(episode);
       version.value++;
       stamp = page.syncTimestamp;
@@ -66,10 +72,17 @@ export const episodeLoader = new ChangeLoader(async (since) => {
     return stamp;
   }
   const page = await retryUntilAnswered(() => readLastPage(api));
+  await loadPodcastsOf(page.episodes);
   total.value = page.total;
   appendPage(page);
   return page.syncTimestamp;
 });
+
+/** Loads new subscriptions before the lists show their episodes, so that these have names. */
+async function loadPodcastsOf(rows: readonly Episode[]): Promise<void> {
+  const isUnknown = rows.some(({ podcast_guid: guid }) => !subscriptionByGuid(guid));
+  if (isUnknown && areSubscriptionsComplete.value) await subscriptionLoader.notify();
+}
 
 /** Returns the page with the newest episodes, which is the last one of the list. */
 async function readLastPage(api: Api) {
@@ -96,7 +109,9 @@ async function readOlderPage(): Promise<void> {
   const link = olderLink?.replace(/\bper_page=\d+/, `per_page=${perPage.others}`);
   if (link === undefined) return;
   const api = await connect();
-  appendPage(await retryUntilAnswered(() => api.listEpisodes({ link })));
+  const page = await retryUntilAnswered(() => api.listEpisodes({ link }));
+  await loadPodcastsOf(page.episodes);
+  appendPage(page);
 }
 
 /** Loads all episodes, or the newest ones until `limit` are loaded. @throws ApiError */

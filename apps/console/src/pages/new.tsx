@@ -2,14 +2,8 @@ import { untracked, useComputed, useSignal, useSignalEffect } from '@preact/sign
 import { useCallback, useEffect } from 'preact/hooks';
 import { keyOf, type ListedEpisode, publishedAt } from '../data/episode.rules.js';
 import { loadAllEpisodes } from '../data/episodes.js';
-import {
-  hasFeeds,
-  loadNewest,
-  newest,
-  podcastLoader,
-  podcastName,
-  podcasts,
-} from '../data/podcasts.js';
+import { loadNewest, newest } from '../data/feed.episodes.js';
+import { hasFeeds, podcastLoader, podcastName, podcasts } from '../data/podcasts.js';
 import { subscriptionByGuid, subscriptionLoader } from '../data/subscriptions.js';
 import { texts } from '../texts/texts.js';
 import { EpisodeRow } from '../ui/episode-row.js';

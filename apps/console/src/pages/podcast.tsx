@@ -14,13 +14,8 @@ import {
   type Shown,
 } from '../data/episode.rules.js';
 import { historyOf, loadHistoryOf } from '../data/episodes.js';
-import {
-  episodesOfFeed,
-  loadEpisodesOfFeed,
-  podcastLoader,
-  podcastName,
-  podcasts,
-} from '../data/podcasts.js';
+import { episodesOfFeed, loadEpisodesOfFeed } from '../data/feed.episodes.js';
+import { podcastLoader, podcastName, podcasts } from '../data/podcasts.js';
 import {
   isComplete,
   type ListedSubscription,
