@@ -5,12 +5,15 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { createPool, Database } from '#database';
 import { AddressGuard, Fetcher } from '#fetch';
 import { createLog } from '#runtime';
+import { DueWork } from '../../dist/apps/feed/src/due.work.js';
 import { FeedRepository } from '../../dist/apps/feed/src/feed.repository.js';
 import { FetchLoop } from '../../dist/apps/feed/src/schedule/fetch.loop.js';
 
 const pool = createPool({ url: process.env.DATABASE_URL });
+const database = new Database(pool);
 const loop = new FetchLoop({
-  repository: new FeedRepository(new Database(pool)),
+  repository: new FeedRepository(database),
+  work: new DueWork(database),
   fetcher: new Fetcher({ userAgent: 'bench', guard: new AddressGuard(['127.0.0.0/8']) }),
   log: createLog('feed', 'warn'),
   apply: { moves: true, guids: true },
