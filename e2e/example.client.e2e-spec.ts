@@ -1,5 +1,5 @@
 import { execFile } from 'node:child_process';
-import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
@@ -7,7 +7,7 @@ import { afterAll, beforeAll, expect, it } from 'vitest';
 import { baseUrl, token } from './stack.js';
 
 interface Device {
-  waiting: unknown[];
+  waiting: { path: string; body: object; key: string }[];
   subscriptions: Record<string, { feed_url: string; is_subscribed: boolean }>;
   episodes: Record<string, { podcast_guid: string; playback_position: { value: number } }>;
 }
@@ -22,14 +22,20 @@ beforeAll(async () => {
 });
 afterAll(() => rmSync(folder, { recursive: true }));
 
-/** Runs a command of the client in docs/, and returns the data of the device. */
+const fileOf = (device: string) => join(folder, `${device}.json`);
+const dataOf = (device: string) => JSON.parse(readFileSync(fileOf(device), 'utf8')) as Device;
+
+/** Runs a command of the client in docs/, and returns what it prints. */
+async function print(api: string, device: string, ...args: string[]) {
+  const command = ['docs/examples/example.client.mjs', fileOf(device), ...args];
+  const env = { PATH: process.env['PATH'], API: api, TOKEN: credential };
+  return promisify(execFile)('node', command, { env });
+}
+
+/** Runs a command of the client, and returns the data of the device. */
 async function run(device: string, ...args: string[]): Promise<Device> {
-  const file = join(folder, `${device}.json`);
-  const environment = { PATH: process.env['PATH'], API: baseUrl, TOKEN: credential };
-  await promisify(execFile)('node', ['docs/examples/example.client.mjs', file, ...args], {
-    env: environment,
-  });
-  return JSON.parse(readFileSync(file, 'utf8')) as Device;
+  await print(baseUrl, device, ...args);
+  return dataOf(device);
 }
 
 async function send(method: string, path: string, body?: object): Promise<void> {
@@ -54,8 +60,8 @@ it('the example client works offline, and synced devices have equal data', async
     episodes: [{ podcast_guid: podcast, sync_id: episode, ...metadata, ...urls }],
   });
   await run('laptop', 'sync');
-  await run('phone', 'play', podcast, episode, '90');
-  await run('laptop', 'play', podcast, episode, '120');
+  await run('phone', 'play', podcast, 'ep-1', '90');
+  await run('laptop', 'play', podcast, 'ep-1', '120');
   // The change of the phone is older, and is sent later.
   await run('laptop', 'sync');
   const { waiting: _sent, ...phone } = await run('phone', 'sync');
@@ -78,4 +84,29 @@ it('the example client works offline, and synced devices have equal data', async
   expect(Object.keys((await run('phone', 'sync')).episodes)).toHaveLength(2);
   await send('POST', '/episodes', { episodes: [{ ...merged, sync_id: episode }] });
   expect(Object.keys((await run('phone', 'sync')).episodes)).toEqual([episode]);
+});
+
+it('the example client creates an episode by identifiers that it prints', async () => {
+  await run('radio', 'subscribe', 'https://example.com/radio.xml');
+  const { stdout: lists } = await print(baseUrl, 'radio', 'sync');
+  const guid = /^(\S+) https:\/\/example\.com\/radio\.xml/m.exec(lists)?.[1] as string;
+  await run('radio', 'play', guid, 'new', '15');
+  await run('radio', 'sync');
+  expect((await print(baseUrl, 'radio', 'list')).stdout).toContain('\n  new: 15 s\n');
+});
+
+it('the example client drops rejected changes and keeps all behind a wrong address', async () => {
+  const invalid = { path: '/subscriptions', body: {}, key: crypto.randomUUID() };
+  const device = { waiting: [invalid], since: {}, subscriptions: {}, episodes: {} };
+  writeFileSync(fileOf('car'), JSON.stringify(device));
+  await run('car', 'subscribe', 'https://example.com/car.xml');
+  await expect(print(`${baseUrl}/wrong`, 'car', 'sync')).rejects.toMatchObject({
+    stderr: expect.stringContaining(`${baseUrl}/wrong/subscriptions: 404 Resource not found`),
+  });
+  expect(dataOf('car').waiting).toHaveLength(2);
+
+  const { stdout, stderr } = await print(baseUrl, 'car', 'sync');
+  expect(stderr).toContain("code: '405'");
+  expect(stdout).toContain('https://example.com/car.xml');
+  expect(dataOf('car').waiting).toEqual([]);
 });

@@ -1,8 +1,9 @@
 // A client of the interface: it works offline, and a sync synchronizes all devices.
 //   export TOKEN=$(npm run -s token -- ann)
 //   node docs/examples/example.client.mjs phone.json subscribe https://podnews.net/rss
-//   … play GUID SYNC_ID SECONDS    stores the position of the listener
-//   … sync                         sends the pending changes, then asks for changes
+//   … sync                            sends pending changes, asks for changes, prints the lists
+//   … list                            prints the lists of the last sync
+//   … play GUID EPISODE_GUID SECONDS  stores a position; the lists have the GUIDs of podcasts
 // The file contains the data of the device. API is the address of the server.
 import { randomUUID } from 'node:crypto';
 import { existsSync, readFileSync, writeFileSync } from 'node:fs';
@@ -17,17 +18,24 @@ const save = () => writeFileSync(file, JSON.stringify(device, undefined, 2));
 /** Stores a change of one entry. Its key makes it take effect once, even if it is sent twice. */
 const enqueue = (path, body) => device.waiting.push({ path, body, key: randomUUID() });
 
-/** Returns true if a retry of the same request cannot succeed. */
-const isPermanent = (status) => [404, 405, 410, 413, 414, 431].includes(status);
+/**
+ * Returns true if the server rejects the request, and a retry cannot succeed. A page of a proxy has
+ * no `code`. After a 404 the change is kept: both lists always exist, so API is a wrong address.
+ */
+const isRejected = (status, body) =>
+  [400, 405, 413, 431].includes(status) && body?.code === String(status);
 
 async function request(path, options = {}) {
   for (;;) {
     const headers = { authorization: `Bearer ${TOKEN}`, ...options.headers };
     const answer = await fetch(API + path, { ...options, headers });
     const { status } = answer;
-    if (answer.ok || isPermanent(status))
-      return { status, body: await answer.json(), stamp: answer.headers.get('sync-timestamp') };
-    if (status !== 503 && status !== 429) throw new Error(`${path}: ${await answer.text()}`);
+    const body = await answer.json().catch(() => undefined);
+    const rejected = isRejected(status, body);
+    if (rejected || (answer.ok && body))
+      return { rejected, body, stamp: answer.headers.get('sync-timestamp') };
+    if (status !== 503 && status !== 429)
+      throw new Error(`${API + path}: ${status} ${body?.message ?? 'not an answer of the API'}`);
     await new Promise((resolve) =>
       setTimeout(resolve, 1_000 * Number(answer.headers.get('retry-after') ?? 1)),
     );
@@ -38,14 +46,13 @@ async function send() {
   while (device.waiting.length > 0) {
     const [{ path, body, key }] = device.waiting;
     const headers = { 'content-type': 'application/json', 'idempotency-key': key };
-    const { status, body: answer } = await request(path, {
+    const { rejected, body: answer } = await request(path, {
       method: 'POST',
       body: JSON.stringify(body),
       headers,
     });
     // A rejected change is dropped, so that it does not block the next ones.
-    const rejected = isPermanent(status) ? [answer] : answer.failure;
-    for (const item of rejected) console.error('rejected:', item);
+    for (const item of rejected ? [answer] : answer.failure) console.error('rejected:', item);
     device.waiting.shift();
     save();
   }
@@ -80,6 +87,7 @@ function applySubscription({ guid, new_guid = guid, feed_url, is_subscribed, del
   }
 }
 
+/** Stores an episode. It overwrites no pending change: a sync sends all of them before it polls. */
 const applyEpisode = (episode) => (device.episodes[episode.sync_id] = episode);
 
 /** Reads all episodes again if the counts differ: lists do not report merged episodes. */
@@ -93,15 +101,25 @@ async function removeMergedEpisodes() {
   await poll('episodes', applyEpisode);
 }
 
+/** Prints each podcast with its GUID, and its episodes with their EPISODE_GUID. */
+function printLists() {
+  for (const [guid, { feed_url, is_subscribed }] of Object.entries(device.subscriptions)) {
+    console.log(guid, feed_url, is_subscribed ? '' : '(unsubscribed)');
+    const episodes = Object.values(device.episodes).filter((each) => each.podcast_guid === guid);
+    for (const { episode_guid, enclosure_url, playback_position } of episodes)
+      console.log(`  ${episode_guid || enclosure_url}: ${playback_position?.value ?? 0} s`);
+  }
+}
+
 if (command === 'subscribe')
   for (const feed_url of args) {
     const timestamp = new Date().toISOString();
     enqueue('/subscriptions', { subscriptions: [{ feed_url, timestamp }] });
   }
 if (command === 'play') {
-  const [podcast_guid, sync_id, seconds] = args;
+  const [podcast_guid, episode_guid, seconds] = args;
   const playback_position = { value: Number(seconds), timestamp: new Date().toISOString() };
-  enqueue('/episodes', { episodes: [{ podcast_guid, sync_id, playback_position }] });
+  enqueue('/episodes', { episodes: [{ podcast_guid, episode_guid, playback_position }] });
 }
 if (command === 'sync') {
   await send();
@@ -109,4 +127,5 @@ if (command === 'sync') {
   await poll('episodes', applyEpisode);
   await removeMergedEpisodes();
 }
+if (command === 'sync' || command === 'list') printLists();
 save();

@@ -2,11 +2,11 @@
 // changes and downloads those of other devices.
 // Run it after `npm run build`, with `npm start` in another terminal:
 //   node docs/examples/player.mjs phone.json subscribe https://podnews.net/rss
-//   node docs/examples/player.mjs phone.json play https://podnews.net/rss episode-1 90
+//   node docs/examples/player.mjs phone.json play https://podnews.net/rss ep-2 90
 //   node docs/examples/player.mjs phone.json watch    prints changes of all devices, until Ctrl+C
 // The first command signs in with a link and a code. TOKEN (`npm run -s token -- ann`) replaces the
-// sign-in. API is the URL of the server.
-// Your own app imports from 'podcast-sync-client' and 'podcast-sync-client/file'.
+// sign-in. API is the URL of the server. `#client` exists in this checkout only: your own app
+// imports from 'podcast-sync-client' and 'podcast-sync-client/file'.
 import { ApiError, createApi, SignIn, SyncClient } from '#client';
 import { fileStore } from '#client/file';
 
