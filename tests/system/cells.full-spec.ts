@@ -12,7 +12,7 @@ import { Listener } from './testing/listener.js';
 import { copyUsers, erase } from './testing/operator.programs.js';
 import { listed } from './testing/random.history.js';
 
-// docs/guide/operate.md, "Moving users to another cell".
+// docs/guide/move-users.md.
 
 /** A cell: a system with its own Postgres and Redis. */
 interface Cell {

@@ -9,8 +9,7 @@ import { UserCopier } from './user.copier.js';
 const batchSize = 100;
 
 /**
- * Copies users to another system's database (docs/guide/operate.md, "Moving users to another
- * cell").
+ * Copies users to another system's database (docs/guide/move-users.md).
  *
  * @returns the exit code: 3 if users were rejected, else 0.
  * @throws ConfigurationError, or the Error that stopped the copy. Users copied before it remain.

@@ -8,7 +8,7 @@ export const copyUsers: CommandDefinition<CopyOptions> = {
   details:
     'Both databases need the same schema version. The command skips users that are already ' +
     'copied, so it continues after a crash. Stop the writes of the users first ' +
-    '(docs/guide/operate.md, "Moving users to another cell").',
+    '(docs/guide/move-users.md).',
   examples: ['copy-users --users group.ndjson', 'copy-users --all'],
   environment:
     'SOURCE_DATABASE_URL and TARGET_DATABASE_URL, of the owners of the databases; ' +
