@@ -80,8 +80,9 @@ export async function isDistributed(runner: QueryRunner): Promise<boolean> {
 }
 
 /**
- * Distributes the tables and functions of users that are not yet distributed. Existing rows move to
- * their nodes.
+ * Distributes the tables and functions of users that are not yet distributed. Citus copies existing
+ * rows to their nodes. The originals stay in the tables of the coordinator, hidden, until
+ * `truncate_local_data_after_distributing_table` removes them.
  */
 export async function distribute(runner: QueryRunner): Promise<void> {
   for (const table of await readTablesOfUsers(runner))
