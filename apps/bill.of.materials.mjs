@@ -9,7 +9,8 @@ export function packageIn(root) {
 }
 
 /**
- * Returns npm's bill of materials as CycloneDX, reduced to the given packages.
+ * Returns npm's bill of materials as CycloneDX, reduced to the given packages. It lacks the optional
+ * time and random serial number of npm, so that two builds of a commit have equal bills.
  *
  * @param name The artifact that contains the packages, such as `podcast-sync/gateway`.
  * @param refs The set of packages to keep, such as `fastify@5.12.8`.
@@ -18,6 +19,8 @@ export function billOfMaterials(name, refs) {
   // Without `--omit dev`, which also drops peers of development packages, such as jose.
   const sbom = ['sbom', '--package-lock-only', '--sbom-format', 'cyclonedx'];
   const all = JSON.parse(execFileSync('npm', sbom, { encoding: 'utf8', maxBuffer: 2 ** 26 }));
+  delete all.serialNumber;
+  delete all.metadata.timestamp;
   const components = all.components.filter((component) => refs.has(component['bom-ref']));
   const found = new Set(components.map((component) => component['bom-ref']));
   const unknown = [...refs].filter((ref) => !found.has(ref));
