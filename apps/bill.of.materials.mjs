@@ -9,8 +9,8 @@ export function packageIn(root) {
 }
 
 /**
- * Returns npm's bill of materials as CycloneDX, reduced to the given packages. It lacks the optional
- * time and random serial number of npm, so that two builds of a commit have equal bills.
+ * Returns npm's bill of materials as CycloneDX, reduced to the given packages. It lacks the
+ * optional time and random serial number of npm, so that two builds of a commit have equal bills.
  *
  * @param name The artifact that contains the packages, such as `podcast-sync/gateway`.
  * @param refs The set of packages to keep, such as `fastify@5.12.8`.
