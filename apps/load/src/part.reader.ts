@@ -52,9 +52,9 @@ export class PartReader {
         : this.refuse(number, 'no_user', 'The line is not between a line "user" and its "end"');
     switch (parsed.kind) {
       case 'episode':
-        return part.addEpisode(parsed.entry, number, bytes)?.then(() => undefined);
+        return void part.addEpisode(parsed.entry, number, bytes);
       case 'subscription':
-        return part.addSubscription(parsed.entry, number, bytes)?.then(() => undefined);
+        return void part.addSubscription(parsed.entry, number, bytes);
       case 'end':
         return this.end(part, parsed, number);
       case 'unusable':

@@ -24,18 +24,14 @@ export class UserPart {
     readonly line: number,
   ) {}
 
-  addSubscription(
-    entry: LoadedSubscription,
-    line: number,
-    bytes: number,
-  ): Promise<void> | undefined {
+  addSubscription(entry: LoadedSubscription, line: number, bytes: number): void {
     this.counts.subscriptions += 1;
-    return this.userId === undefined ? undefined : this.subscriptions.add(entry, line, bytes);
+    if (this.userId !== undefined) this.subscriptions.add(entry, line, bytes);
   }
 
-  addEpisode(entry: LoadedEpisode, line: number, bytes: number): Promise<void> | undefined {
+  addEpisode(entry: LoadedEpisode, line: number, bytes: number): void {
     this.counts.episodes += 1;
-    return this.userId === undefined ? undefined : this.episodes.add(entry, line, bytes);
+    if (this.userId !== undefined) this.episodes.add(entry, line, bytes);
   }
 
   /** Returns why the part lacks lines that its last line counts; `undefined` if it is complete. */
