@@ -4,7 +4,6 @@ import {
   Failure,
   listActions,
   podcastGuid,
-  type ReplyOf,
   type RequestOf,
   setFavorite,
   uploadActions,
@@ -51,10 +50,7 @@ export class ActionService {
 
   /** Uploads episode actions (gpodder API, POST episodes). */
   @Handle(uploadActions)
-  async upload(
-    request: RequestOf<typeof uploadActions>,
-    context: CallContext,
-  ): Promise<ReplyOf<typeof uploadActions>> {
+  async upload(request: RequestOf<typeof uploadActions>, context: CallContext) {
     const { userId, sessionId } = request;
     const validated = request.entries.map(validateAction);
     const [timestamp, { outcomes, moved }] = await Promise.all([
@@ -81,10 +77,7 @@ export class ActionService {
    * @throws Failure `invalid` for an invalid URL or an episode that cannot be created.
    */
   @Handle(setFavorite)
-  async favorite(
-    request: RequestOf<typeof setFavorite>,
-    context: CallContext,
-  ): Promise<ReplyOf<typeof setFavorite>> {
+  async favorite(request: RequestOf<typeof setFavorite>, context: CallContext) {
     const { userId, feedUrl, enclosureUrl, favorite, ensure } = request;
     const statuses = favorite === undefined ? {} : { favoriteStatus: { value: favorite } };
     const action = validateAction({ feedUrl, enclosureUrl, statuses });
@@ -207,10 +200,7 @@ export class ActionService {
    * is the `since` of the client's next request.
    */
   @Handle(listActions)
-  async list(
-    request: RequestOf<typeof listActions>,
-    context: CallContext,
-  ): Promise<ReplyOf<typeof listActions>> {
+  async list(request: RequestOf<typeof listActions>, context: CallContext) {
     const { userId, reader, feedUrl, favorites = false, readOnly = false, further } = request;
     if (further)
       return this.page(request, { timestamp: Math.max(1, further.since), since: further.since });

@@ -1,5 +1,5 @@
 import { Controller } from '@nestjs/common';
-import { describeEpisodes, type ReplyOf, type RequestOf } from '#contracts';
+import { describeEpisodes, type RequestOf } from '#contracts';
 import { Database } from '#database';
 import { type CallContext, Handle } from '#transport';
 import { episodesOfFeed, selectUntitled } from './describe.repository.js';
@@ -20,10 +20,7 @@ export class DescribeService {
    * number of changed episodes.
    */
   @Handle(describeEpisodes)
-  async describe(
-    { userId, feedUrl }: RequestOf<typeof describeEpisodes>,
-    context: CallContext,
-  ): Promise<ReplyOf<typeof describeEpisodes>> {
+  async describe({ userId, feedUrl }: RequestOf<typeof describeEpisodes>, context: CallContext) {
     const items = await episodesOfFeed(this.database, feedUrl);
     if (items.length === 0) return { described: 0 };
     const write = {

@@ -45,10 +45,7 @@ export class EpisodeService {
 
   /** Uploads episode states (POST /episodes). */
   @Handle(uploadEpisodes)
-  async upload(
-    request: RequestOf<typeof uploadEpisodes>,
-    context: CallContext,
-  ): Promise<JsonText<UploadAnswer>> {
+  async upload(request: RequestOf<typeof uploadEpisodes>, context: CallContext) {
     const { userId, body, maxBytes = defaultAnswerBytes } = request;
     const entries = body.episodes.map(validateEntry);
     const uploads = entries.filter((entry) => 'rawEntry' in entry);

@@ -3,6 +3,7 @@ import { Controller } from '@nestjs/common';
 import {
   Failure,
   type FeedEpisode,
+  type FeedPreview,
   JsonText,
   listFeedEpisodes,
   listNewEpisodes,
@@ -13,7 +14,6 @@ import {
   pushFeeds,
   readArtwork,
   refreshFeeds,
-  type ReplyOf,
   type RequestOf,
 } from '#contracts';
 import { unlessRefused } from '#database';
@@ -58,7 +58,7 @@ export class FeedService {
     perPage,
     since,
     artworkUrl,
-  }: RequestOf<typeof listPodcasts>): Promise<ReplyOf<typeof listPodcasts>> {
+  }: RequestOf<typeof listPodcasts>) {
     const limit = since === undefined ? perPage : examinedSubscriptions;
     const { page, stored, last, syncTimestamp } = await this.read(userId, after, limit, since);
     const matching = page.filter(
@@ -81,11 +81,7 @@ export class FeedService {
    * @throws as {@link listPodcasts}.
    */
   @Handle(listNewEpisodes)
-  async listNewEpisodes({
-    userId,
-    after,
-    since,
-  }: RequestOf<typeof listNewEpisodes>): Promise<ReplyOf<typeof listNewEpisodes>> {
+  async listNewEpisodes({ userId, after, since }: RequestOf<typeof listNewEpisodes>) {
     const read = await this.read(userId, after, examinedSubscriptions, since);
     const matching = read.page.filter(
       ({ isNew, feedUrl }) => !isNew && isChanged(read.stored.get(feedUrl), since),
@@ -109,7 +105,7 @@ export class FeedService {
 
   /** Stores the content of feeds that a platform sends. */
   @Handle(pushFeeds)
-  async push({ body }: RequestOf<typeof pushFeeds>): Promise<ReplyOf<typeof pushFeeds>> {
+  async push({ body }: RequestOf<typeof pushFeeds>) {
     const results = body.feeds.map(validatePush);
     // If several entries have the same URL, the last one is stored.
     const valid = new Map(results.flatMap((feed) => ('url' in feed ? [[feed.url, feed]] : [])));
@@ -153,10 +149,7 @@ export class FeedService {
    * @throws Failure `not_found` if the user does not follow the podcast.
    */
   @Handle(listFeedEpisodes)
-  async listEpisodes({
-    userId,
-    guid,
-  }: RequestOf<typeof listFeedEpisodes>): Promise<ReplyOf<typeof listFeedEpisodes>> {
+  async listEpisodes({ userId, guid }: RequestOf<typeof listFeedEpisodes>) {
     const [row] = rowsOfUser(await this.repository.readFollowedByGuid(userId, [guid]));
     if (!row) throw new Failure('not_found');
     const isHidden = row.isNew || isPrivate(row.feedUrl);
@@ -166,7 +159,7 @@ export class FeedService {
 
   /** Returns the thumbnail of a feed's picture. @throws Failure `not_found` for an unknown id. */
   @Handle(readArtwork)
-  async readArtwork({ id }: RequestOf<typeof readArtwork>): Promise<ReplyOf<typeof readArtwork>> {
+  async readArtwork({ id }: RequestOf<typeof readArtwork>) {
     const image = await this.images.read(id);
     if (!image) throw new Failure('not_found');
     return { webp: image.toString('base64') };
@@ -179,7 +172,7 @@ export class FeedService {
    * @throws Failure `unavailable` while too many other previews wait.
    */
   @Handle(previewFeed)
-  async preview({ feedUrl }: RequestOf<typeof previewFeed>): Promise<ReplyOf<typeof previewFeed>> {
+  async preview({ feedUrl }: RequestOf<typeof previewFeed>): Promise<FeedPreview> {
     if (isPrivate(feedUrl)) return { status: 'private' };
     const id = await this.previews.request(feedUrl);
     if (id === undefined) throw new Failure('unavailable');
@@ -193,10 +186,7 @@ export class FeedService {
 
   /** Makes feeds due, except pushed feeds and feeds fetched in the last 15 minutes. */
   @Handle(refreshFeeds)
-  async refresh({
-    userId,
-    guids,
-  }: RequestOf<typeof refreshFeeds>): Promise<ReplyOf<typeof refreshFeeds>> {
+  async refresh({ userId, guids }: RequestOf<typeof refreshFeeds>) {
     const rows = rowsOfUser(await this.repository.readFollowedByGuid(userId, guids));
     if (rows.length > 0) await this.repository.refresh(rows.map(({ feedUrl }) => feedKey(feedUrl)));
     return {};

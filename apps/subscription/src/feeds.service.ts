@@ -40,10 +40,7 @@ export class FeedUrlService {
    * @throws Failure `unauthorized` for a refused user.
    */
   @Handle(listFeeds)
-  async list(
-    request: RequestOf<typeof listFeeds>,
-    context: CallContext,
-  ): Promise<ReplyOf<typeof listFeeds>> {
+  async list(request: RequestOf<typeof listFeeds>, context: CallContext) {
     const { userId, reader, readOnly = false, further } = request;
     if (further)
       return { timestamp: Math.max(1, further.since), ...(await this.page(userId, further)) };
@@ -63,10 +60,7 @@ export class FeedUrlService {
    * replaces the list: it unsubscribes all other subscriptions.
    */
   @Handle(changeFeeds)
-  async change(
-    request: RequestOf<typeof changeFeeds>,
-    context: CallContext,
-  ): Promise<ReplyOf<typeof changeFeeds>> {
+  async change(request: RequestOf<typeof changeFeeds>, context: CallContext) {
     const { userId, sessionId, add, titles = [], remove, whole } = request;
     const entries = {
       add: add.map((feedUrl, index) => validateEntry({ feedUrl, title: titles[index] })),
@@ -128,10 +122,7 @@ export class FeedUrlService {
    * @throws Failure `unauthorized` for a refused user.
    */
   @Handle(findFeeds)
-  async find({
-    userId,
-    feedUrls,
-  }: RequestOf<typeof findFeeds>): Promise<ReplyOf<typeof findFeeds>> {
+  async find({ userId, feedUrls }: RequestOf<typeof findFeeds>) {
     const query: store.Query = (...bound) => this.database.read(...bound);
     const entries = feedUrls.map(toEntry);
     const [select, values] = store.selectMatchesOfEntries(userId, entries, 0, this.quotas);
@@ -152,10 +143,7 @@ export class FeedUrlService {
    * @throws Failure `unauthorized` for a refused user.
    */
   @Handle(ensureFeed)
-  async ensure(
-    request: RequestOf<typeof ensureFeed>,
-    context: CallContext,
-  ): Promise<ReplyOf<typeof ensureFeed>> {
+  async ensure(request: RequestOf<typeof ensureFeed>, context: CallContext) {
     const { userId } = request;
     const entry = validateEntry(request);
     if (entry.fault) return { feed: null };
@@ -183,7 +171,7 @@ export class FeedUrlService {
 
   /** Returns the number of subscribed feeds. @throws Failure `unauthorized` for a refused user. */
   @Handle(countFeeds)
-  async count({ userId }: RequestOf<typeof countFeeds>): Promise<ReplyOf<typeof countFeeds>> {
+  async count({ userId }: RequestOf<typeof countFeeds>) {
     type Counted = { refused: number | null; subscribed: number };
     const [counted] = await this.database.read<Counted>(store.countSubscribed, [userId]);
     return { subscribed: unlessRefused(counted).subscribed };

@@ -9,12 +9,9 @@ import {
   type ListRequest,
   listSubscriptions,
   parseTime,
-  type ReplyOf,
   type RequestOf,
   subscribe,
-  type SubscribeAnswer,
   type Subscription,
-  type UpdateAnswer,
   updateSubscription,
   podcastGuid,
 } from '#contracts';
@@ -55,10 +52,7 @@ export class SubscriptionService {
 
   /** Subscribes to a batch of feeds (POST /subscriptions). */
   @Handle(subscribe)
-  async subscribe(
-    request: RequestOf<typeof subscribe>,
-    context: CallContext,
-  ): Promise<JsonText<SubscribeAnswer>> {
+  async subscribe(request: RequestOf<typeof subscribe>, context: CallContext) {
     const { userId, body } = request;
     const entries = body.subscriptions.map(({ feed_url: feedUrl, ...more }) =>
       validateEntry({ feedUrl, ...more }),
@@ -92,10 +86,7 @@ export class SubscriptionService {
    * exceeded quota; `not_found` if the guid matches no live subscription.
    */
   @Handle(updateSubscription)
-  async update(
-    request: RequestOf<typeof updateSubscription>,
-    context: CallContext,
-  ): Promise<JsonText<UpdateAnswer>> {
+  async update(request: RequestOf<typeof updateSubscription>, context: CallContext) {
     const { userId, guid, ...patch } = request;
     const { newFeedUrl, newGuid, isSubscribed, title } = patch;
     const timestamp =
@@ -129,10 +120,7 @@ export class SubscriptionService {
    * nothing changes, the write is rolled back.
    */
   @Handle(applyFeed)
-  async applyFeed(
-    { userId, ...change }: RequestOf<typeof applyFeed>,
-    context: CallContext,
-  ): Promise<ReplyOf<typeof applyFeed>> {
+  async applyFeed({ userId, ...change }: RequestOf<typeof applyFeed>, context: CallContext) {
     const urls = [change.fromUrl, ...(change.toUrl === undefined ? [] : [change.toUrl])];
     const guids = [...(change.guid === undefined ? [] : [change.guid]), ...urls.map(podcastGuid)];
     const reads = selectMatches(userId, { guids, urls, newRows: 0, quotas: this.quotas });
@@ -175,9 +163,7 @@ export class SubscriptionService {
 
   /** Lists former feed URLs or former guids, for the export of the account app. */
   @Handle(listFormerNames)
-  listFormerNames(
-    request: RequestOf<typeof listFormerNames>,
-  ): Promise<ReplyOf<typeof listFormerNames>> {
+  listFormerNames(request: RequestOf<typeof listFormerNames>) {
     return listFormer(this.database, request);
   }
 

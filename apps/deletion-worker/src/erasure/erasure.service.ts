@@ -1,5 +1,5 @@
 import { Controller } from '@nestjs/common';
-import { type ErasureJob, eraseUser, type ReplyOf, type RequestOf, unavailable } from '#contracts';
+import { type ErasureJob, eraseUser, type RequestOf, unavailable } from '#contracts';
 import { countdown, Database, type PgTransaction } from '#database';
 import { RevocationWriter } from '#identity';
 import { traceHeaders } from '#runtime';
@@ -61,7 +61,7 @@ export class ErasureService {
   async request(
     { userId }: RequestOf<typeof eraseUser>,
     context: Pick<CallContext, 'correlationId' | 'remainingMs'>,
-  ): Promise<ReplyOf<typeof eraseUser>> {
+  ) {
     const { correlationId } = context;
     const origin = {
       ...traceHeaders(),

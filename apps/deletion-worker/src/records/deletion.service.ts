@@ -6,7 +6,6 @@ import {
   isSuperseded,
   listDeletions,
   parseTime,
-  type ReplyOf,
   type RequestOf,
   readDeletion,
   requestDeletion,
@@ -69,10 +68,7 @@ export class DeletionService {
    *   timestamp.
    */
   @Handle(requestDeletion)
-  async request(
-    request: RequestOf<typeof requestDeletion>,
-    context: CallContext,
-  ): Promise<ReplyOf<typeof requestDeletion>> {
+  async request(request: RequestOf<typeof requestDeletion>, context: CallContext) {
     const { userId, guid, timestamp } = request;
     const time = timestamp === undefined ? undefined : parseTime(timestamp);
     if (timestamp !== undefined && !time) throw new Failure('invalid');
@@ -150,7 +146,7 @@ export class DeletionService {
    * @throws Failure `not_found` without such a record, `unauthorized` for a refused user.
    */
   @Handle(readDeletion)
-  async read(request: RequestOf<typeof readDeletion>): Promise<ReplyOf<typeof readDeletion>> {
+  async read(request: RequestOf<typeof readDeletion>) {
     const { userId, deletionId } = request;
     const status = await readStatus(this.database, userId, deletionId);
     if (!status) throw new Failure('not_found');
@@ -163,7 +159,7 @@ export class DeletionService {
    * @throws Failure `unauthorized` for a refused user.
    */
   @Handle(listDeletions)
-  list(request: RequestOf<typeof listDeletions>): Promise<ReplyOf<typeof listDeletions>> {
+  list(request: RequestOf<typeof listDeletions>) {
     return readPage(this.database, request);
   }
 

@@ -3,7 +3,6 @@ import { Controller } from '@nestjs/common';
 import {
   Failure,
   readImport,
-  type ReplyOf,
   type RequestOf,
   startImport,
   stopImport,
@@ -22,11 +21,7 @@ export class ImportService {
 
   /** @throws Failure `unavailable` if too many imports wait, or no replica can run it. */
   @Handle(startImport)
-  async start({
-    userId,
-    source,
-    login,
-  }: RequestOf<typeof startImport>): Promise<ReplyOf<typeof startImport>> {
+  async start({ userId, source, login }: RequestOf<typeof startImport>) {
     const id = await this.imports.request(userId, source, login);
     if (id === undefined) throw new Failure('unavailable');
     for (let waitedMs = 0; waitedMs < startMs; waitedMs += pollMs) {
@@ -40,25 +35,21 @@ export class ImportService {
 
   /** Without effect if the import was replaced or stopped. */
   @Handle(unlockImport)
-  async unlock({
-    userId,
-    id,
-    sealed,
-  }: RequestOf<typeof unlockImport>): Promise<ReplyOf<typeof unlockImport>> {
+  async unlock({ userId, id, sealed }: RequestOf<typeof unlockImport>) {
     await this.imports.unlock(userId, id, Buffer.from(sealed, 'base64'));
     return this.read({ userId });
   }
 
   /** @throws Failure `not_found` without an import. */
   @Handle(readImport)
-  async read({ userId }: RequestOf<typeof readImport>): Promise<ReplyOf<typeof readImport>> {
+  async read({ userId }: RequestOf<typeof readImport>) {
     const found = await this.imports.read(userId);
     if (!found) throw new Failure('not_found');
     return found.shown;
   }
 
   @Handle(stopImport)
-  async stop({ userId }: RequestOf<typeof stopImport>): Promise<ReplyOf<typeof stopImport>> {
+  async stop({ userId }: RequestOf<typeof stopImport>) {
     await this.imports.stop(userId);
     return this.read({ userId });
   }
