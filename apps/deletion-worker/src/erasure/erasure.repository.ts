@@ -41,8 +41,21 @@ function phase(table: string, key: string, type: keyof typeof keys, condition = 
   return { statement: statement(`deletion.erase.${name}`, text), first: keys[type] };
 }
 
-/** All tables with several rows per user, in the order that foreign keys require. */
+/** Rows of the account app, whose function deletes them. */
+const account: Phase = {
+  statement: statement(
+    'deletion.erase_account',
+    'SELECT account.erase_user($1, $3) AS rows, $2::text AS last',
+  ),
+  first: nil,
+};
+
+/**
+ * Rows of the account app first, because they include the credentials. Then all tables with several
+ * rows per user, in the order that foreign keys require.
+ */
 export const phases: readonly Phase[] = [
+  account,
   phase('episode.states', 'id', 'bigint'),
   phase('episode.episodes', 'sync_id', 'uuid'),
   phase('episode.sync_ids', 'sync_id', 'uuid'),
@@ -64,11 +77,6 @@ export const phases: readonly Phase[] = [
   phase('sync.reader_sessions', 'session_id', 'uuid'),
 ];
 
-/** Deletes rows of the account app. $1 user, $2 limit. */
-const eraseAccount = statement(
-  'deletion.erase_account',
-  'SELECT account.erase_user($1, $2) AS rows',
-);
 /** Deletes the counters. $1 user. */
 const eraseTotals = statement(
   'deletion.erase_totals',
@@ -152,23 +160,24 @@ export async function readPendingErasures(database: Database, limit: number): Pr
 }
 
 /**
- * Locks the clock and the record of an erasure, and runs a statement. It commits nothing.
+ * Locks the clock and the record of an erasure, and runs a step. It commits nothing.
  *
- * @returns the age of the erasure in seconds and the row of the statement; undefined if the erasure
+ * @returns the age of the erasure in seconds and the result of the step; undefined if the erasure
  *   is not PENDING.
  */
-async function runClaimed<Row extends object>(
+async function runClaimed(
   transaction: PgTransaction,
   userId: string,
-  query: Statement,
-  values: unknown[],
+  of: Phase,
+  from: string,
+  limit: number,
 ) {
   type Claim = { status: DeletionStatus; age: number };
   const [[found], rows] = await Promise.all([
     transaction.query<Claim>(claimErasure, [userId]),
-    transaction.query<Row>(query, values),
+    transaction.query<StepResult>(of.statement, [userId, from, limit]),
   ]);
-  return found?.status === 'PENDING' ? { age: found.age, row: rows[0] as Row } : undefined;
+  return found?.status === 'PENDING' ? { age: found.age, row: rows[0] as StepResult } : undefined;
 }
 
 /** Deletes up to `limit` rows of a phase and commits. @returns undefined for a final record. */
@@ -179,31 +188,9 @@ export async function eraseStep(
   from: string,
   limit: number,
 ) {
-  const step = await runClaimed<StepResult>(transaction, userId, of.statement, [
-    userId,
-    from,
-    limit,
-  ]);
+  const step = await runClaimed(transaction, userId, of, from, limit);
   if (step) await transaction.commit([addRemovedRows, [userId, step.row.rows]]);
   return step?.row;
-}
-
-/**
- * Deletes up to `limit` rows of the account app and commits.
- *
- * @returns the number of deleted rows; undefined for a final record.
- */
-export async function eraseAccountStep(
-  transaction: PgTransaction,
-  userId: string,
-  limit: number,
-): Promise<number | undefined> {
-  const step = await runClaimed<{ rows: number }>(transaction, userId, eraseAccount, [
-    userId,
-    limit,
-  ]);
-  if (step) await transaction.commit([addRemovedRows, [userId, step.row.rows]]);
-  return step?.row.rows;
 }
 
 /**
@@ -219,7 +206,7 @@ export async function endErasure(
 ): Promise<number | undefined> {
   // Deletes account rows again, because a request that ran during the first time can have added
   // some.
-  const last = await runClaimed(transaction, userId, eraseAccount, [userId, limit]);
+  const last = await runClaimed(transaction, userId, account, account.first, limit);
   const kinds = database.eventBits(['erased']);
   if (last)
     await transaction.commit(

@@ -9,7 +9,6 @@ import { DeletionRelay } from '../queue/deletion.relay.js';
 import { countErasure } from '../records/deletion.metrics.js';
 import {
   endErasure,
-  eraseAccountStep,
   eraseStep,
   phases,
   readPendingErasures,
@@ -87,11 +86,6 @@ export class ErasureService {
     // Revokes again: the command `erase` has no connection to Redis, and Redis can have been
     // unavailable during the request.
     await this.revocations.revoke([{ kind: 'user', id: userId }]);
-    // Rows of the account app first, because they include the credentials.
-    const account = await this.repeat(isStopping, (transaction) =>
-      eraseAccountStep(transaction, userId, rowsOfStep),
-    );
-    if (!account) return false;
     for (const phase of phases) {
       let from = phase.first;
       const isDone = await this.repeat(isStopping, async (transaction) => {
