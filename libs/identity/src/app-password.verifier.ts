@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto';
 import { checkCredential, type ReplyOf, unavailable } from '#contracts';
 import type { StreamClient } from '#transport';
 import { CredentialCache } from './credential.cache.js';
-import { FailureCounter } from './failure.counter.js';
+import { RateCounter } from './rate.counter.js';
 import { networkOf } from './network.js';
 import type { Revocations } from './revocations.js';
 
@@ -48,7 +48,7 @@ const defaultBounds: AppPasswordBounds = {
  */
 export class AppPasswordVerifier {
   private readonly cache: CredentialCache<VerifiedCredential, string>;
-  private readonly failures: FailureCounter;
+  private readonly failures: RateCounter;
   private pending = 0;
   /** Running lookups of app passwords that were never cached: in total and by network. */
   private uncached = 0;
@@ -59,7 +59,7 @@ export class AppPasswordVerifier {
     revocations: Revocations,
     private readonly bounds: AppPasswordBounds = defaultBounds,
   ) {
-    this.failures = new FailureCounter(bounds.failures, bounds.networks);
+    this.failures = new RateCounter(bounds.failures, bounds.networks);
     this.cache = new CredentialCache({
       max: bounds.max,
       ttl: bounds.ttl,

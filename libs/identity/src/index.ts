@@ -5,7 +5,7 @@ export {
   type VerifiedCredential,
 } from './app-password.verifier.js';
 export { CredentialCache } from './credential.cache.js';
-export { FailureCounter } from './failure.counter.js';
+export { RateCounter } from './rate.counter.js';
 export * from './identity.metrics.js';
 export * from './named.users.js';
 export * from './network.js';

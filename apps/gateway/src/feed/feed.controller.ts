@@ -18,6 +18,7 @@ import {
   refreshFeeds,
 } from '#contracts';
 import { AuthenticationFailure, linkBase, sentBatch, Services } from '#http';
+import { RateCounter } from '#identity';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import type { z } from 'zod';
 import { UserId } from '../auth/request.user.js';
@@ -36,7 +37,6 @@ import {
   pushSchema,
   refreshSchema,
 } from './feed.schemas.js';
-import { UserRate } from './user.rate.js';
 
 /** Approximate maximum bytes of a podcast, and of an episode, in an answer. */
 const [podcastBytes, episodeBytes] = [16_384, 16_384];
@@ -66,7 +66,7 @@ interface Read {
 @ApiTags('Feeds')
 @Controller('feeds')
 export class FeedController {
-  private readonly previews = new UserRate(20);
+  private readonly previews = new RateCounter(20);
 
   constructor(
     private readonly services: Services,
@@ -211,7 +211,7 @@ export class FeedController {
     @Body({ schema: previewSchema }) { feed_url: feedUrl }: z.output<typeof previewSchema>,
   ) {
     if (this.config.FEEDS !== 'fetched') throw new Failure('not_found');
-    await this.previews.count(userId);
+    this.previews.consume(userId);
     return this.services.call(previewFeed, request, { feedUrl });
   }
 

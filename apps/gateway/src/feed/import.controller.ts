@@ -10,19 +10,19 @@ import {
   unlockImport,
 } from '#contracts';
 import { Services } from '#http';
+import { RateCounter } from '#identity';
 import type { FastifyRequest } from 'fastify';
 import type { z } from 'zod';
 import { UserId } from '../auth/request.user.js';
 import { CONFIG, type GatewayConfig } from '../gateway.config.js';
 import { Operation } from '../openapi.decorators.js';
 import { importRequestSchema } from './feed.schemas.js';
-import { UserRate } from './user.rate.js';
 
 /** Serves /feeds/import (docs/reference/interface-import.md). */
 @ApiTags('Feeds')
 @Controller('feeds/import')
 export class ImportController {
-  private readonly starts = new UserRate(10);
+  private readonly starts = new RateCounter(10);
 
   constructor(
     private readonly services: Services,
@@ -43,7 +43,7 @@ export class ImportController {
     { source, login, password }: z.output<typeof importRequestSchema>,
   ) {
     if (this.config.FEEDS !== 'fetched') throw new Failure('not_found');
-    await this.starts.count(userId);
+    this.starts.consume(userId);
     const started = await this.services.call(startImport, request, { userId, source, login });
     const { id, publicKey } = started;
     const sealed = seal(password, publicKey);

@@ -4,7 +4,7 @@ import {
   appPasswordHash,
   type AppPasswordVerifier,
   type VerifiedCredential,
-  FailureCounter,
+  RateCounter,
   networkOf,
 } from '#identity';
 import type { FastifyRequest } from 'fastify';
@@ -31,7 +31,7 @@ interface SentCredential {
  */
 export class Authenticator {
   /** Counts wrong credentials by network and name: at most 60 per minute in this process. */
-  private readonly failures = new FailureCounter(60);
+  private readonly failures = new RateCounter(60);
 
   constructor(
     private readonly appPasswords: AppPasswordVerifier,

@@ -2,14 +2,14 @@ import { LRUCache } from 'lru-cache';
 import { RateLimited } from './rate.limited.js';
 
 /**
- * Counts failures by key in windows of a minute, in this process. The number of keys is limited;
- * the least recently failed one is evicted. Other in-memory limiters keep every key for its window,
- * so a client with many addresses could fill the memory.
+ * Counts events by key in windows of a minute, in this process. The number of keys is limited; the
+ * key whose last event is the oldest is evicted. Other in-memory limiters keep every key for its
+ * window, so a client with many addresses could fill the memory.
  */
-export class FailureCounter {
+export class RateCounter {
   private readonly counts: LRUCache<string, number>;
 
-  /** @param limit maximum failures of one key in a window. */
+  /** @param limit maximum events of one key in a window. */
   constructor(
     private readonly limit: number,
     maxKeys = 10_000,
@@ -26,9 +26,15 @@ export class FailureCounter {
     this.counts.set(key, (this.counts.get(key) ?? 0) + 1);
   }
 
-  /** Checks a key. @throws RateLimited if it failed `limit` times in this window. */
+  /** Checks a key. @throws RateLimited if it has `limit` events in this window. */
   check(key: string): void {
     if ((this.counts.get(key) ?? 0) < this.limit) return;
     throw new RateLimited(Math.max(Math.ceil(this.counts.getRemainingTTL(key) / 1_000), 1));
+  }
+
+  /** Checks a key and adds an event. @throws as {@link check}. */
+  consume(key: string): void {
+    this.check(key);
+    this.add(key);
   }
 }
