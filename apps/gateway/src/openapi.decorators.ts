@@ -1,4 +1,4 @@
-import { applyDecorators } from '@nestjs/common';
+import { applyDecorators, HttpCode } from '@nestjs/common';
 import { ApiBearerAuth, ApiHeader, ApiOperation, ApiQuery, ApiResponse } from '@nestjs/swagger';
 import type { z } from 'zod';
 import { failureAnswers } from './http/errors.js';
@@ -8,21 +8,28 @@ const reasons: Readonly<Record<number, string>> = Object.fromEntries(
   Object.values(failureAnswers).map(({ status, message }) => [status, message]),
 );
 
-/** The success answer of an operation: JSON of a schema, or text of another type. */
-type Success = { status: number } & ({ schema: z.ZodType } | { type: string });
-
-/** Describes an operation with its success answer and its errors. */
-export function Operation(summary: string, success: Success, errors: readonly number[]) {
+/**
+ * Describes an operation with its errors, and sets the status of its success.
+ *
+ * @param success schema of the JSON answer, or the media type of a text.
+ */
+export function Operation(
+  summary: string,
+  success: z.ZodType | string,
+  errors: readonly number[] = [],
+  { status = 200, description = 'Success' } = {},
+) {
   const content =
-    'schema' in success
-      ? { standardSchema: success.schema }
-      : { content: { [success.type]: { schema: { type: 'string' } } } };
+    typeof success === 'string'
+      ? { content: { [success]: { schema: { type: 'string' } } } }
+      : { standardSchema: success };
   return applyDecorators(
     ApiBearerAuth(),
+    HttpCode(status),
     ApiOperation({ summary }),
-    ApiResponse({ status: success.status, description: 'Success', ...content }),
-    ...[401, ...errors, 503].map((status) =>
-      ApiResponse({ status, description: reasons[status] ?? '', standardSchema: errorSchema }),
+    ApiResponse({ status, description, ...content }),
+    ...[401, ...errors, 503].map((code) =>
+      ApiResponse({ status: code, description: reasons[code] ?? '', standardSchema: errorSchema }),
     ),
   );
 }
@@ -62,24 +69,6 @@ export function ApiListParameters() {
     ApiSince(),
     number('page', 'Number of the page, from 1. With `cursor` it does not select rows.'),
     number('per_page', 'Rows on a page, 50 unless sent, clamped to the limit.'),
-  );
-}
-
-/** Describes an operation that answers with an event stream. */
-export function ApiEventStream(summary: string) {
-  const description =
-    'Server-Sent Events: `changed`, with the stamp of the clock as data, first and after changes.';
-  return applyDecorators(
-    ApiBearerAuth(),
-    ApiOperation({ summary }),
-    ApiResponse({
-      status: 200,
-      description,
-      content: { 'text/event-stream': { schema: { type: 'string' } } },
-    }),
-    ...[401, 503].map((status) =>
-      ApiResponse({ status, description: reasons[status] ?? '', standardSchema: errorSchema }),
-    ),
   );
 }
 

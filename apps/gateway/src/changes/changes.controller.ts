@@ -3,7 +3,7 @@ import { ApiTags } from '@nestjs/swagger';
 import { Failure, listSubscriptions } from '#contracts';
 import { AuthenticationFailure, RequestEnd, Services } from '#http';
 import type { FastifyReply, FastifyRequest } from 'fastify';
-import { ApiEventStream } from '../openapi.decorators.js';
+import { Operation } from '../openapi.decorators.js';
 import { ChangeStreams } from './change.streams.js';
 
 /** A `since` later than every stamp: the list is empty, and the service reads only the clock. */
@@ -27,7 +27,11 @@ export class ChangesController {
   ) {}
 
   @Get()
-  @ApiEventStream('Sends notifications of changes')
+  @Operation('Sends notifications of changes', 'text/event-stream', [], {
+    description:
+      'Server-Sent Events: `changed`, with the stamp of the clock as data, first and after ' +
+      'changes.',
+  })
   async follow(@Req() request: FastifyRequest, @Res() reply: FastifyReply): Promise<void> {
     const { caller, end = new RequestEnd() } = request;
     if (!caller) throw new Failure('unauthorized');

@@ -24,7 +24,7 @@ export class DeletionController {
   constructor(private readonly services: Services) {}
 
   @Get(':id')
-  @Operation('Reads a deletion record', { status: 200, schema: deletionSchema }, [404, 405])
+  @Operation('Reads a deletion record', deletionSchema, [404, 405])
   async read(
     @UserId() userId: string,
     @Req() request: FastifyRequest,

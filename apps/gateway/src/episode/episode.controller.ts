@@ -1,4 +1,4 @@
-import { Body, Controller, Get, HttpCode, Inject, Post, Req, Res } from '@nestjs/common';
+import { Body, Controller, Get, Inject, Post, Req, Res } from '@nestjs/common';
 import { ApiQuery, ApiTags } from '@nestjs/swagger';
 import { listEpisodes, uploadedSchema, uploadEpisodes } from '#contracts';
 import { sentBatch, Services } from '#http';
@@ -21,9 +21,8 @@ export class EpisodeController {
   ) {}
 
   @Post()
-  @HttpCode(200)
   @ApiIdempotencyKey()
-  @Operation('Uploads episode states', { status: 200, schema: uploadedSchema }, [405])
+  @Operation('Uploads episode states', uploadedSchema, [405])
   upload(
     @UserId() userId: string,
     @Req() request: FastifyRequest,
@@ -45,11 +44,7 @@ export class EpisodeController {
     description: 'Only episodes of the podcast with this current or former guid.',
     schema: { type: 'string', format: 'uuid' },
   })
-  @Operation(
-    'Lists episodes whose state changed since a timestamp',
-    { status: 200, schema: episodePageSchema },
-    [],
-  )
+  @Operation('Lists episodes whose state changed since a timestamp', episodePageSchema)
   list(
     @UserId() userId: string,
     @Req() request: FastifyRequest,

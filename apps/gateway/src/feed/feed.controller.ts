@@ -1,5 +1,5 @@
 import { hash } from 'node:crypto';
-import { Body, Controller, Get, HttpCode, Inject, Param, Post, Req, Res } from '@nestjs/common';
+import { Body, Controller, Get, Inject, Param, Post, Req, Res } from '@nestjs/common';
 import { ApiOperation, ApiQuery, ApiResponse, ApiTags } from '@nestjs/swagger';
 import {
   Failure,
@@ -91,11 +91,7 @@ export class FeedController {
     description: `Rows on a page, 50 unless sent, clamped to ${maxPodcasts}.`,
     schema: { type: 'integer', minimum: 1 },
   })
-  @Operation(
-    'Lists the subscribed podcasts as their publishers describe them',
-    { status: 200, schema: podcastPageSchema },
-    [],
-  )
+  @Operation('Lists the subscribed podcasts as their publishers describe them', podcastPageSchema)
   async list(
     @UserId() userId: string,
     @Req() request: FastifyRequest,
@@ -130,7 +126,7 @@ export class FeedController {
   @ApiSince()
   @Operation(
     'Lists the newest episodes of one subscribed podcast, or new episodes of all',
-    { status: 200, schema: feedEpisodesSchema },
+    feedEpisodesSchema,
     [404, 405],
   )
   async episodes(
@@ -183,10 +179,9 @@ export class FeedController {
   }
 
   @Post()
-  @HttpCode(200)
   @Operation(
     'Stores the content of feeds from the catalogue of a platform (scope `write:feeds`)',
-    { status: 200, schema: pushedSchema },
+    pushedSchema,
     [405],
   )
   push(@Req() request: FastifyRequest, @Body({ schema: pushSchema }) sent: PushRequest) {
@@ -199,12 +194,7 @@ export class FeedController {
   }
 
   @Post('preview')
-  @HttpCode(200)
-  @Operation(
-    'Fetches a feed, to show it before a subscription',
-    { status: 200, schema: feedPreviewSchema },
-    [404, 405],
-  )
+  @Operation('Fetches a feed, to show it before a subscription', feedPreviewSchema, [404, 405])
   async preview(
     @UserId() userId: string,
     @Req() request: FastifyRequest,
@@ -216,8 +206,7 @@ export class FeedController {
   }
 
   @Post('refresh')
-  @HttpCode(202)
-  @Operation('Asks for feeds to be fetched soon', { status: 202, schema: refreshSchema }, [405])
+  @Operation('Asks for feeds to be fetched soon', refreshSchema, [405], { status: 202 })
   async refresh(
     @UserId() userId: string,
     @Req() request: FastifyRequest,

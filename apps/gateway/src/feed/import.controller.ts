@@ -1,5 +1,5 @@
 import { constants, createPublicKey, publicEncrypt } from 'node:crypto';
-import { Body, Controller, Delete, Get, HttpCode, Inject, Post, Req } from '@nestjs/common';
+import { Body, Controller, Delete, Get, Inject, Post, Req } from '@nestjs/common';
 import { ApiTags } from '@nestjs/swagger';
 import {
   Failure,
@@ -30,11 +30,11 @@ export class ImportController {
   ) {}
 
   @Post()
-  @HttpCode(202)
   @Operation(
     'Starts or continues the import of an account from another server',
-    { status: 202, schema: importSchema },
+    importSchema,
     [404, 405],
+    { status: 202 },
   )
   async start(
     @UserId() userId: string,
@@ -51,13 +51,13 @@ export class ImportController {
   }
 
   @Get()
-  @Operation("Returns the user's last import", { status: 200, schema: importSchema }, [404])
+  @Operation("Returns the user's last import", importSchema, [404])
   read(@UserId() userId: string, @Req() request: FastifyRequest) {
     return this.services.call(readImport, request, { userId });
   }
 
   @Delete()
-  @Operation("Stops the user's import", { status: 200, schema: importSchema }, [404])
+  @Operation("Stops the user's import", importSchema, [404])
   stop(@UserId() userId: string, @Req() request: FastifyRequest) {
     return this.services.call(stopImport, request, { userId });
   }

@@ -1,4 +1,4 @@
-import { Body, Controller, Get, HttpCode, Post, Req, Res } from '@nestjs/common';
+import { Body, Controller, Get, Post, Req, Res } from '@nestjs/common';
 import { ApiBody, ApiConsumes, ApiTags } from '@nestjs/swagger';
 import { Failure, importedSchema } from '#contracts';
 import { xmlTypes } from '#http';
@@ -17,20 +17,19 @@ export class OpmlController {
   ) {}
 
   @Get('subscriptions.opml')
-  @Operation('Exports all subscribed feeds as OPML', { status: 200, type: 'text/x-opml' }, [])
+  @Operation('Exports all subscribed feeds as OPML', 'text/x-opml')
   export(@Req() request: FastifyRequest, @Res() reply: FastifyReply): Promise<void> {
     return this.exports.answer(request, reply);
   }
 
   @Post('subscriptions/opml')
-  @HttpCode(200)
   @ApiIdempotencyKey()
   @ApiConsumes(...xmlTypes)
   @ApiBody({
     description: 'An OPML document: of 5,000 feeds and 2 MiB at most.',
     schema: { type: 'string' },
   })
-  @Operation('Adds subscriptions from OPML', { status: 200, schema: importedSchema }, [405])
+  @Operation('Adds subscriptions from OPML', importedSchema, [405])
   import(@Req() request: FastifyRequest, @Body() body: unknown) {
     if (!Buffer.isBuffer(body)) throw new Failure('invalid');
     return this.imports.run(request, body);

@@ -3,7 +3,6 @@ import {
   Controller,
   Delete,
   Get,
-  HttpCode,
   Inject,
   Param,
   Patch,
@@ -49,9 +48,8 @@ export class SubscriptionController {
   ) {}
 
   @Post()
-  @HttpCode(200)
   @ApiIdempotencyKey()
-  @Operation('Adds subscriptions', { status: 200, schema: subscribedSchema }, [405])
+  @Operation('Adds subscriptions', subscribedSchema, [405])
   subscribe(
     @UserId() userId: string,
     @Req() request: FastifyRequest,
@@ -63,11 +61,7 @@ export class SubscriptionController {
 
   @Get()
   @ApiListParameters()
-  @Operation(
-    'Lists subscriptions changed since a timestamp',
-    { status: 200, schema: subscriptionPageSchema },
-    [],
-  )
+  @Operation('Lists subscriptions changed since a timestamp', subscriptionPageSchema)
   list(
     @UserId() userId: string,
     @Req() request: FastifyRequest,
@@ -77,7 +71,7 @@ export class SubscriptionController {
   }
 
   @Get(':guid')
-  @Operation('Reads one subscription', { status: 200, schema: subscriptionSchema }, [404, 405, 410])
+  @Operation('Reads one subscription', subscriptionSchema, [404, 405, 410])
   get(
     @UserId() userId: string,
     @Req() request: FastifyRequest,
@@ -88,7 +82,7 @@ export class SubscriptionController {
 
   @Patch(':guid')
   @ApiIdempotencyKey()
-  @Operation('Updates one subscription', { status: 200, schema: updatedSchema }, [404, 405])
+  @Operation('Updates one subscription', updatedSchema, [404, 405])
   update(
     @UserId() userId: string,
     @Req() request: FastifyRequest,
@@ -108,7 +102,6 @@ export class SubscriptionController {
   }
 
   @Delete(':guid')
-  @HttpCode(202)
   @ApiIdempotencyKey()
   @ApiQuery({
     name: 'timestamp',
@@ -116,11 +109,9 @@ export class SubscriptionController {
     description: "Time of the deletion by the client's clock.",
     schema: { type: 'string', format: 'date-time' },
   })
-  @Operation(
-    'Requests deletion of one subscription',
-    { status: 202, schema: deletionAcceptedSchema },
-    [404, 405],
-  )
+  @Operation('Requests deletion of one subscription', deletionAcceptedSchema, [404, 405], {
+    status: 202,
+  })
   async delete(
     @UserId() userId: string,
     @Req() request: FastifyRequest,
