@@ -6,9 +6,11 @@ import {
   type DataUser,
   dataUserSchema,
   entryNames,
+  isJsonObject,
   parseTime,
   wireNames,
 } from '#contracts';
+import { parseJson } from '#runtime';
 
 /** An entry of POST /subscriptions, with the additional value of `is_subscribed`. */
 export interface LoadedSubscription {
@@ -44,26 +46,19 @@ const unusable = (message: string): ParsedLine => ({ kind: 'unusable', message }
  * @throws FormatError
  */
 export function readLine(text: string): ParsedLine {
-  let line: Record<string, unknown>;
-  try {
-    line = JSON.parse(text) as typeof line;
-  } catch {
-    return unusable('The line is not JSON');
-  }
-  if (typeof line !== 'object' || line === null) return unusable('The line is not a JSON object');
-  if (isObject(line.episode)) return episode(line.episode);
-  if (isObject(line.subscription)) return subscription(line.subscription);
-  if (isObject(line.user)) return { kind: 'user', user: dataUserSchema.safeParse(line.user).data };
-  if (isObject(line.end)) return { kind: 'end', end: dataEndSchema.safeParse(line.end).data };
-  if (isObject(line.complete)) return { kind: 'complete' };
-  if (isObject(line.podcast_sync)) return format(line.podcast_sync.format);
+  const line = parseJson(text);
+  if (line === undefined) return unusable('The line is not JSON');
+  if (!isJsonObject(line)) return unusable('The line is not a JSON object');
+  if (isJsonObject(line.episode)) return episode(line.episode);
+  if (isJsonObject(line.subscription)) return subscription(line.subscription);
+  if (isJsonObject(line.user))
+    return { kind: 'user', user: dataUserSchema.safeParse(line.user).data };
+  if (isJsonObject(line.end)) return { kind: 'end', end: dataEndSchema.safeParse(line.end).data };
+  if (isJsonObject(line.complete)) return { kind: 'complete' };
+  if (isJsonObject(line.podcast_sync)) return format(line.podcast_sync.format);
   return unusable(
     'The line has none of the keys user, subscription, episode and end with an object',
   );
-}
-
-function isObject(value: unknown): value is Record<string, unknown> {
-  return typeof value === 'object' && value !== null && !Array.isArray(value);
 }
 
 function format(number: unknown): ParsedLine {

@@ -1,5 +1,6 @@
 import { createHash } from 'node:crypto';
 import { open, readFile, rename, rm, stat, writeFile } from 'node:fs/promises';
+import { parseJson } from '#runtime';
 import { z } from 'zod';
 import { type FileOffset, startOfFile } from './line.reader.js';
 
@@ -30,7 +31,9 @@ export class ProgressFile {
     const { bytesRead } = await handle.read(head, 0, headBytes, 0).finally(() => handle.close());
     const hash = createHash('sha256').update(head.subarray(0, bytesRead)).digest('hex');
     const identity = `${size} ${Math.floor(mtimeMs)} ${hash}`;
-    const found = stored.safeParse(await readFile(path, 'utf8').then(parsed, () => undefined)).data;
+    const found = stored.safeParse(
+      await readFile(path, 'utf8').then(parseJson, () => undefined),
+    ).data;
     return new ProgressFile(path, identity, size, found?.file === identity ? found : startOfFile);
   }
 
@@ -51,13 +54,5 @@ export class ProgressFile {
 
   async remove(): Promise<void> {
     await rm(this.path, { force: true });
-  }
-}
-
-function parsed(text: string): unknown {
-  try {
-    return JSON.parse(text);
-  } catch {
-    return undefined;
   }
 }

@@ -1,6 +1,7 @@
 import { createInterface } from 'node:readline';
 import type { Readable } from 'node:stream';
 import { dataUserSchema, type DataUser } from '#contracts';
+import { parseJson } from '#runtime';
 import { type IdentityConfig, issuerAliases, userId } from './user-id.js';
 
 /** A user in a file that an operator passes to a program. */
@@ -23,7 +24,7 @@ export async function* usersIn(
   for await (const line of createInterface({ input, crlfDelay: Infinity })) {
     number += 1;
     if (line.trim() === '') continue;
-    const name = userOf(line);
+    const name = dataUserSchema.safeParse(parseJson(line)).data;
     if (!name)
       throw new UnknownUserLine(
         `line ${number} of ${path} is neither {"issuer","subject"} nor {"id"}`,
@@ -37,12 +38,4 @@ export function namedUserId(name: Readonly<DataUser>, config: IdentityConfig): s
   if ('id' in name) return name.id;
   const issuer = issuerAliases(config.AUTH_ISSUER_ALIASES).get(name.issuer) ?? name.issuer;
   return userId(issuer, name.subject, config.AUTH_OWN_ISSUER);
-}
-
-function userOf(line: string): DataUser | undefined {
-  try {
-    return dataUserSchema.safeParse(JSON.parse(line)).data;
-  } catch {
-    return undefined;
-  }
 }

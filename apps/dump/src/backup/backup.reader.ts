@@ -1,3 +1,4 @@
+import { parseJson } from '#runtime';
 import { endOfRows, head, part, type BackupHead, type BackupPart } from './backup.format.js';
 
 const newLine = '\n'.charCodeAt(0);
@@ -58,11 +59,7 @@ export class BackupReader {
     }
     const line = this.buffer.subarray(0, at).toString('utf8');
     this.buffer = this.buffer.subarray(at + 1);
-    try {
-      return JSON.parse(line);
-    } catch {
-      return undefined;
-    }
+    return parseJson(line);
   }
 
   private async more(): Promise<void> {

@@ -1,5 +1,6 @@
 import { faultInHttpUrl, type FeedPreview } from '#contracts';
 import type { FetchedResponse } from '#fetch';
+import { parseJson } from '#runtime';
 import { z } from 'zod';
 import { lineOf } from '../document/feed.values.js';
 
@@ -36,7 +37,7 @@ export async function readLookup(response: FetchedResponse): Promise<FeedPreview
     bytes += chunk.length;
     if (bytes > mostBytes) return { status: 'failed' };
   }
-  const found = lookupSchema.safeParse(jsonOf(Buffer.concat(chunks).toString()));
+  const found = lookupSchema.safeParse(parseJson(Buffer.concat(chunks).toString()));
   if (response.status !== 200 || !found.success) return { status: 'failed' };
   const alternates = found.data.results.flatMap(({ feedUrl = '', collectionName }) =>
     faultInHttpUrl(feedUrl) === undefined
@@ -44,12 +45,4 @@ export async function readLookup(response: FetchedResponse): Promise<FeedPreview
       : [],
   );
   return { status: 'not_a_feed', alternates };
-}
-
-function jsonOf(text: string): unknown {
-  try {
-    return JSON.parse(text);
-  } catch {
-    return undefined;
-  }
 }
