@@ -1,6 +1,7 @@
 import { pipeline } from 'node:stream/promises';
 import pg from 'pg';
 import { from as copyFrom, to as copyTo } from 'pg-copy-streams';
+import { migrations, type Table, tables } from './backup/backup.format.js';
 import { copiedSequences, copiedTables } from './copied.tables.js';
 
 interface CopyCounts {
@@ -32,10 +33,6 @@ const clocks = `
 const pendingDeletions = `
   SELECT DISTINCT d.user_id AS id FROM deletion.deletions d
   WHERE d.user_id = ANY ($1::uuid[]) AND d.status = 'PENDING'`;
-const columnsOf = `
-  SELECT string_agg(quote_ident(attname), ', ' ORDER BY attnum) AS columns FROM pg_attribute
-  WHERE attrelid = $1::regclass AND attnum > 0 AND NOT attisdropped AND attgenerated = ''`;
-const migrations = 'SELECT name FROM sync.migrations ORDER BY name';
 
 /** Ids by which a sequence exceeds the copied ids, because other sessions use it concurrently. */
 const sequenceMargin = 100_000;
@@ -69,10 +66,8 @@ export class UserCopier {
       throw new Error(
         'the databases have different schema versions: run the same release of migrate on both',
       );
-    for (const table of copiedTables) {
-      const { rows } = await this.source.query<{ columns: string }>(columnsOf, [table]);
-      this.columns.set(table, rows[0]?.columns ?? '');
-    }
+    const { rows } = await this.source.query<Table>(tables);
+    for (const { name, columns } of rows) this.columns.set(name, columns);
   }
 
   /** Copies users in one transaction. @returns the rejected users. */
