@@ -9,9 +9,9 @@ import {
   tracingConfig,
 } from '#runtime';
 import { z } from 'zod';
-import { accountConfig, type AccountConfig } from '../../account/src/account.config.js';
-import { type GatewayConfig, gatewayConfig } from '../../gateway/src/gateway.config.js';
-import { type GpodderConfig, gpodderConfig } from '../../gpodder/src/gpodder.config.js';
+import { accountConfig } from '../../account/src/account.config.js';
+import { gatewayConfig } from '../../gateway/src/gateway.config.js';
+import { gpodderConfig } from '../../gpodder/src/gpodder.config.js';
 
 /** Variables of the edge. Each app in its process also reads its own variables. */
 export const edgeConfig = z
@@ -35,13 +35,6 @@ export const edgeConfig = z
   );
 export type EdgeConfig = z.output<typeof edgeConfig>;
 
-/** The configuration of each app. */
-export interface AppConfigs {
-  readonly gateway: GatewayConfig;
-  readonly gpodder: GpodderConfig;
-  readonly account: AccountConfig;
-}
-
 /** Values that the account app does not get. Its limit of bodies has a smaller range. */
 const notOfAccount = { MAX_BODY_BYTES: '', MAX_BODY_BYTES_FILE: '' };
 
@@ -56,7 +49,7 @@ const notOfAccount = { MAX_BODY_BYTES: '', MAX_BODY_BYTES_FILE: '' };
 export function appConfigs(
   { PUBLIC_URL, HOST, PORT, HOST_NAMES }: EdgeConfig,
   environment = process.env,
-): AppConfigs {
+) {
   const origin = PUBLIC_URL ?? reachableUrl(HOST, PORT);
   const hostNames = { HOST_NAMES: [new URL(origin).hostname, ...(HOST_NAMES ?? [])].join() };
   const problems: string[] = [];

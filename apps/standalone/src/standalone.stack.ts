@@ -72,7 +72,7 @@ export class StandaloneStack {
     const address = await this.chooseAddress();
     const data = resolve(this.options.data);
     checkDirectory(data);
-    const { canCreateRoles } = await checkServers(this.options);
+    const canCreateRoles = await checkServers(this.options);
     if (!canCreateRoles)
       this.say(
         'The user of POSTGRES_URL is not allowed to create roles: all services use the database ' +

@@ -11,12 +11,6 @@ const answerMs = 3_000;
 /** Minimum free bytes for a data directory. A new Postgres needs some 50 MB, its WAL as much. */
 const leastFreeBytes = 200_000_000;
 
-/** Facts about the configured servers that the checks found. */
-export interface ServerFacts {
-  /** True if the owner of the database can create roles, or Postgres is embedded. */
-  readonly canCreateRoles: boolean;
-}
-
 /**
  * Creates the data directory and checks that it is writable.
  *
@@ -63,18 +57,19 @@ const directoryFaults: Readonly<Record<string, string>> = {
 };
 
 /**
- * Checks the configured servers.
+ * Checks the configured servers. Returns true if the owner of the database can create roles, or
+ * Postgres is embedded.
  *
  * @throws StartError that names the setting, the fault and the requirement.
  */
 export async function checkServers(
   options: Pick<StandaloneOptions, 'POSTGRES_URL' | 'REDIS_URL'>,
-): Promise<ServerFacts> {
+): Promise<boolean> {
   const [canCreateRoles] = await Promise.all([
     options.POSTGRES_URL === undefined ? true : checkPostgres(options.POSTGRES_URL),
     options.REDIS_URL === undefined ? undefined : checkRedis(options.REDIS_URL),
   ]);
-  return { canCreateRoles };
+  return canCreateRoles;
 }
 
 /** Checks Postgres. @returns true if its user can create roles. */

@@ -20,7 +20,7 @@ export async function onStoppedData(
   const config = loadConfig(standaloneConfig, io.env);
   const directory = resolve(data);
   checkDirectory(directory);
-  const { canCreateRoles } = await checkServers(config);
+  const canCreateRoles = await checkServers(config);
   const unlock = lockData(directory);
   try {
     const environment = (url: string) => ({
