@@ -47,60 +47,46 @@ const maxFields = 64;
  * accounted for by `request.hold` before it is copied.
  */
 export function parseBodies(fastify: FastifyInstance, { kinds, limit, onBody }: BodyOptions): void {
-  const read = async (
-    request: FastifyRequest,
-    payload: IncomingMessage,
+  const on = (
+    types: string | string[],
+    parse: (request: FastifyRequest, body: Buffer) => unknown,
     max = limit,
-  ): Promise<Buffer> => {
-    if (!request.hold) throw new Failure('unauthorized');
-    const body = await readBody(
-      payload,
-      Number(request.headers['content-length'] ?? 0),
-      max,
-      request.hold,
+  ) => {
+    fastify.addContentTypeParser(
+      types,
+      async (request: FastifyRequest, payload: IncomingMessage) => {
+        const { hold, headers } = request;
+        if (!hold) throw new Failure('unauthorized');
+        const body = await readBody(payload, Number(headers['content-length'] ?? 0), max, hold);
+        request.bodyBytes = body.length;
+        return parse(request, body);
+      },
     );
-    request.bodyBytes = body.length;
-    return body;
   };
   fastify.removeAllContentTypeParsers();
-  if (kinds.includes('json')) {
-    fastify.addContentTypeParser(
-      'application/json',
-      async (request: FastifyRequest, payload: IncomingMessage) => {
-        const body = await read(request, payload);
-        await waitToParse(body);
-        onBody?.(request, body);
-        const { value, text } = readJson(body);
-        request.sentJson = JsonText.from(text);
-        return value;
-      },
-    );
-  }
+  if (kinds.includes('json'))
+    on('application/json', async (request, body) => {
+      await waitToParse(body);
+      onBody?.(request, body);
+      const { value, text } = readJson(body);
+      request.sentJson = JsonText.from(text);
+      return value;
+    });
   if (kinds.includes('xml')) {
-    fastify.addContentTypeParser(
-      xmlTypes,
-      async (request: FastifyRequest, payload: IncomingMessage) => {
-        const body = await read(request, payload, Math.min(limit, maxXmlBytes));
-        onBody?.(request, body);
-        return body;
-      },
-    );
+    const parse = (request: FastifyRequest, body: Buffer) => {
+      onBody?.(request, body);
+      return body;
+    };
+    on(xmlTypes, parse, Math.min(limit, maxXmlBytes));
   }
-  if (kinds.includes('form')) {
-    const type = 'application/x-www-form-urlencoded';
-    fastify.addContentTypeParser(type, async (request: FastifyRequest, payload: IncomingMessage) =>
-      readForm(await read(request, payload)),
-    );
-  }
+  if (kinds.includes('form')) on('application/x-www-form-urlencoded', (_, body) => readForm(body));
   if (kinds.includes('bytes')) {
     // Fastify rejects an invalid content type before it calls a parser.
     fastify.addHook('onRequest', (request, _reply, done) => {
       request.raw.headers['content-type'] = 'application/octet-stream';
       done();
     });
-    fastify.addContentTypeParser('*', async (request: FastifyRequest, payload: IncomingMessage) =>
-      read(request, payload),
-    );
+    on('*', (_, body) => body);
   }
 }
 

@@ -42,10 +42,8 @@ export class RateLimits {
     this.redis = connectRedis(config, { commandTimeout: countLimitMs });
     // The method `check` logs failures of Redis.
     this.redis.on('error', () => {});
-    for (const [policy, limit] of Object.entries(policies) as [
-      RateLimitKind,
-      (typeof policies)[RateLimitKind],
-    ][]) {
+    for (const policy of ['address', 'user'] as const) {
+      const limit = policies[policy];
       if (limit) this.limiters.set(policy, limiter(this.redis, policy, limit));
     }
   }
