@@ -252,7 +252,8 @@ export class Revocations {
 
   private store(at: number, fields: readonly string[]): void {
     this.count += 1;
-    const { kind = '', id = '' } = Object.fromEntries(pairs(fields));
+    // In the order of the script `add`.
+    const [, kind = '', , id = ''] = fields;
     const key = `${kind === 'user' || kind === 'credential' ? kind : 'gid'}:${id}`;
     const stored = ofCredentials.includes(kind) ? this.credentials : this.tokens;
     const existing = stored.get(key);
@@ -270,10 +271,4 @@ export class Revocations {
         stored.delete(key);
       }
   }
-}
-
-function pairs(fields: readonly string[]): [string, string][] {
-  return fields.flatMap((field, index) =>
-    index % 2 === 0 ? [[field, fields[index + 1] ?? ''] as [string, string]] : [],
-  );
 }
