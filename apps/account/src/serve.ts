@@ -1,5 +1,4 @@
 import { services } from '#contracts';
-import { watchPool } from '#database';
 import {
   type RunningApp,
   type Connections,
@@ -8,11 +7,10 @@ import {
   openConnections,
   serveHttp,
 } from '#http';
-import { RevocationWriter, watchRevocations } from '#identity';
+import { RevocationWriter } from '#identity';
 import { connectRedis } from '#redis';
-import type { Log, RunningProcess, WaitFor } from '#runtime';
-import { handlerMetrics, StreamServer, traceHandlers, watchReplica } from '#transport';
-import { takeRequestsWhileAvailable, waitForDatabase } from '#transport/service';
+import { countBy, type Log, type RunningProcess, type WaitFor } from '#runtime';
+import { openReplica, waitForDatabase } from '#transport/service';
 import { watchSignIns } from './account.metrics.js';
 import type { NestFastifyApplication } from '@nestjs/platform-fastify';
 import type { AccountConfig } from './account.config.js';
@@ -50,7 +48,6 @@ export async function compose(
   waitFor: WaitFor,
 ): Promise<HttpApp> {
   const database = await waitForDatabase('account', config, log, waitFor);
-  const connect = () => connectRedis(config);
   const redis = connectRedis(config, { commandTimeout: redisTimeoutMs });
   // Callers handle failures of their commands.
   redis.on('error', () => {});
@@ -73,18 +70,8 @@ export async function compose(
     nest.useGlobalFilters(new PageFailureFilter(log));
     issuer = nest.get(Issuer);
     sessions = nest.get(Sessions);
-    const strategy = new StreamServer({
-      service: 'account',
-      connect,
-      log,
-      maxInFlight: config.MAX_IN_FLIGHT,
-      onHandled: handlerMetrics(),
-    });
-    traceHandlers(strategy);
-    watchReplica(() => strategy.counters);
+    const strategy = openReplica('account', config, database, log);
     watchPeople(nest);
-    watchPool(() => database.connections);
-    takeRequestsWhileAvailable(strategy, database.availability, log);
     nest.connectMicroservice({ strategy });
     await nest.startAllMicroservices();
     return {
@@ -104,5 +91,11 @@ function watchPeople(nest: NestFastifyApplication): void {
     nest.get(RevocationWriter),
   ];
   watchSignIns(() => ({ outcomes: signIn.outcomes, waiting: passwords.waiting }));
-  watchRevocations(() => writer.counts);
+  countBy(
+    'podcast_sync_revocations_total',
+    'Revocations by kind: `user`, `grant`, `session`, `credential`, `gpodder_session`; ' +
+      '`unannounced`: Redis was unavailable.',
+    'kind',
+    () => writer.counts,
+  );
 }

@@ -138,7 +138,7 @@ export class Sweep implements OnApplicationBootstrap, OnApplicationShutdown {
       const deleted = await this.sweep();
       if (deleted > 0) this.log.debug({ removed: deleted }, 'expired and orphaned rows deleted');
     } catch (error) {
-      // `takeRequestsWhileAvailable` logs the start and the end of an outage.
+      // `openReplica` logs the start and the end of an outage.
       if (faultKind(error) !== 'unavailable')
         this.log.warn({ err: error }, 'deletion of expired rows failed, retrying in 1 to 2 min');
     }

@@ -6,7 +6,6 @@ export {
 } from './app-password.verifier.js';
 export { CredentialCache } from './credential.cache.js';
 export { RateCounter } from './rate.counter.js';
-export * from './identity.metrics.js';
 export * from './named.users.js';
 export * from './network.js';
 export * from './rate.limited.js';

@@ -1,5 +1,4 @@
 export * from './clock.notifier.js';
 export * from './clock.subscriptions.js';
 export * from './redis.connection.js';
-export * from './redis.metrics.js';
 export * from './redis.warnings.js';

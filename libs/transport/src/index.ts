@@ -7,6 +7,6 @@ export {
 export { Handle } from './server/handle.decorator.js';
 export type { ReplicaCounters } from './server/replica.options.js';
 export { CallContext, StreamServer, type StreamServerOptions } from './server/stream.server.js';
-export { handlerMetrics, watchClient, watchReplica } from './transport.metrics.js';
+export { watchClient } from './transport.metrics.js';
 export { hasRequestsUntil } from './waiting.requests.js';
-export { traceCalls, traceHandlers } from './transport.tracing.js';
+export { traceCalls } from './transport.tracing.js';

@@ -2,18 +2,12 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { type DynamicModule, type INestMicroservice, Module } from '@nestjs/common';
 import { NestFactory } from '@nestjs/core';
 import type { Service } from '#contracts';
-import {
-  type Availability,
-  type Database,
-  databaseConfig,
-  DatabaseModule,
-  openDatabase,
-  watchPool,
-} from '#database';
-import { ClockNotifier, connectRedis, redisConfig, watchNotifications } from '#redis';
+import { type Database, databaseConfig, DatabaseModule, openDatabase, watchPool } from '#database';
+import { ClockNotifier, connectRedis, redisConfig, type RedisConfig } from '#redis';
 import {
   commonConfig,
   Condition,
+  countBy,
   integer,
   type Log,
   nestLogger,
@@ -62,25 +56,18 @@ export function runService<Schema extends z.ZodObject>(
   return runApp(app, schema, async (values, log, waitFor) => {
     const config = values as ServiceConfig;
     const database = await waitForDatabase(app, config, log, waitFor);
-    const connect = () => connectRedis(config);
-    const notifier = new ClockNotifier(connect(), log);
+    const notifier = new ClockNotifier(connectRedis(config), log);
     database.onClock((userId, stamp) => notifier.notify(userId, stamp));
-    watchNotifications(() => notifier.counts);
-    const options = {
-      service,
-      connect,
-      log,
-      maxInFlight: config.MAX_IN_FLIGHT,
-      onHandled: handlerMetrics(),
-    };
-    const strategy = new StreamServer(options);
+    countBy(
+      'podcast_sync_change_notifications_total',
+      'Change notifications after commits: `sent` to Redis, or `dropped` without it.',
+      'outcome',
+      () => notifier.counts,
+    );
+    const strategy = openReplica(service, config, database, log);
     const imports = [DatabaseModule.forRoot(database), module(values, log)];
     const root: DynamicModule = { module: ServiceModule, imports };
     const nest = await NestFactory.createMicroservice(root, { strategy, logger: nestLogger(log) });
-    traceHandlers(strategy);
-    watchReplica(() => strategy.counters);
-    watchPool(() => database.connections);
-    takeRequestsWhileAvailable(strategy, database.availability, log);
     await nest.listen();
     return {
       missing: async () => [
@@ -102,12 +89,27 @@ export function runService<Schema extends z.ZodObject>(
   });
 }
 
-/** Leaves requests to other replicas while Postgres is unavailable. */
-export function takeRequestsWhileAvailable(
-  strategy: StreamServer,
-  availability: Availability,
+/**
+ * Creates the replica of a service, with its traces and metrics. It leaves requests to other
+ * replicas while Postgres is unavailable.
+ */
+export function openReplica(
+  service: Service,
+  config: RedisConfig & Pick<ServiceConfig, 'MAX_IN_FLIGHT'>,
+  database: Database,
   log: Log,
-): void {
+): StreamServer {
+  const strategy = new StreamServer({
+    service,
+    connect: () => connectRedis(config),
+    log,
+    maxInFlight: config.MAX_IN_FLIGHT,
+    onHandled: handlerMetrics(),
+  });
+  traceHandlers(strategy);
+  watchReplica(() => strategy.counters);
+  watchPool(() => database.connections);
+  const { availability } = database;
   availability.onChange((isAvailable) => {
     if (isAvailable) log.info({ outage }, 'Postgres available again: replica takes requests');
     else
@@ -118,6 +120,7 @@ export function takeRequestsWhileAvailable(
     strategy.takeRequests(isAvailable);
   });
   strategy.takeRequests(availability.isAvailable);
+  return strategy;
 }
 
 const retryMs = 1_000;
