@@ -2,7 +2,7 @@ import { type DynamicModule, Module } from '@nestjs/common';
 import { APP_FILTER } from '@nestjs/core';
 import { FailureFilter, Services } from '#http';
 import type { Log } from '#runtime';
-import { EpisodeActionController, NextcloudActionController } from './actions/action.controller.js';
+import { ActionController } from './actions/action.controller.js';
 import { DownloadService } from './actions/download.service.js';
 import { UploadService } from './actions/upload.service.js';
 import { LoginController } from './auth/login.controller.js';
@@ -40,8 +40,7 @@ export class GpodderModule {
       module: GpodderModule,
       controllers: [
         LoginController,
-        EpisodeActionController,
-        NextcloudActionController,
+        ActionController,
         DevicesController,
         SubscriptionsController,
         ListsController,

@@ -3,43 +3,31 @@ import type { FastifyReply, FastifyRequest } from 'fastify';
 import { DownloadService } from './download.service.js';
 import { UploadService } from './upload.service.js';
 
-/** Endpoints for episode actions of the gpodder API. Versions 1 and 2 behave in the same way. */
-@Controller(['api/1/episodes', 'api/2/episodes'])
-export class EpisodeActionController {
-  constructor(
-    private readonly uploads: UploadService,
-    private readonly downloads: DownloadService,
-  ) {}
+const gpodderPath = 'api/:version([12])/episodes/:user.json';
+const nextcloudPath = 'index.php/apps/gpoddersync';
 
-  @Post(':user.json')
-  @HttpCode(200)
-  upload(@Req() request: FastifyRequest, @Body() body: Buffer | undefined) {
-    return this.uploads.upload(request, body);
-  }
-
-  @Get(':user.json')
-  download(@Req() request: FastifyRequest, @Res() reply: FastifyReply) {
-    return this.downloads.download(request, reply, false);
-  }
-}
-
-/** Endpoints for episode actions with the paths of Nextcloud's app gpoddersync. */
-@Controller('index.php/apps/gpoddersync')
-export class NextcloudActionController {
+/** Endpoints for episode actions of the gpodder API and of Nextcloud's app gpoddersync. */
+@Controller()
+export class ActionController {
   constructor(
     private readonly uploads: UploadService,
     private readonly downloads: DownloadService,
   ) {}
 
   /** The podcast app Cardo uploads to `episodes/create`. */
-  @Post(['episode_action/create', 'episodes/create'])
+  @Post([gpodderPath, `${nextcloudPath}/episode_action/create`, `${nextcloudPath}/episodes/create`])
   @HttpCode(200)
   upload(@Req() request: FastifyRequest, @Body() body: Buffer | undefined) {
     return this.uploads.upload(request, body);
   }
 
-  @Get('episode_action')
-  download(@Req() request: FastifyRequest, @Res() reply: FastifyReply) {
-    return this.downloads.download(request, reply, true);
+  @Get(gpodderPath)
+  download(@Res() reply: FastifyReply) {
+    return this.downloads.download(reply, false);
+  }
+
+  @Get(`${nextcloudPath}/episode_action`)
+  downloadForNextcloud(@Res() reply: FastifyReply) {
+    return this.downloads.download(reply, true);
   }
 }

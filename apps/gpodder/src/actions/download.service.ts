@@ -50,11 +50,8 @@ export class DownloadService {
    *
    * @throws Failure before the answer starts.
    */
-  async download(
-    request: FastifyRequest,
-    reply: FastifyReply,
-    isNextcloud: boolean,
-  ): Promise<void> {
+  async download(reply: FastifyReply, isNextcloud: boolean): Promise<void> {
+    const { request } = reply;
     const caller = callerOf(request);
     const query = queryOf(request);
     const [podcast, device] = [query.get('podcast'), query.get('device')];
@@ -87,7 +84,7 @@ export class DownloadService {
       { budgetMs: listActions.deadlineMs },
       async () => {
         if (end.reached) return;
-        this.stream(request, reply, this.chunks(request, pageRequest, first, selection));
+        this.stream(reply, this.chunks(request, pageRequest, first, selection));
         await new Promise<void>((resolve) => void end.onReached(resolve));
       },
     );
@@ -122,15 +119,12 @@ export class DownloadService {
     yield `${prefix === ',' ? '' : prefix}],"timestamp":${first.timestamp}}`;
   }
 
-  private stream(
-    request: FastifyRequest,
-    reply: FastifyReply,
-    chunks: AsyncGenerator<string>,
-  ): void {
+  private stream(reply: FastifyReply, chunks: AsyncGenerator<string>): void {
     const plain = Readable.from(chunks, { highWaterMark: 1 });
     // The compression of the HTTP adapter is for small answers. This header disables it.
-    const isCompressed = acceptsGzip(request.headers['accept-encoding'] as string | undefined);
-    request.headers['x-no-compression'] = 'streamed';
+    const { headers } = reply.request;
+    const isCompressed = acceptsGzip(headers['accept-encoding'] as string | undefined);
+    headers['x-no-compression'] = 'streamed';
     void reply.header('vary', 'Accept-Encoding');
     if (!isCompressed) return void reply.send(plain);
     const gzip = createGzip(compression);

@@ -1,8 +1,7 @@
 import { Controller, HttpCode, Post, Res } from '@nestjs/common';
 import type { FastifyReply } from 'fastify';
 import { NeedsReadScope } from './route.access.js';
-import type { Caller } from './authenticator.js';
-import { CurrentCaller } from './request.caller.js';
+import { callerOf } from './request.caller.js';
 import { expiredCookie } from './session.cookie.js';
 import { Sessions } from './sessions.js';
 
@@ -22,10 +21,8 @@ export class LoginController {
   @Post('logout.json')
   @HttpCode(200)
   @NeedsReadScope()
-  async logout(
-    @CurrentCaller() { session }: Caller,
-    @Res({ passthrough: true }) reply: FastifyReply,
-  ): Promise<void> {
+  async logout(@Res({ passthrough: true }) reply: FastifyReply): Promise<void> {
+    const { session } = callerOf(reply.request);
     if (session) await this.sessions.end(session);
     void reply.removeHeader('set-cookie').header('set-cookie', expiredCookie);
   }

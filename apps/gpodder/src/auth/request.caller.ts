@@ -1,5 +1,4 @@
 import { Failure } from '#contracts';
-import { createParamDecorator, type ExecutionContext } from '@nestjs/common';
 import type { FastifyRequest } from 'fastify';
 import type { Caller } from './authenticator.js';
 
@@ -15,11 +14,6 @@ export function callerOf({ gpodderCaller }: FastifyRequest): Caller {
   if (!gpodderCaller) throw new Failure('unauthorized');
   return gpodderCaller;
 }
-
-/** Injects the {@link callerOf} of the request into a parameter of a handler. */
-export const CurrentCaller = createParamDecorator((_: unknown, context: ExecutionContext) =>
-  callerOf(context.switchToHttp().getRequest<FastifyRequest>()),
-);
 
 /** Returns the `reader` of a list contract: app password, session of the cookie, and `since`. */
 export function readerOf({ credentialId, session }: Caller, since: number) {

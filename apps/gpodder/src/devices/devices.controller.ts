@@ -2,8 +2,7 @@ import { Body, Controller, Get, HttpCode, Param, Post, Put, Req } from '@nestjs/
 import { countFeeds, listDevices, saveDevices } from '#contracts';
 import { Services } from '#http';
 import type { FastifyRequest } from 'fastify';
-import type { Caller } from '../auth/authenticator.js';
-import { CurrentCaller } from '../auth/request.caller.js';
+import { callerOf } from '../auth/request.caller.js';
 import { readObjectBody } from '../http/input.js';
 import { readDevice, readDeviceId } from './device.rules.js';
 
@@ -19,7 +18,8 @@ export class DevicesController {
   constructor(private readonly services: Services) {}
 
   @Get('api/:version([12])/devices/:user.json')
-  async list(@Req() request: FastifyRequest, @CurrentCaller() { userId }: Caller) {
+  async list(@Req() request: FastifyRequest) {
+    const { userId } = callerOf(request);
     const { devices } = await this.services.call(listDevices, request, { userId });
     if (devices.length === 0) return [];
     const { subscribed: subscriptions } = await this.services.call(countFeeds, request, { userId });
@@ -31,10 +31,10 @@ export class DevicesController {
   @HttpCode(200)
   async describe(
     @Req() request: FastifyRequest,
-    @CurrentCaller() { userId, credentialId }: Caller,
     @Param('device') device: string,
     @Body() body?: Buffer,
   ): Promise<void> {
+    const { userId, credentialId } = callerOf(request);
     const id = readDeviceId(device);
     const saved = { id, ...readDevice(await readObjectBody(body, maxEntries)) };
     await this.services.call(saveDevices, request, { userId, credentialId, devices: [saved] });
@@ -43,16 +43,16 @@ export class DevicesController {
   @Put('api/:version([12])/devices/:user/:device.json')
   async describeByPut(
     @Req() request: FastifyRequest,
-    @CurrentCaller() caller: Caller,
     @Param('device') device: string,
     @Body() body?: Buffer,
   ): Promise<void> {
-    await this.describe(request, caller, device, body);
+    await this.describe(request, device, body);
   }
 
   /** Returns two or more devices as one synchronized group; links from clients are ignored. */
   @Get('api/2/sync-devices/:user.json')
-  async linked(@Req() request: FastifyRequest, @CurrentCaller() { userId }: Caller) {
+  async linked(@Req() request: FastifyRequest) {
+    const { userId } = callerOf(request);
     const { devices } = await this.services.call(listDevices, request, { userId });
     const ids = devices.map(({ id }) => id);
     return ids.length < 2
@@ -62,12 +62,8 @@ export class DevicesController {
 
   @Post('api/2/sync-devices/:user.json')
   @HttpCode(200)
-  async link(
-    @Req() request: FastifyRequest,
-    @CurrentCaller() caller: Caller,
-    @Body() body?: Buffer,
-  ) {
+  async link(@Req() request: FastifyRequest, @Body() body?: Buffer) {
     await readObjectBody(body, maxEntries);
-    return this.linked(request, caller);
+    return this.linked(request);
   }
 }

@@ -30,33 +30,22 @@ export class DirectoryController {
 
   @Get(['toplist.:format', 'toplist/:number.:format', 'gpodder-examples.:format'])
   @Public()
-  async toplist(
-    @Req() request: FastifyRequest,
-    @Res() reply: FastifyReply,
-    @Param('format') format: string,
-  ) {
-    const { type, body } = serializeFeeds(formatOf(format), [], [], queryOf(request).get('jsonp'));
+  async toplist(@Res() reply: FastifyReply, @Param('format') format: string) {
+    const callback = queryOf(reply.request).get('jsonp');
+    const { type, body } = serializeFeeds(formatOf(format), [], [], callback);
     await reply.type(type).send(body);
   }
 
   @Get('search.:format')
   @Public()
-  async search(
-    @Req() request: FastifyRequest,
-    @Res() reply: FastifyReply,
-    @Param('format') format: string,
-  ) {
-    if (!queryOf(request).get('q')) throw new Failure('invalid');
-    await this.toplist(request, reply, format);
+  async search(@Res() reply: FastifyReply, @Param('format') format: string) {
+    if (!queryOf(reply.request).get('q')) throw new Failure('invalid');
+    await this.toplist(reply, format);
   }
 
   @Get('suggestions/:number.:format')
-  async suggestions(
-    @Req() request: FastifyRequest,
-    @Res() reply: FastifyReply,
-    @Param('format') format: string,
-  ) {
-    await this.toplist(request, reply, format);
+  async suggestions(@Res() reply: FastifyReply, @Param('format') format: string) {
+    await this.toplist(reply, format);
   }
 
   @Get(['api/2/tags/:number.json', 'api/2/tag/:tag/:number.json'])

@@ -2,8 +2,7 @@ import { Controller, Get, Req } from '@nestjs/common';
 import { listActions } from '#contracts';
 import { Services } from '#http';
 import type { FastifyRequest } from 'fastify';
-import type { Caller } from '../auth/authenticator.js';
-import { CurrentCaller } from '../auth/request.caller.js';
+import { callerOf } from '../auth/request.caller.js';
 import { PodcastsService } from '../subscriptions/podcasts.service.js';
 import { episodeObject } from './episode.object.js';
 
@@ -22,7 +21,8 @@ export class FavoritesController {
   ) {}
 
   @Get('api/2/favorites/:user.json')
-  async list(@Req() request: FastifyRequest, @CurrentCaller() { userId }: Caller) {
+  async list(@Req() request: FastifyRequest) {
+    const { userId } = callerOf(request);
     const first = { userId, favorites: true, perPage };
     const podcastsByUrl = await this.podcasts.readByUrl(request);
     const favorites: object[] = [];

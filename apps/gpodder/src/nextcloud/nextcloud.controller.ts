@@ -3,8 +3,7 @@ import { Controller, Delete, Get, Header, HttpCode, Inject, Post, Req, Res } fro
 import { beginLogin, revokeCredential } from '#contracts';
 import { linkBase, Services } from '#http';
 import type { FastifyReply, FastifyRequest } from 'fastify';
-import type { Caller } from '../auth/authenticator.js';
-import { CurrentCaller } from '../auth/request.caller.js';
+import { callerOf } from '../auth/request.caller.js';
 import { expiredCookie } from '../auth/session.cookie.js';
 import { CONFIG, type GpodderConfig } from '../gpodder.config.js';
 import { forbidden, RefusalError } from '../http/errors.js';
@@ -51,11 +50,9 @@ export class NextcloudController {
   @Delete('ocs/v2.php/core/apppassword')
   @NeedsReadScope()
   @Header('content-type', 'application/xml; charset=utf-8')
-  async revoke(
-    @Req() request: FastifyRequest,
-    @CurrentCaller() { credentialId }: Caller,
-    @Res({ passthrough: true }) reply: FastifyReply,
-  ): Promise<string> {
+  async revoke(@Res({ passthrough: true }) reply: FastifyReply): Promise<string> {
+    const { request } = reply;
+    const { credentialId } = callerOf(request);
     await this.services.call(revokeCredential, request, { credentialId });
     void reply.removeHeader('set-cookie').header('set-cookie', expiredCookie);
     return ocsSuccess;

@@ -13,8 +13,7 @@ import {
 import { Failure, listDevices } from '#contracts';
 import { Services } from '#http';
 import type { FastifyReply, FastifyRequest } from 'fastify';
-import type { Caller } from '../auth/authenticator.js';
-import { CurrentCaller } from '../auth/request.caller.js';
+import { callerOf } from '../auth/request.caller.js';
 import { readDeviceId } from '../devices/device.rules.js';
 import { DeviceRegistry } from '../devices/device.registry.js';
 import { CONFIG, type GpodderConfig } from '../gpodder.config.js';
@@ -38,11 +37,8 @@ export class ListsController {
   ) {}
 
   @Get('subscriptions/:user.:format(json|jsonp|txt|opml|xml)')
-  async all(
-    @Req() request: FastifyRequest,
-    @Res() reply: FastifyReply,
-    @Param('format') format: Format,
-  ) {
+  async all(@Res() reply: FastifyReply, @Param('format') format: Format) {
+    const { request } = reply;
     const feeds = await this.feeds.subscribed(request);
     const podcastsByUrl = await this.podcasts.readByUrl(request);
     const items = feeds.map((feed) => podcastObject(feed, podcastsByUrl));
@@ -53,11 +49,11 @@ export class ListsController {
 
   @Get(ofDevice)
   async onDevice(
-    @Req() request: FastifyRequest,
     @Res() reply: FastifyReply,
-    @CurrentCaller() { userId }: Caller,
     @Param() { device = '', format = '' }: Readonly<Record<string, string>>,
   ) {
+    const { request } = reply;
+    const { userId } = callerOf(request);
     const id = readDeviceId(device);
     const supported = formatOf(format, ['xml']);
     const { devices } = await this.services.call(listDevices, request, { userId });
