@@ -27,7 +27,7 @@ import {
 import { IssuerLimits, type IssuerRequest } from './issuer.limits.js';
 import { IssuerStore } from './issuer.store.js';
 import { validateRegistration } from './registration.rules.js';
-import { runWithRequestClient, requestAddress } from './request.origin.js';
+import { runWithAddress, requestAddress } from './request.origin.js';
 import { SigningKeys } from './signing.keys.js';
 
 interface Route {
@@ -133,11 +133,10 @@ export class Issuer implements OnApplicationShutdown {
     const name = /^\/auth\/[\w-]{1,64}$/.test(path) ? resumePath : path;
     const route = Object.hasOwn(routes, name) ? routes[name] : undefined;
     if (!route?.methods.includes(request.method)) return undefined;
-    const client = { address: request.ip };
     return {
       route: name,
       listen: (raw, response) =>
-        void runWithRequestClient(client, () => this.answer(path, route, raw, response)).catch(
+        void runWithAddress(request.ip, () => this.answer(path, route, raw, response)).catch(
           (error: unknown) => {
             const fields = { err: error, correlationId: request.id, route: name };
             this.log.error(fields, 'issuer request failed: internal error');

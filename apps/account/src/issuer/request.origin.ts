@@ -1,22 +1,17 @@
 import { AsyncLocalStorage } from 'node:async_hooks';
 import { networkOf } from '#identity';
 
-/** Client of the current request, which oidc-provider does not pass to its adapter. */
-export interface RequestClient {
-  /** IP address. */
-  readonly address: string;
-}
-
-const clients = new AsyncLocalStorage<RequestClient>();
+/** IP address of the client, which oidc-provider does not pass to its adapter. */
+const addresses = new AsyncLocalStorage<string>();
 
 /** Runs a function in which {@link requestAddress} returns the address of the client. */
-export function runWithRequestClient<Result>(client: RequestClient, run: () => Result): Result {
-  return clients.run(client, run);
+export function runWithAddress<Result>(address: string, run: () => Result): Result {
+  return addresses.run(address, run);
 }
 
 /** Returns the client's IP address in a request to the issuer, otherwise an empty string. */
 export function requestAddress(): string {
-  return clients.getStore()?.address ?? '';
+  return addresses.getStore() ?? '';
 }
 
 /** Returns the network of {@link requestAddress}, for rate limits. */
