@@ -121,9 +121,6 @@ export const de: Texts = {
       'Dieser Server verschickt keine Mails. ' +
       'Benutze einen Wiederherstellungscode oder bitte seine Administration um einen Link.',
     recovery: 'Wiederherstellungscode benutzen',
-    recoveryLead:
-      'Ein Wiederherstellungscode ersetzt das Passwort einmal. ' +
-      'Alle Browser und Apps werden abgemeldet.',
     resetLead: (name) =>
       `Wähl ein neues Passwort für ${name}. Alle Browser und Apps werden abgemeldet.`,
     resetSubmit: 'Passwort setzen',
@@ -154,9 +151,6 @@ export const de: Texts = {
     scopes: {
       'read:subscriptions': 'sehen, was du abonniert und gehört hast',
       'write:subscriptions': 'ändern, was du abonniert und gehört hast',
-      openid: 'die ID deines Kontos auf diesem Server sehen',
-      profile: 'deinen Namen auf diesem Server sehen',
-      offline_access: 'verbunden bleiben, bis du sie entfernst',
     },
     until: 'Sie bleibt verbunden, bis du sie in deinem Konto entfernst.',
     details: 'Zu dieser Anfrage',

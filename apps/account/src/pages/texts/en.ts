@@ -111,8 +111,6 @@ export const en = {
     withoutMail:
       'This server sends no mail. Use a recovery code, or ask its administrator for a link.',
     recovery: 'Use a recovery code',
-    recoveryLead:
-      'A recovery code replaces the password once. All browsers and apps will be signed out.',
     resetLead: (name: string) =>
       `Choose a new password for ${name}. All browsers and apps will be signed out.`,
     resetSubmit: 'Set the password',
@@ -142,9 +140,6 @@ export const en = {
     scopes: {
       'read:subscriptions': 'see your subscriptions and what you have listened to',
       'write:subscriptions': 'change your subscriptions and what you have listened to',
-      openid: 'see the ID of your account on this server',
-      profile: 'see your name on this server',
-      offline_access: 'stay connected until you remove it',
     } as Record<string, string>,
     until: 'It stays connected until you remove it in your account.',
     details: 'About this request',
