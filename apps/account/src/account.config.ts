@@ -33,8 +33,10 @@ export const accountConfig = z.object({
   ...issuerConfig.shape,
   ...relyingPartyConfig.shape,
 });
-/** Parsed configuration of the account app. */
-export type AccountConfig = z.output<typeof accountConfig>;
+/** Parsed settings of the account app. */
+export type AccountSettings = z.output<typeof accountConfig>;
+/** Configuration of the account app: its settings, with the default of `API_URLS`. */
+export type AccountConfig = AccountSettings & { readonly API_URLS: [string, ...string[]] };
 
 /** Injection token of the configuration. */
 export const CONFIG = Symbol('account configuration');

@@ -13,7 +13,7 @@ import { countBy, type Log, type RunningProcess, type WaitFor } from '#runtime';
 import { openReplica, waitForDatabase } from '#transport/service';
 import { watchSignIns } from './account.metrics.js';
 import type { NestFastifyApplication } from '@nestjs/platform-fastify';
-import type { AccountConfig } from './account.config.js';
+import type { AccountConfig, AccountSettings } from './account.config.js';
 import { AccountModule } from './account.module.js';
 import { serveConsole } from './console/console.files.js';
 import { serverOptions } from './http/server.options.js';
@@ -32,7 +32,7 @@ const redisTimeoutMs = 250;
  * process; pages then show an error.
  */
 export async function serve(
-  config: AccountConfig,
+  config: AccountSettings,
   log: Log,
   waitFor: WaitFor,
 ): Promise<RunningProcess> {
@@ -42,7 +42,7 @@ export async function serve(
 
 /** Waits for the database, then returns the app's module, HTTP adapter and start function. */
 export async function compose(
-  config: AccountConfig,
+  config: AccountSettings,
   log: Log,
   { client, limits }: Connections,
   waitFor: WaitFor,
@@ -54,7 +54,8 @@ export async function compose(
   // With SIGN_IN_ISSUER, people register at their OpenID provider and not here.
   const registration =
     config.SIGN_IN_ISSUER === undefined ? {} : { REGISTRATION: 'closed' as const };
-  const own = { ...config, API_URLS: config.API_URLS ?? [config.PUBLIC_URL], ...registration };
+  const { API_URLS = [config.PUBLIC_URL] } = config;
+  const own = { ...config, API_URLS, ...registration } as AccountConfig;
   const module = AccountModule.of({ config: own, log, database, client, redis });
   // `begin` assigns both, before the first request.
   let issuer: Issuer | undefined;

@@ -3,7 +3,7 @@ import { ErrorBoundary, lazy, LocationProvider, Route, Router, useLocation } fro
 import { useEffect } from 'preact/hooks';
 import { Header } from '#ui';
 import { isOnline } from './data/network.js';
-import { hasNoApi, isSignedOut, signInPath } from './data/session.js';
+import { isSignedOut, signInPath } from './data/session.js';
 import { Subscriptions } from './pages/subscriptions.js';
 import { texts } from './texts/texts.js';
 import { showCurrentTab } from './ui/current.tab.js';
@@ -63,8 +63,6 @@ function Banner() {
         <p class="notice bad">
           {texts.sessionEnded} <a href={signInPath()}>{texts.signInAgain}</a>
         </p>
-      ) : hasNoApi.value ? (
-        <p class="notice bad">{texts.noApi}</p>
       ) : (
         !isOnline.value && <p class="notice">{texts.offline}</p>
       )}

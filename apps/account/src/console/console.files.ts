@@ -16,14 +16,14 @@ const page = /^\/console\/[a-z]{0,20}$/;
  * Returns the headers of the console, which allow scripts only from this origin; undefined for
  * other paths.
  *
- * @param api URL of the API, to which the console sends requests; undefined without an API.
+ * @param api URL of the API, to which the console sends requests.
  */
 export function consoleHeaders(
   { url }: FastifyRequest,
-  api: string | undefined,
+  api: string,
 ): Record<string, string> | undefined {
   if (!url.startsWith(root)) return undefined;
-  const site = api === undefined ? "'self'" : `'self' ${new URL(api).origin}`;
+  const site = `'self' ${new URL(api).origin}`;
   return {
     'content-security-policy':
       "default-src 'none'; script-src 'self'; style-src 'self'; manifest-src 'self'; " +

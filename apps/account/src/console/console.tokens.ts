@@ -8,9 +8,9 @@ import type { Session } from '../people/sessions.js';
 
 /** Access token for the console in one browser. */
 export interface ConsoleToken {
-  readonly accessToken: string;
+  readonly access_token: string;
   /** Lifetime in seconds. */
-  readonly expiresIn: number;
+  readonly expires_in: number;
   /** URL of the API, the first of `API_URLS`. */
   readonly api: string;
 }
@@ -26,15 +26,9 @@ export class ConsoleTokens {
     private readonly issuer: Issuer,
   ) {}
 
-  /** True if `API_URLS` is set. */
-  get isConfigured(): boolean {
-    return this.config.API_URLS !== undefined;
-  }
-
-  /** Issues a token for a session. @throws Error if `API_URLS` is not set. */
+  /** Issues a token for a session. */
   async issue({ id, accountId }: Session): Promise<ConsoleToken> {
-    const [api] = this.config.API_URLS ?? [];
-    if (api === undefined) throw new Error('API_URLS is not set');
+    const [api] = this.config.API_URLS;
     const { provider } = this.issuer;
     const client = await provider.Client.find(consoleClientId);
     if (!client) throw new Error('the console is not registered');
@@ -47,6 +41,6 @@ export class ConsoleTokens {
       scope: scopes.join(' '),
       resourceServer: new provider.ResourceServer(api, info),
     } as unknown as ConstructorParameters<typeof provider.AccessToken>[0]);
-    return { accessToken: await token.save(), expiresIn: info.accessTokenTTL, api };
+    return { access_token: await token.save(), expires_in: info.accessTokenTTL, api };
   }
 }

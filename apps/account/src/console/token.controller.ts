@@ -1,15 +1,11 @@
 import { Header, HttpCode, Post, Req, Res } from '@nestjs/common';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { IssuerLimits } from '../issuer/issuer.limits.js';
-import { PageController, type Person, PersonOf } from '../pages/person.guard.js';
-import { ConsoleTokens } from './console.tokens.js';
+import { PageController } from '../pages/person.guard.js';
+import { type ConsoleToken, ConsoleTokens } from './console.tokens.js';
 
 /** The response of `POST /console/token`. */
-export interface TokenResponse {
-  readonly access_token: string;
-  /** Lifetime in seconds. */
-  readonly expires_in: number;
-  readonly api: string;
+export interface TokenResponse extends ConsoleToken {
   /** User of the session. Another user can have signed in since the last token. */
   readonly user: { readonly id: string; readonly name: string | null };
 }
@@ -22,33 +18,20 @@ export class TokenController {
     private readonly limits: IssuerLimits,
   ) {}
 
-  /**
-   * Returns a token; 401 without a session, since a redirect would lose what the person entered;
-   * 501 if `API_URLS` is not set.
-   */
+  /** Returns a token; 401 without a session: a redirect would lose what the person entered. */
   @Post('console/token')
   @HttpCode(200)
   @Header('cache-control', 'no-store')
   async token(
-    @PersonOf() person: Person | undefined,
-    @Req() { ip }: FastifyRequest,
+    @Req() { ip, person }: FastifyRequest,
     @Res({ passthrough: true }) reply: FastifyReply,
   ): Promise<TokenResponse | { code: string; message: string }> {
     await this.limits.consume('token', ip);
-    if (!person) return sendRefusal(reply, 401, 'Sign in first');
-    if (!this.tokens.isConfigured)
-      return sendRefusal(reply, 501, 'The console has no API: the operator must set API_URLS');
-    const { accessToken, expiresIn, api } = await this.tokens.issue(person.session);
+    if (!person) {
+      void reply.code(401);
+      return { code: '401', message: 'Sign in first' };
+    }
     const { id, name } = person.account;
-    return { access_token: accessToken, expires_in: expiresIn, api, user: { id, name } };
+    return { ...(await this.tokens.issue(person.session)), user: { id, name } };
   }
-}
-
-function sendRefusal(
-  reply: FastifyReply,
-  status: number,
-  message: string,
-): { code: string; message: string } {
-  void reply.code(status);
-  return { code: String(status), message };
 }

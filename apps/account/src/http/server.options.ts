@@ -52,7 +52,7 @@ export function serverOptions(
     },
     headers: (request) => ({
       ...headers,
-      ...consoleHeaders(request, config.API_URLS?.[0]),
+      ...consoleHeaders(request, config.API_URLS[0]),
     }),
     // Only the poll of a login flow sends JSON.
     bodies: ['form', 'json'],

@@ -27,7 +27,7 @@ const lifetimes = {
   grant: day,
 } as const;
 
-/** Default for authorization requests without a `resource`, if `API_URLS` is not set. */
+/** Resource of grants of release 0.1.0, if `API_URLS` was not set. */
 const anyApi = 'urn:podcast-sync:api';
 
 /** Injection token of {@link IssuerParts.errorPage}, which the pages provide. */
@@ -75,8 +75,7 @@ function features(config: AccountConfig): Configuration['features'] {
     registration: { enabled: true, issueRegistrationAccessToken: false },
     resourceIndicators: {
       enabled: true,
-      defaultResource: (_ctx, _client, oneOf) =>
-        oneOf ? (oneOf[0] as string) : (config.API_URLS?.[0] ?? anyApi),
+      defaultResource: (_ctx, _client, oneOf) => oneOf?.[0] ?? config.API_URLS[0],
       useGrantedResource: () => true,
       getResourceServerInfo: (_ctx, resource) => apiResource(config, resource),
     },
@@ -160,9 +159,9 @@ export function issuerConfiguration({
 /**
  * Returns scopes, audience and token format of the API that a resource indicator names (RFC 8707).
  *
- * @throws InvalidTarget if the resource is neither in `API_URLS` nor the default {@link anyApi}.
+ * @throws InvalidTarget if the resource is neither in `API_URLS` nor {@link anyApi}.
  */
-export function apiResource({ API_URLS = [], API_AUDIENCE }: AccountConfig, resource: string) {
+export function apiResource({ API_URLS, API_AUDIENCE }: AccountConfig, resource: string) {
   const isSame = (url: string) => withoutSlash(url) === withoutSlash(resource);
   if (resource !== anyApi && !API_URLS.some(isSame)) throw new errors.InvalidTarget();
   return {

@@ -6,7 +6,7 @@ export const isLocal = (address: string) => loopback.test(new URL(address).hostn
 /**
  * Returns the address that a person types into an app, without a slash at the end.
  *
- * @param configured the first of `API_URLS`, or `PUBLIC_URL`.
+ * @param configured the first of `API_URLS`.
  * @param host `Host` of the request, which the HTTP server has checked. If `configured` is a
  *   loopback address and this host is not, the result is this host, for apps in the local network.
  */

@@ -23,13 +23,10 @@ addEventListener('online', () => {
 
 /**
  * Returns true for transient errors (no connection, timeout, 408, 429, 5xx) and for responses of
- * proxies. A 501 is permanent: the server has no `API_URLS`.
+ * proxies.
  */
 export function isRetryable(error: unknown): boolean {
-  return (
-    error instanceof ApiError &&
-    (error.isTransient || (error.code === 'unexpected' && error.status !== 501))
-  );
+  return error instanceof ApiError && (error.isTransient || error.code === 'unexpected');
 }
 
 /**

@@ -15,9 +15,6 @@ interface TokenResponse {
   readonly user: User;
 }
 
-/** True if the account app has no URL of an API (`API_URLS`), so that the console has no data. */
-export const hasNoApi = signal(false);
-
 /** Milliseconds before its expiry at which a token is renewed, so that no request gets a 401. */
 const renewalMargin = 30_000;
 const requestTimeout = 15_000;
@@ -91,7 +88,6 @@ async function requestToken(): Promise<string> {
     if (user.value) isSignedOut.value = true;
     else location.replace(signInPath());
   }
-  hasNoApi.value = response.status === 501;
   if (!response.ok) throw ApiError.fromResponse(response);
   const {
     access_token,

@@ -15,7 +15,6 @@ export const de: Texts = {
   notFound: 'Seite nicht gefunden',
   failed:
     'Der Server ist nicht erreichbar oder meldet einen Fehler. Versuche es später noch einmal.',
-  noApi: 'Dieser Server kennt die Adresse seiner API nicht. Sein Betreiber muss API_URLS setzen.',
   offline:
     'Keine Verbindung zum Server. Deine Änderungen bleiben erhalten und werden später gesendet.',
   signInAgain: 'Anmelden',

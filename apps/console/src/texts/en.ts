@@ -13,7 +13,6 @@ export const en = {
   loading: 'Loading …',
   notFound: 'Page not found',
   failed: 'The server could not be reached or returned an error. Try again later.',
-  noApi: 'This server has no API address. Ask its operator to set API_URLS.',
   offline: 'No connection to the server. Your changes are kept and sent when it is back.',
   signInAgain: 'Sign in',
   subscriptions: {
