@@ -120,6 +120,24 @@ export function Card({ title, lead, heading, children }: CardProps) {
   );
 }
 
+interface ActionLinkProps {
+  readonly href: string;
+  /** Class of the button: `plain`, `danger`, or none for the main action. */
+  readonly look?: 'plain' | 'danger';
+  readonly children: string;
+}
+
+/** Renders a link as a button, on a line of its own. */
+export function ActionLink({ href, look, children }: ActionLinkProps) {
+  return (
+    <p class="actions">
+      <a class={look ? `button ${look}` : 'button'} href={href}>
+        {children}
+      </a>
+    </p>
+  );
+}
+
 interface RowProps {
   readonly name: string;
   /** Link of the name. */

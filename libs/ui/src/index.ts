@@ -1,2 +1,2 @@
-export { Card, Field, Header, Row } from './components.js';
+export { ActionLink, Card, Field, Header, Row } from './components.js';
 export { frameTexts, type Language, languages, numbersOf } from './texts.js';

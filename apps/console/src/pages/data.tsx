@@ -1,5 +1,5 @@
 import { useSignal } from '@preact/signals';
-import { Card } from '#ui';
+import { ActionLink, Card } from '#ui';
 import { isRetryable, retryUntilAnswered } from '../data/network.js';
 import { connect } from '../data/session.js';
 import { texts } from '../texts/texts.js';
@@ -23,18 +23,14 @@ export function Data() {
         </form>
       </Card>
       <Card title={t.accessTitle} lead={t.accessText}>
-        <p class="actions">
-          <a class="button plain" href="/account">
-            {t.accessLink}
-          </a>
-        </p>
+        <ActionLink href="/account" look="plain">
+          {t.accessLink}
+        </ActionLink>
       </Card>
       <Card title={t.eraseTitle} lead={t.eraseText}>
-        <p class="actions">
-          <a class="button danger" href="/erase">
-            {t.eraseLink}
-          </a>
-        </p>
+        <ActionLink href="/erase" look="danger">
+          {t.eraseLink}
+        </ActionLink>
       </Card>
     </Page>
   );

@@ -1,4 +1,4 @@
-import { Card, Field, Row } from '#ui';
+import { ActionLink, Card, Field, Row } from '#ui';
 import { type Account, stateOf } from '../../people/accounts.js';
 import type { PeopleConfig } from '../../people/people.config.js';
 import type { Page, Visit } from '../document.js';
@@ -75,11 +75,7 @@ export function peoplePage(visit: Visit, of: PeopleList): Page {
     <>
       <Card title={people.new} lead={people.registration[of.registration]}>
         {of.registration !== 'closed' && (
-          <p class="actions">
-            <a class="button" href="/people/invitation">
-              {people.invite}
-            </a>
-          </p>
+          <ActionLink href="/people/invitation">{people.invite}</ActionLink>
         )}
       </Card>
       <Card title={people.list}>
@@ -256,11 +252,9 @@ export function personPage(visit: Visit, of: ManagedPerson): Page {
       </Card>
       <Card title={people.change}>
         <Rows rows={rows} />
-        <p class="actions">
-          <a class="button plain" href="/people">
-            {people.all}
-          </a>
-        </p>
+        <ActionLink href="/people" look="plain">
+          {people.all}
+        </ActionLink>
       </Card>
     </>
   );
