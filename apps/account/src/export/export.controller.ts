@@ -1,8 +1,8 @@
-import { Inject, Post, Req, Res } from '@nestjs/common';
+import { Inject, Post, Res } from '@nestjs/common';
 import type { Log } from '#runtime';
-import type { FastifyReply, FastifyRequest } from 'fastify';
+import type { FastifyReply } from 'fastify';
 import { LOG } from '../account.config.js';
-import { ForPerson, PageController, type Person, PersonOf } from '../pages/person.guard.js';
+import { ForPerson, PageController } from '../pages/person.guard.js';
 import { Export } from './export.js';
 
 /** Serves the export of a person's data after a recent sign-in. */
@@ -16,12 +16,9 @@ export class ExportController {
   /** Sends the document. A failure aborts the connection, so that the download fails too. */
   @Post('export')
   @ForPerson({ recently: true, next: '/account' })
-  async export(
-    @PersonOf() { account }: Person,
-    @Req() request: FastifyRequest,
-    @Res() reply: FastifyReply,
-  ): Promise<void> {
-    const document = await this.documents.open(account.id, request.ip);
+  async export(@Res() { page }: FastifyReply): Promise<void> {
+    const { request, reply, person } = page;
+    const document = await this.documents.open(person.account.id, request.ip);
     document.on('error', (error) => {
       this.log.warn({ correlationId: request.id, err: error }, 'export aborted');
     });

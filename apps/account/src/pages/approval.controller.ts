@@ -1,18 +1,15 @@
-import { Get, Param, Post, Req, Res } from '@nestjs/common';
-import type { FastifyReply, FastifyRequest } from 'fastify';
+import { Get, Param, Post, Res } from '@nestjs/common';
+import { scopes } from '#contracts';
+import type { FastifyReply } from 'fastify';
 import { LoginFlows } from '../credentials/login-flows.js';
 import type { Approver } from '../issuer/approvals.js';
 import { DeviceAuthorizations } from '../issuer/device-authorizations.js';
 import { type AppRequest, Interactions } from '../issuer/interactions.js';
 import { Refusal } from '../people/refusal.js';
-import { type Form, FormOf, QueryOf } from './form.js';
 import { withNext } from './next-path.rules.js';
-import { PageResponder } from './page.responder.js';
-import { requireRecent, ForPerson, PageController, type Person, PersonOf } from './person.guard.js';
-import { scopes } from '#contracts';
+import type { PageContext, Person } from './page.context.js';
+import { ForPerson, PageController, requireRecent } from './person.guard.js';
 import { type Approval, approvalPage, deviceCodePage } from './views/approval.view.js';
-
-type RequestDetails = Omit<Approval, 'name' | 'ownAddress'>;
 
 const maxUserCode = 64;
 /** Maximum seconds between the entry of a code and the decision: the lifetime of the code. */
@@ -37,7 +34,6 @@ function hostOf({ redirectHost }: AppRequest): string | undefined {
 @PageController()
 export class ApprovalController {
   constructor(
-    private readonly pages: PageResponder,
     private readonly interactions: Interactions,
     private readonly devices: DeviceAuthorizations,
     private readonly flows: LoginFlows,
@@ -45,148 +41,116 @@ export class ApprovalController {
 
   @Get('interaction/:uid')
   @ForPerson()
-  async interaction(
-    @PersonOf() person: Person,
-    @Req() request: FastifyRequest,
-    @Res() reply: FastifyReply,
-  ): Promise<void> {
-    const appRequest = await this.interactions.find(request.raw, reply.raw);
+  async interaction(@Res() { page, raw }: FastifyReply): Promise<void> {
+    const { request, person } = page;
+    const appRequest = await this.interactions.find(request.raw, raw);
     if (!appRequest) throw new Refusal('app_request');
     requireRecent(person, request.url, appRequest.signInAfter);
-    this.showApproval(reply, person, this.describe(appRequest, request.url));
+    showApproval(page, describe(appRequest, request.url));
   }
 
   @Post('interaction/:uid')
   @ForPerson()
-  async decide(
-    @PersonOf() person: Person,
-    @FormOf() form: Form,
-    @Req() request: FastifyRequest,
-    @Res() reply: FastifyReply,
-  ): Promise<void> {
-    const appRequest = await this.interactions.find(request.raw, reply.raw);
+  async decide(@Res() { page, raw }: FastifyReply): Promise<void> {
+    const { request, person, form } = page;
+    const appRequest = await this.interactions.find(request.raw, raw);
     if (!appRequest) throw new Refusal('app_request');
     const isAllowed = form['decision'] === 'allow';
     if (isAllowed) requireRecent(person, request.url, appRequest.signInAfter);
-    const by = approverOf(person);
     const to = isAllowed
-      ? await this.interactions.allow(request.raw, reply.raw, by)
-      : await this.interactions.deny(request.raw, reply.raw);
+      ? await this.interactions.allow(request.raw, raw, approverOf(person))
+      : await this.interactions.deny(request.raw, raw);
     if (to === undefined) throw new Refusal('app_request');
-    this.pages.leaveSite(reply, to, hostOf(appRequest));
+    page.leaveSite(to, hostOf(appRequest));
   }
 
   @Get('device')
   @ForPerson()
-  device(@QueryOf() query: Form, @Res() reply: FastifyReply): void {
-    const refused = this.pages.takeOutcome<Parameters<typeof deviceCodePage>[1]>(reply);
-    this.pages.show(reply, (visit) =>
-      deviceCodePage(visit, { code: query['user_code'], ...refused }),
-    );
+  device(@Res() { page }: FastifyReply): void {
+    const code = page.query['user_code'];
+    page.show(deviceCodePage, { code, ...page.takeOutcome<{ problem?: 'missing' | 'unknown' }>() });
   }
 
   /** Asks for the decision about the code that this browser has entered. */
   @Get('device/request')
   @ForPerson({ recently: true })
-  async deviceRequest(
-    @PersonOf() person: Person,
-    @Req() request: FastifyRequest,
-    @Res() reply: FastifyReply,
-  ): Promise<void> {
-    const { code } = this.pages.readOutcome<{ code: string }>(reply) ?? {};
-    if (code === undefined) return this.pages.redirect(reply, '/device');
-    const appRequest = await this.devices.find(code, request.ip);
-    if (!appRequest)
-      return this.pages.redirectWithOutcome(reply, '/device', { code, problem: 'unknown' });
-    this.showApproval(reply, person, {
-      ...this.describe(appRequest, '/device'),
-      userCode: formatUserCode(appRequest.id),
-    });
+  async deviceRequest(@Res() { page }: FastifyReply): Promise<void> {
+    const { code } = page.readOutcome<{ code: string }>() ?? {};
+    if (code === undefined) return page.redirect('/device');
+    const appRequest = await this.devices.find(code, page.request.ip);
+    if (!appRequest) return page.redirectWithOutcome('/device', { code, problem: 'unknown' });
+    const userCode = formatUserCode(appRequest.id);
+    showApproval(page, { ...describe(appRequest, '/device'), userCode });
   }
 
   /** Handles the form with the code, and the form with the code and the decision about it. */
   @Post('device')
   @ForPerson({ next: '/device' })
-  async enter(
-    @PersonOf() person: Person,
-    @FormOf() form: Form,
-    @Req() request: FastifyRequest,
-    @Res() reply: FastifyReply,
-  ): Promise<void> {
+  async enter(@Res() { page }: FastifyReply): Promise<void> {
+    const { form, person } = page;
     const code = (form['user_code'] ?? '').trim().slice(0, maxUserCode);
     const refuse = (problem: 'missing' | 'unknown') =>
-      this.pages.redirectWithOutcome(reply, '/device', { code, problem });
+      page.redirectWithOutcome('/device', { code, problem });
     if (code === '') return refuse('missing');
     if (form['decision'] !== 'deny')
       requireRecent(person, `/device?${new URLSearchParams({ user_code: code }).toString()}`);
     if (form['decision'] === undefined)
-      return this.pages.redirectWithOutcome(reply, '/device/request', { code }, codeSeconds);
-    const appRequest = await this.devices.find(code, request.ip);
+      return page.redirectWithOutcome('/device/request', { code }, codeSeconds);
+    const appRequest = await this.devices.find(code, page.request.ip);
     if (!appRequest) return refuse('unknown');
-    const by = approverOf(person);
     const isAllowed = form['decision'] === 'allow';
-    if (!(isAllowed ? await this.devices.allow(code, by) : await this.devices.deny(code)))
-      return refuse('unknown');
-    this.showDecision(reply, isAllowed);
+    const isDecided = isAllowed
+      ? await this.devices.allow(code, approverOf(person))
+      : await this.devices.deny(code);
+    if (!isDecided) return refuse('unknown');
+    showDecision(page, isAllowed);
   }
 
   @Get('login/v2/flow/:token')
   @ForPerson()
-  async flow(
-    @PersonOf() person: Person,
-    @Param('token') token: string,
-    @Req() request: FastifyRequest,
-    @Res() reply: FastifyReply,
-  ): Promise<void> {
+  async flow(@Param('token') token: string, @Res() { page }: FastifyReply): Promise<void> {
     const flow = await this.flows.find(token);
     if (!flow) throw new Refusal('app_request');
-    requireRecent(person, request.url);
+    const { url: action } = page.request;
+    requireRecent(page.person, action);
     const { label: app, address, createdAt: startedAt } = flow;
-    this.showApproval(reply, person, { action: request.url, app, scopes, address, startedAt });
+    showApproval(page, { action, app, scopes, address, startedAt });
   }
 
   @Post('login/v2/flow/:token')
   @ForPerson()
-  async decideFlow(
-    @PersonOf() person: Person,
-    @Param('token') token: string,
-    @FormOf() form: Form,
-    @Req() request: FastifyRequest,
-    @Res() reply: FastifyReply,
-  ): Promise<void> {
+  async decideFlow(@Param('token') token: string, @Res() { page }: FastifyReply): Promise<void> {
+    const { form, person, request } = page;
     const flow = await this.flows.find(token);
     if (!flow) throw new Refusal('app_request');
     const isAllowed = form['decision'] === 'allow';
     if (isAllowed) requireRecent(person, request.url);
     if (isAllowed && person.account.name === null)
-      return this.pages.redirect(reply, withNext('/name', request.url));
+      return page.redirect(withNext('/name', request.url));
     const isDone = isAllowed
       ? await this.flows.allow(token, person.account.id, person.session.id)
       : await this.flows.deny(token);
     if (!isDone) throw new Refusal('app_request');
-    this.showDecision(reply, isAllowed);
+    showDecision(page, isAllowed);
   }
+}
 
-  private describe(request: AppRequest, action: string): RequestDetails {
-    const { client, scopes: wanted, startedAt, address, redirectHost } = request;
-    return {
-      action,
-      app: client.name,
-      scopes: wanted,
-      startedAt,
-      address,
-      goesTo: toTarget(redirectHost),
-    };
-  }
+type RequestDetails = Omit<Approval, 'name' | 'ownAddress'>;
 
-  private showApproval(reply: FastifyReply, { account }: Person, details: RequestDetails): void {
-    const own = { name: account.name ?? account.id, ownAddress: reply.request.ip };
-    this.pages.show(reply, (visit) => approvalPage(visit, { ...details, ...own }));
-  }
+function describe(request: AppRequest, action: string): RequestDetails {
+  const { client, scopes: wanted, startedAt, address, redirectHost } = request;
+  const goesTo = toTarget(redirectHost);
+  return { action, app: client.name, scopes: wanted, startedAt, address, goesTo };
+}
 
-  private showDecision(reply: FastifyReply, isAllowed: boolean): void {
-    this.pages.redirectToDone(reply, { message: isAllowed ? 'allowed' : 'denied' });
-  }
+function showApproval(page: PageContext, details: RequestDetails): void {
+  const { account } = page.person;
+  const own = { name: account.name ?? account.id, ownAddress: page.request.ip };
+  page.show(approvalPage, { ...details, ...own });
+}
+
+function showDecision(page: PageContext, isAllowed: boolean): void {
+  page.redirectToDone({ message: isAllowed ? 'allowed' : 'denied' });
 }
 
 /** Formats a user code in two halves, as devices show it. */

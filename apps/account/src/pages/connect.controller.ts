@@ -1,22 +1,15 @@
-import { Get, Inject, NotFoundException, Param, Post, Req, Res } from '@nestjs/common';
+import { Get, Inject, NotFoundException, Param, Post, Res } from '@nestjs/common';
 import { scopes } from '#contracts';
-import type { FastifyReply, FastifyRequest } from 'fastify';
+import type { FastifyReply } from 'fastify';
 import { type AccountConfig, CONFIG } from '../account.config.js';
 import { AppPasswords } from '../credentials/app-passwords.js';
 import { addressForApps } from './connect.address.js';
 import { type AppKey, connectableApps, isAppKey } from './connect.apps.js';
 import { ConnectedApps } from './connected.apps.js';
-import { type Form, QueryOf } from './form.js';
-import { ForPerson, PageController, type Person, PersonOf } from './person.guard.js';
-import { PageResponder, visitFor } from './page.responder.js';
+import type { PageContext } from './page.context.js';
+import { ForPerson, PageController } from './person.guard.js';
 import { problemsOf } from './refusal.texts.js';
-import {
-  type AppSteps,
-  connectAppPage,
-  connectPage,
-  connectWaitPage,
-  nameOf,
-} from './views/connect.view.js';
+import { connectAppPage, connectPage, connectWaitPage, nameOf } from './views/connect.view.js';
 
 interface Made {
   readonly secret?: string;
@@ -39,85 +32,62 @@ function waitPath(key: AppKey, since: number, id: string | undefined): string {
 @PageController()
 export class ConnectController {
   constructor(
-    private readonly pages: PageResponder,
     private readonly appPasswords: AppPasswords,
     private readonly connected: ConnectedApps,
-    @Inject(CONFIG) private readonly config: Pick<AccountConfig, 'API_URLS' | 'PUBLIC_URL'>,
+    @Inject(CONFIG) private readonly config: Pick<AccountConfig, 'API_URLS'>,
   ) {}
 
   @Get('connect')
   @ForPerson()
-  choose(@Req() request: FastifyRequest, @Res() reply: FastifyReply): void {
-    const address = this.address(request);
-    this.pages.show(reply, (visit) => connectPage(visit, { address }));
+  choose(@Res() { page }: FastifyReply): void {
+    page.show(connectPage, { address: this.address(page) });
   }
 
   @Get('connect/:app')
   @ForPerson()
-  steps(
-    @PersonOf() { account }: Person,
-    @Param('app') app: string,
-    @Req() request: FastifyRequest,
-    @Res() reply: FastifyReply,
-  ): void {
+  steps(@Param('app') app: string, @Res() { page }: FastifyReply): void {
     const key = keyIn(app);
-    const { secret, credentialId, problem } = this.pages.takeOutcome<Made>(reply) ?? {};
-    const of: AppSteps = {
-      key,
-      address: this.address(request),
-      name: account.name,
-      secret,
-      problem,
-      wait: waitPath(key, Date.now(), credentialId),
-    };
-    this.pages.show(reply, (visit) => connectAppPage(visit, of));
+    const { credentialId, ...made } = page.takeOutcome<Made>() ?? {};
+    const wait = waitPath(key, Date.now(), credentialId);
+    const { name } = page.person.account;
+    page.show(connectAppPage, { key, address: this.address(page), name, ...made, wait });
   }
 
   /** Creates an app password, which the page of the steps then shows once. */
   @Post('connect/:app')
   @ForPerson({ recently: true })
-  async make(
-    @PersonOf() { account, session }: Person,
-    @Param('app') app: string,
-    @Res() reply: FastifyReply,
-  ): Promise<void> {
+  async make(@Param('app') app: string, @Res() { page }: FastifyReply): Promise<void> {
     const key = keyIn(app);
-    const { texts } = visitFor(reply);
+    const { account, session } = page.person;
+    const { texts } = page.visit;
     if (!connectableApps[key].needsAppPassword) throw new NotFoundException();
     const path = `/connect/${key}`;
     try {
       const wanted = { label: nameOf(texts, key), scopes, isApp: key !== 'script' };
       const { secret, credential } = await this.appPasswords.create(account.id, wanted, session);
-      this.pages.redirectWithOutcome(reply, path, {
-        secret,
-        credentialId: credential.id,
-      } satisfies Made);
+      const made: Made = { secret, credentialId: credential.id };
+      page.redirectWithOutcome(path, made);
     } catch (error) {
       const { label, form } = problemsOf(texts, error);
-      this.pages.redirectRefused(reply, path, { problem: label ?? form } satisfies Made, error);
+      page.redirectRefused(path, { problem: label ?? form } satisfies Made, error);
     }
   }
 
   /** Shows whether the app has connected. The script of the page repeats the request. */
   @Get('connect/:app/wait')
   @ForPerson()
-  async wait(
-    @PersonOf() { account }: Person,
-    @Param('app') named: string,
-    @QueryOf() { since: sent, id }: Form,
-    @Res() reply: FastifyReply,
-  ): Promise<void> {
+  async wait(@Param('app') named: string, @Res() { page }: FastifyReply): Promise<void> {
     const key = keyIn(named);
+    const { since: sent, id } = page.query;
+    const { account } = page.person;
     const since = new Date(Number(sent));
-    if (Number.isNaN(since.getTime())) return this.pages.redirect(reply, `/connect/${key}`);
+    if (Number.isNaN(since.getTime())) return page.redirect(`/connect/${key}`);
     const app = await this.connected.find(account.id, since, id);
     const podcasts = app && (await this.connected.countPodcasts(account.id));
-    const path = waitPath(key, since.getTime(), id);
-    this.pages.show(reply, (visit) => connectWaitPage(visit, { key, path, app, podcasts }));
+    page.show(connectWaitPage, { key, path: waitPath(key, since.getTime(), id), app, podcasts });
   }
 
-  private address({ headers }: FastifyRequest): string {
-    const { API_URLS: [api] = [], PUBLIC_URL } = this.config;
-    return addressForApps(api ?? PUBLIC_URL, headers.host);
+  private address({ request: { headers } }: PageContext): string {
+    return addressForApps(this.config.API_URLS[0], headers.host);
   }
 }

@@ -1,42 +1,33 @@
 import { Get, Post, Res } from '@nestjs/common';
 import type { FastifyReply } from 'fastify';
 import { Erasure } from '../people/erasure.js';
-import { type Form, FormOf } from './form.js';
-import { PageResponder, visitFor } from './page.responder.js';
-import { ForPerson, PageController, type Person, PersonOf } from './person.guard.js';
+import type { Person } from './page.context.js';
+import { ForPerson, PageController } from './person.guard.js';
 import { erasePage } from './views/security.view.js';
 
 /** Serves the page that erases an account, after a recent sign-in and the entry of its name. */
 @PageController()
 export class ErasureController {
-  constructor(
-    private readonly pages: PageResponder,
-    private readonly erasure: Erasure,
-  ) {}
+  constructor(private readonly erasure: Erasure) {}
 
   @Get('erase')
   @ForPerson({ recently: true })
-  form(@PersonOf() person: Person, @Res() reply: FastifyReply): void {
-    const { problem } = this.pages.takeOutcome<{ problem: string }>(reply) ?? {};
-    this.pages.show(reply, (visit) => erasePage(visit, { name: nameOf(person), problem }));
+  form(@Res() { page }: FastifyReply): void {
+    const { problem } = page.takeOutcome<{ problem: string }>() ?? {};
+    page.show(erasePage, { name: nameOf(page.person), problem });
   }
 
   @Post('erase')
   @ForPerson({ recently: true })
-  async erase(
-    @PersonOf() person: Person,
-    @FormOf() form: Form,
-    @Res() reply: FastifyReply,
-  ): Promise<void> {
-    const { erase } = visitFor(reply).texts;
-    const name = nameOf(person);
-    if ((form['name'] ?? '').trim().toLowerCase() !== name.toLowerCase()) {
-      return this.pages.redirectWithOutcome(reply, '/erase', { problem: erase.wrongName });
-    }
+  async erase(@Res() { page }: FastifyReply): Promise<void> {
+    const { form, person, request, reply } = page;
+    const { erase } = page.visit.texts;
+    if ((form['name'] ?? '').trim().toLowerCase() !== nameOf(person).toLowerCase())
+      return page.redirectWithOutcome('/erase', { problem: erase.wrongName });
     await this.erasure.request(person.account.id);
-    this.pages.cookies.signOut(reply);
-    delete reply.request.person;
-    this.pages.redirectToDone(reply, { message: 'erased' });
+    page.cookies.signOut(reply);
+    delete request.person;
+    page.redirectToDone({ message: 'erased' });
   }
 }
 

@@ -11,7 +11,7 @@ import type { PageError } from '../issuer/provider.options.js';
 import { Refusal } from '../people/refusal.js';
 import { documentOf, visitOf } from './document.js';
 import { withNext } from './next-path.rules.js';
-import { isBrowser, sendPage, visitFor } from './page.responder.js';
+import { isBrowser, sendPage, visitFor } from './page.context.js';
 import { CrossSiteForm, SignInNeeded } from './person.guard.js';
 import {
   type FailureDetails,

@@ -1,5 +1,5 @@
-import { Get, Header, Inject, Injectable, Post, Req, Res } from '@nestjs/common';
-import type { FastifyReply, FastifyRequest } from 'fastify';
+import { Get, Header, Inject, Post, Res } from '@nestjs/common';
+import type { FastifyReply } from 'fastify';
 import { type AccountConfig, CONFIG } from '../account.config.js';
 import { siteAssets } from './site.assets.js';
 import { AppPasswords } from '../credentials/app-passwords.js';
@@ -10,77 +10,14 @@ import { Notices } from '../people/notices.js';
 import { RecoveryCodes } from '../people/recovery-codes.js';
 import { Sessions } from '../people/sessions.js';
 import { ConnectedApps } from './connected.apps.js';
-import { type Form, FormOf, QueryOf } from './form.js';
-import { isBrowser, PageResponder, startPath } from './page.responder.js';
-import { ForPerson, PageController, type Person, PersonOf } from './person.guard.js';
-import { type AccountOverview, accountPage } from './views/account.view.js';
+import { isBrowser, type PageContext, startPath } from './page.context.js';
+import { ForPerson, PageController } from './person.guard.js';
+import { accountPage } from './views/account.view.js';
 import { forwardPage } from './views/failure.view.js';
 import { donePage, type Message } from './views/message.view.js';
 
-/**
- * The services that list and end access to an account: OAuth grants, app passwords, sessions,
- * devices.
- */
-@Injectable()
-export class AccessServices {
-  constructor(
-    readonly grants: Grants,
-    readonly appPasswords: AppPasswords,
-    readonly sessions: Sessions,
-    readonly devices: Devices,
-  ) {}
-}
-
-/** Reads the data of the account page. */
-@Injectable()
-export class Overview {
-  constructor(
-    private readonly access: AccessServices,
-    private readonly recoveryCodes: RecoveryCodes,
-    private readonly emails: Emails,
-    private readonly notices: Notices,
-    private readonly connected: ConnectedApps,
-  ) {}
-
-  /** Returns the data of the account page of a person. */
-  async read({ account, session }: Person): Promise<AccountOverview> {
-    const { id, name, issuer, hasTotp: totp, email, isAdministrator } = account;
-    const [apps, appPasswords, devices, sessions, recoveryCodes, notices, podcasts] =
-      await Promise.all([
-        this.access.grants.listApps(id),
-        this.access.appPasswords.list(id),
-        this.access.devices.list(id),
-        this.access.sessions.list(id),
-        this.recoveryCodes.countUnused(id),
-        this.notices.list(id),
-        this.connected.countPodcasts(id),
-      ]);
-    return {
-      name,
-      isAdministrator,
-      apps: apps.map(({ grantId, client, ...app }) => ({ ...app, id: grantId, name: client.name })),
-      appPasswords,
-      podcasts,
-      devices,
-      notices,
-      sessions: sessions.map((each) => ({ ...each, current: each.id === session.id })),
-      ...(issuer === null
-        ? {
-            password: {
-              totp,
-              passkeys: account.passkeyCount,
-              recoveryCodes,
-              email,
-              mail: this.emails.isEnabled,
-            },
-          }
-        : { provider: new URL(issuer).host }),
-    };
-  }
-}
-
 /** Returns the URLs of this server, for clients that only know its address. */
-function serverLinks({ PUBLIC_URL, API_URLS: [api = PUBLIC_URL] = [] }: AccountConfig) {
+function serverLinks({ PUBLIC_URL, API_URLS: [api] }: AccountConfig) {
   return {
     name: 'Podcast Sync',
     api,
@@ -95,46 +32,68 @@ function serverLinks({ PUBLIC_URL, API_URLS: [api = PUBLIC_URL] = [] }: AccountC
 @PageController()
 export class HomeController {
   constructor(
-    private readonly pages: PageResponder,
-    private readonly overview: Overview,
-    private readonly access: AccessServices,
+    private readonly grants: Grants,
+    private readonly appPasswords: AppPasswords,
+    private readonly sessions: Sessions,
+    private readonly devices: Devices,
+    private readonly recoveryCodes: RecoveryCodes,
+    private readonly emails: Emails,
+    private readonly notices: Notices,
+    private readonly connected: ConnectedApps,
     @Inject(CONFIG) private readonly config: AccountConfig,
   ) {}
 
   /** Redirects browsers to the console or the sign-in. Sends links as JSON to other clients. */
   @Get()
-  root(@Req() request: FastifyRequest, @Res() reply: FastifyReply): unknown {
+  root(@Res() { page }: FastifyReply): unknown {
+    const { request, reply } = page;
     if (!isBrowser(request)) return reply.send(serverLinks(this.config));
-    return this.pages.redirect(reply, request.person ? startPath : '/sign-in');
+    return page.redirect(request.person ? startPath : '/sign-in');
   }
 
   @Get('account')
   @ForPerson()
-  async account(
-    @PersonOf() person: Person,
-    @QueryOf() query: Form,
-    @Res() reply: FastifyReply,
-  ): Promise<void> {
-    const overview = await this.overview.read(person);
-    this.pages.show(reply, (visit) =>
-      accountPage(visit, { ...overview, done: query['done'] !== undefined }),
-    );
+  async account(@Res() { page }: FastifyReply): Promise<void> {
+    const { query, person } = page;
+    const { id } = person.account;
+    const [apps, appPasswords, devices, sessions, recoveryCodes, notices, podcasts] =
+      await Promise.all([
+        this.grants.listApps(id),
+        this.appPasswords.list(id),
+        this.devices.list(id),
+        this.sessions.list(id),
+        this.recoveryCodes.countUnused(id),
+        this.notices.list(id),
+        this.connected.countPodcasts(id),
+      ]);
+    page.show(accountPage, {
+      ...person,
+      done: query['done'] !== undefined,
+      apps,
+      appPasswords,
+      podcasts,
+      devices,
+      sessions,
+      notices,
+      recoveryCodes,
+      hasMail: this.emails.isEnabled,
+    });
   }
 
   /** Shows the result of a form, once. */
   @Get('done')
-  done(@Res() reply: FastifyReply): void {
-    const message = this.pages.takeOutcome<Message>(reply);
-    if (!message) return this.pages.redirect(reply, '/account');
-    this.pages.show(reply, (visit) => donePage(visit, message));
+  done(@Res() { page }: FastifyReply): void {
+    const message = page.takeOutcome<Message>();
+    if (!message) return page.redirect('/account');
+    page.show(donePage, message);
   }
 
   /** Shows the page that redirects to another site or an app after a form, once. */
   @Get('forward')
-  forward(@Res() reply: FastifyReply): void {
-    const target = this.pages.takeOutcome<{ to: string; where?: string }>(reply);
-    if (!target) return this.pages.redirect(reply, '/account');
-    this.pages.show(reply, (visit) => forwardPage(visit, target.to, target.where));
+  forward(@Res() { page }: FastifyReply): void {
+    const target = page.takeOutcome<{ to: string; where?: string }>();
+    if (!target) return page.redirect('/account');
+    page.show((visit) => forwardPage(visit, target.to, target.where), undefined);
   }
 
   /** Returns the web app manifest, with which phones put the site on their home screen. */
@@ -165,55 +124,39 @@ export class HomeController {
 
   @Post('apps/end')
   @ForPerson({ next: '/account' })
-  async endApp(
-    @PersonOf() { account }: Person,
-    @FormOf() form: Form,
-    @Res() reply: FastifyReply,
-  ): Promise<void> {
-    await this.access.grants.endGrant(account.id, (form['id'] ?? '').slice(0, 100));
-    this.pages.redirect(reply, '/account?done');
+  async endApp(@Res() { page }: FastifyReply): Promise<void> {
+    await this.grants.endGrant(page.person.account.id, idIn(page).slice(0, 100));
+    page.redirect('/account?done');
   }
 
   @Post('app-passwords/revoke')
   @ForPerson({ next: '/account' })
-  async revoke(
-    @PersonOf() { account }: Person,
-    @FormOf() form: Form,
-    @Res() reply: FastifyReply,
-  ): Promise<void> {
-    await this.access.appPasswords.revoke(account.id, form['id'] ?? '');
-    this.pages.redirect(reply, '/account?done');
+  async revoke(@Res() { page }: FastifyReply): Promise<void> {
+    await this.appPasswords.revoke(page.person.account.id, idIn(page));
+    page.redirect('/account?done');
   }
 
   @Post('devices/forget')
   @ForPerson({ next: '/account' })
-  async forget(
-    @PersonOf() { account }: Person,
-    @FormOf() form: Form,
-    @Res() reply: FastifyReply,
-  ): Promise<void> {
-    await this.access.devices.forget(account.id, form['id'] ?? '');
-    this.pages.redirect(reply, '/account?done');
+  async forget(@Res() { page }: FastifyReply): Promise<void> {
+    await this.devices.forget(page.person.account.id, idIn(page));
+    page.redirect('/account?done');
   }
 
   @Post('sessions/end')
   @ForPerson({ next: '/account' })
-  async endSession(
-    @PersonOf() { account }: Person,
-    @FormOf() form: Form,
-    @Res() reply: FastifyReply,
-  ): Promise<void> {
-    await this.access.sessions.end(account.id, form['id'] ?? '');
-    this.pages.redirect(reply, '/account?done');
+  async endSession(@Res() { page }: FastifyReply): Promise<void> {
+    await this.sessions.end(page.person.account.id, idIn(page));
+    page.redirect('/account?done');
   }
 
   @Post('sessions/end-others')
   @ForPerson({ next: '/account' })
-  async endOthers(
-    @PersonOf() { account, session }: Person,
-    @Res() reply: FastifyReply,
-  ): Promise<void> {
-    await this.access.sessions.endOthers(account.id, session.id);
-    this.pages.redirect(reply, '/account?done');
+  async endOthers(@Res() { page }: FastifyReply): Promise<void> {
+    const { account, session } = page.person;
+    await this.sessions.endOthers(account.id, session.id);
+    page.redirect('/account?done');
   }
 }
+
+const idIn = ({ form }: PageContext) => form['id'] ?? '';

@@ -1,32 +1,30 @@
-import { Get, Param, Post, Req, Res } from '@nestjs/common';
-import type { FastifyReply, FastifyRequest } from 'fastify';
+import { Get, Param, Post, Res } from '@nestjs/common';
+import type { FastifyReply } from 'fastify';
 import { Emails } from '../people/emails.js';
 import { type Link, Links } from '../people/links.js';
 import { PasswordReset } from '../people/password-reset.js';
 import { Refusal } from '../people/refusal.js';
 import { Registration } from '../people/registration.js';
-import type { Visitor } from '../people/sessions.js';
 import { SignIn } from '../people/sign-in.js';
-import { type Form, FormOf } from './form.js';
 import type { Page, Visit } from './document.js';
+import { afterResetPath, type PageContext } from './page.context.js';
 import { PageController } from './person.guard.js';
-import { afterResetPath, PageResponder, visitFor } from './page.responder.js';
-import { problemsOf, type RefusedForm } from './refusal.texts.js';
+import type { RefusedForm } from './refusal.texts.js';
 import { readCredentials } from './registration.controller.js';
 import { registerPage, resetPage, verifyPage } from './views/registration.view.js';
 
 /** Returns the page that asks to use a link. */
-function createPage(visit: Visit, link: Link, action: string, refused: RefusedForm = {}): Page {
-  if (link.kind === 'verify') return verifyPage(visit, { action, email: link.email ?? '' });
-  if (link.kind === 'reset') return resetPage(visit, { action, name: link.name ?? '', ...refused });
-  return registerPage(visit, { action, kind: link.kind, ...refused });
+function linkPage(visit: Visit, of: { link: Link; action: string } & RefusedForm): Page {
+  const { link, ...form } = of;
+  if (link.kind === 'verify') return verifyPage(visit, { ...form, email: link.email ?? '' });
+  if (link.kind === 'reset') return resetPage(visit, { ...form, name: link.name ?? '' });
+  return registerPage(visit, { ...form, kind: link.kind });
 }
 
 /** Serves the pages of one-time links. Opening changes nothing, as mail programs open links too. */
 @PageController()
 export class LinkController {
   constructor(
-    private readonly pages: PageResponder,
     private readonly links: Links,
     private readonly registration: Registration,
     private readonly reset: PasswordReset,
@@ -35,55 +33,39 @@ export class LinkController {
   ) {}
 
   @Get('links/:secret')
-  async show(@Param('secret') secret: string, @Res() reply: FastifyReply): Promise<void> {
+  async show(@Param('secret') secret: string, @Res() { page }: FastifyReply): Promise<void> {
     const link = await this.find(secret);
-    this.pages.show(reply, (visit) =>
-      createPage(visit, link, `/links/${secret}`, this.pages.takeOutcome<RefusedForm>(reply)),
-    );
+    const action = `/links/${secret}`;
+    page.show(linkPage, { link, action, ...page.takeOutcome<RefusedForm>() });
   }
 
   @Post('links/:secret')
-  async use(
-    @Param('secret') secret: string,
-    @FormOf() form: Form,
-    @Req() request: FastifyRequest,
-    @Res() reply: FastifyReply,
-  ): Promise<void> {
+  async use(@Param('secret') secret: string, @Res() { page }: FastifyReply): Promise<void> {
+    const entered = readCredentials(page);
     const link = await this.find(secret);
     let accountId: string | undefined;
     try {
-      accountId = await this.execute(link.kind, secret, form, this.pages.cookies.read(request));
+      accountId = await this.execute(link.kind, secret, page);
     } catch (error) {
-      const problems = problemsOf(visitFor(reply).texts, error);
-      const refused: RefusedForm = {
-        entered: readCredentials(form).name.slice(0, 64),
-        problems,
-      };
-      return this.pages.redirectRefused(reply, `/links/${secret}`, refused, error);
+      return page.refuse(`/links/${secret}`, error, { entered: entered.name });
     }
-    if (link.kind === 'verify') return this.pages.redirectToDone(reply, { message: 'verified' });
-    if (accountId === undefined) return this.pages.redirect(reply, afterResetPath);
-    this.pages.cookies.signIn(
-      reply,
-      await this.signIn.signInWithoutPassword(accountId, this.pages.cookies.read(request), true),
-    );
-    this.pages.redirect(reply, '/connect');
+    if (link.kind === 'verify') return page.redirectToDone({ message: 'verified' });
+    if (accountId === undefined) return page.redirect(afterResetPath);
+    page.signIn(await this.signIn.signInWithoutPassword(accountId, page.browser, true));
+    page.redirect('/connect');
   }
 
   /** Executes the action of a link. @returns the id of a new account; undefined without one. */
   private async execute(
     kind: Link['kind'],
     secret: string,
-    form: Form,
-    visitor: Visitor,
+    page: PageContext,
   ): Promise<string | undefined> {
-    if (kind === 'verify') await this.emails.verify(secret, visitor);
-    else if (kind === 'reset')
-      await this.reset.resetByLink(secret, form['password'] ?? '', visitor);
-    else {
-      const entered = readCredentials(form);
-      return (await this.registration.registerByLink(secret, entered, visitor.address)).id;
-    }
+    const { browser } = page;
+    const entered = readCredentials(page);
+    if (kind === 'verify') await this.emails.verify(secret, browser);
+    else if (kind === 'reset') await this.reset.resetByLink(secret, entered.password, browser);
+    else return (await this.registration.registerByLink(secret, entered, browser.address)).id;
     return undefined;
   }
 

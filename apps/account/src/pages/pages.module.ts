@@ -4,13 +4,12 @@ import { GpodderModule } from '../gpodder/gpodder.module.js';
 import { IssuerModule } from '../issuer/issuer.module.js';
 import { PeopleModule } from '../people/people.module.js';
 import { RelyingPartyModule } from '../relying.party/relying-party.module.js';
-import { AccessServices, HomeController, Overview } from './home.controller.js';
+import { HomeController } from './home.controller.js';
 import { ApprovalController } from './approval.controller.js';
 import { ConnectController } from './connect.controller.js';
 import { ConnectedApps } from './connected.apps.js';
 import { ErasureController } from './erasure.controller.js';
 import { LinkController } from './link.controller.js';
-import { PageResponder } from './page.responder.js';
 import { PasskeyController } from './passkey.controller.js';
 import { PasswordController } from './password.controller.js';
 import { PeopleController } from './people.controller.js';
@@ -38,6 +37,6 @@ import { SignInController } from './sign-in.controller.js';
     SecurityController,
     SignInController,
   ],
-  providers: [AccessServices, ConnectedApps, Overview, PageResponder],
+  providers: [ConnectedApps],
 })
 export class PagesModule {}

@@ -3,11 +3,9 @@ import type { FastifyReply } from 'fastify';
 import { Accounts } from '../people/accounts.js';
 import { Emails } from '../people/emails.js';
 import { Refusal } from '../people/refusal.js';
-import { type Form, FormOf, QueryOf } from './form.js';
 import { nextPath, withNext } from './next-path.rules.js';
-import { PageResponder, visitFor } from './page.responder.js';
-import { ForPerson, PageController, type Person, PersonOf } from './person.guard.js';
-import { problemsOf, type RefusedForm } from './refusal.texts.js';
+import { ForPerson, PageController } from './person.guard.js';
+import type { RefusedForm } from './refusal.texts.js';
 import { changeEmailPage, changePasswordPage } from './views/security.view.js';
 import { chooseNamePage } from './views/sign-in.view.js';
 
@@ -15,7 +13,6 @@ import { chooseNamePage } from './views/sign-in.view.js';
 @PageController()
 export class PasswordController {
   constructor(
-    private readonly pages: PageResponder,
     private readonly accounts: Accounts,
     private readonly emails: Emails,
   ) {}
@@ -27,106 +24,74 @@ export class PasswordController {
 
   @Get('password')
   @ForPerson()
-  form(@PersonOf() { account }: Person, @Res() reply: FastifyReply): void {
-    const refused = this.pages.takeOutcome<RefusedForm>(reply);
-    this.pages.show(reply, (visit) =>
-      changePasswordPage(visit, { name: account.name ?? '', ...refused }),
-    );
+  form(@Res() { page }: FastifyReply): void {
+    const name = page.person.account.name ?? '';
+    page.show(changePasswordPage, { name, ...page.takeOutcome<RefusedForm>() });
   }
 
   @Post('password')
   @ForPerson()
-  async change(
-    @PersonOf() person: Person,
-    @FormOf() form: Form,
-    @Res() reply: FastifyReply,
-  ): Promise<void> {
-    const { account, session } = person;
+  async change(@Res() { page }: FastifyReply): Promise<void> {
+    const { account, session } = page.person;
+    const { current = '', password = '' } = page.form;
     try {
-      await this.accounts.changePassword(
-        account.id,
-        form['current'] ?? '',
-        form['password'] ?? '',
-        session,
-      );
+      await this.accounts.changePassword(account.id, current, password, session);
     } catch (error) {
-      const { texts } = visitFor(reply);
-      const problems =
-        error instanceof Refusal && error.code === 'credentials'
-          ? { current: texts.passwordProblem.wrong }
-          : problemsOf(texts, error);
-      return this.pages.redirectRefused(reply, '/password', { problems }, error);
+      const wrong = { current: page.visit.texts.passwordProblem.wrong };
+      return page.refuse('/password', error, { wrong });
     }
-    this.pages.redirect(reply, '/account?done');
+    page.redirect('/account?done');
   }
 
   @Get('email')
   @ForPerson({ recently: true })
-  email(@PersonOf() { account: { email } }: Person, @Res() reply: FastifyReply): void {
+  email(@Res() { page }: FastifyReply): void {
     if (!this.emails.isEnabled) throw new Refusal('unavailable');
-    const refused = this.pages.takeOutcome<RefusedForm>(reply);
-    this.pages.show(reply, (visit) =>
-      changeEmailPage(visit, { email: email ?? '', canRemove: email !== null, ...refused }),
-    );
+    const { email } = page.person.account;
+    const form = { email: email ?? '', canRemove: email !== null };
+    page.show(changeEmailPage, { ...form, ...page.takeOutcome<RefusedForm>() });
   }
 
   @Post('email')
   @ForPerson({ recently: true })
-  async requestEmail(
-    @PersonOf() { account, session }: Person,
-    @FormOf() form: Form,
-    @Res() reply: FastifyReply,
-  ): Promise<void> {
-    const email = (form['email'] ?? '').trim();
-    const { texts, language } = visitFor(reply);
+  async requestEmail(@Res() { page }: FastifyReply): Promise<void> {
+    const { account, session } = page.person;
+    const email = (page.form['email'] ?? '').trim();
     try {
-      await this.emails.requestVerification(account.id, email, language, session.id);
+      await this.emails.requestVerification(account.id, email, page.visit.language, session.id);
     } catch (error) {
-      const refused = { entered: email.slice(0, 254), problems: problemsOf(texts, error) };
-      return this.pages.redirectRefused(reply, '/email', refused, error);
+      return page.refuse('/email', error, { entered: email });
     }
-    this.pages.redirectToDone(reply, { message: 'emailSent', email });
+    page.redirectToDone({ message: 'emailSent', email });
   }
 
   @Post('email/remove')
   @ForPerson({ recently: true, next: '/email' })
-  async remove(
-    @PersonOf() { account, session }: Person,
-    @Res() reply: FastifyReply,
-  ): Promise<void> {
+  async remove(@Res() { page }: FastifyReply): Promise<void> {
+    const { account, session } = page.person;
     await this.emails.remove(account.id, session);
-    this.pages.redirect(reply, '/account?done');
+    page.redirect('/account?done');
   }
 
   @Get('name')
   @ForPerson()
-  nameForm(
-    @PersonOf() { account }: Person,
-    @QueryOf() query: Form,
-    @Res() reply: FastifyReply,
-  ): void {
-    const next = nextPath(query['next']);
-    if (account.name !== null) return this.pages.redirect(reply, next ?? '/account');
-    const refused = this.pages.takeOutcome<RefusedForm>(reply);
-    this.pages.show(reply, (visit) => chooseNamePage(visit, { next, ...refused }));
+  nameForm(@Res() { page }: FastifyReply): void {
+    const next = nextPath(page.query['next']);
+    if (page.person.account.name !== null) return page.redirect(next ?? '/account');
+    page.show(chooseNamePage, { next, ...page.takeOutcome<RefusedForm>() });
   }
 
   @Post('name')
   @ForPerson()
-  async chooseName(
-    @PersonOf() { account }: Person,
-    @FormOf() form: Form,
-    @Res() reply: FastifyReply,
-  ): Promise<void> {
-    const next = nextPath(form['next']);
-    const name = (form['name'] ?? '').trim();
+  async chooseName(@Res() { page }: FastifyReply): Promise<void> {
+    const { account } = page.person;
+    const next = nextPath(page.form['next']);
+    const name = (page.form['name'] ?? '').trim();
     try {
       if (account.name === null) await this.accounts.rename(account.id, name);
     } catch (error) {
-      const problems = problemsOf(visitFor(reply).texts, error);
-      const refused: RefusedForm = { entered: name.slice(0, 64), problems };
-      return this.pages.redirectRefused(reply, withNext('/name', next), refused, error);
+      return page.refuse(withNext('/name', next), error, { entered: name });
     }
-    this.pages.redirect(reply, next ?? '/account?done');
+    page.redirect(next ?? '/account?done');
   }
 }

@@ -16,10 +16,8 @@ import { Administrators } from '../people/administrators.js';
 import { Emails } from '../people/emails.js';
 import { Links } from '../people/links.js';
 import { Refusal, type RefusalCode } from '../people/refusal.js';
-import { type Form, FormOf, QueryOf } from './form.js';
-import { PageResponder, visitFor } from './page.responder.js';
-import { ForPerson, PageController, type Person, PersonOf } from './person.guard.js';
-import { problemsOf } from './refusal.texts.js';
+import type { Person } from './page.context.js';
+import { ForPerson, PageController } from './person.guard.js';
 import {
   type Action,
   actions,
@@ -39,7 +37,6 @@ type Outcome = Pick<ManagedPerson, 'done' | 'url'> & { readonly problem?: Refusa
 @PageController()
 export class PeopleController {
   constructor(
-    private readonly pages: PageResponder,
     private readonly accounts: Accounts,
     private readonly administrators: Administrators,
     private readonly links: Links,
@@ -50,80 +47,62 @@ export class PeopleController {
 
   @Get('people')
   @ForPerson({ administrator: true })
-  async list(@QueryOf() query: Form, @Res() reply: FastifyReply): Promise<void> {
+  async list(@Res() { page }: FastifyReply): Promise<void> {
+    const { query } = page;
     const name = (query['name'] ?? '').trim().slice(0, 64);
     const { data: id } = guidSchema.safeParse(query['after']);
     const after = id === undefined ? undefined : await this.accounts.find(id);
     // One account more than a page shows that there is a next page.
     const found = await this.accounts.list({ name, after, limit: perPage + 1 });
     const accounts = found.slice(0, perPage);
-    this.pages.show(reply, (visit) =>
-      peoplePage(visit, {
-        accounts,
-        name,
-        isFirst: after === undefined,
-        next: found.length > perPage ? accounts.at(-1)?.id : undefined,
-        registration: this.config.REGISTRATION,
-      }),
-    );
+    page.show(peoplePage, {
+      accounts,
+      name,
+      isFirst: after === undefined,
+      next: found.length > perPage ? accounts.at(-1)?.id : undefined,
+      registration: this.config.REGISTRATION,
+    });
   }
 
   @Get('people/invitation')
   @ForPerson({ administrator: true, recently: true })
-  invitation(@Res() reply: FastifyReply): void {
-    const outcome = this.pages.takeOutcome<Omit<Invitation, 'mail'>>(reply);
-    const mail = this.emails.isEnabled;
-    this.pages.show(reply, (visit) => invitationPage(visit, { mail, ...outcome }));
+  invitation(@Res() { page }: FastifyReply): void {
+    const outcome = page.takeOutcome<Omit<Invitation, 'mail'>>();
+    page.show(invitationPage, { mail: this.emails.isEnabled, ...outcome });
   }
 
   @Post('people/invitation')
   @ForPerson({ administrator: true, recently: true })
-  async invite(
-    @PersonOf() by: Person,
-    @FormOf() form: Form,
-    @Res() reply: FastifyReply,
-  ): Promise<void> {
-    const { texts, language } = visitFor(reply);
-    const email = (form['email'] ?? '').trim();
-    const session = by.session.id;
+  async invite(@Res() { page }: FastifyReply): Promise<void> {
+    const { person: by, visit } = page;
+    const email = (page.form['email'] ?? '').trim();
+    const { accountId, id: session } = by.session;
     const path = '/people/invitation';
     try {
       const made = email
-        ? await this.emails.sendInvitation(email, language, { accountId: by.account.id, session })
+        ? await this.emails.sendInvitation(email, visit.language, { accountId, session })
         : await this.links.create('invite', { session });
       this.record(by, 'invite');
-      this.pages.redirectWithOutcome(reply, path, made ? { url: made.url } : { sentTo: email });
+      page.redirectWithOutcome(path, made ? { url: made.url } : { sentTo: email });
     } catch (error) {
-      const refused = { entered: email.slice(0, 254), problems: problemsOf(texts, error) };
-      this.pages.redirectRefused(reply, path, refused, error);
+      page.refuse(path, error, { entered: email });
     }
   }
 
   @Get('people/:id')
   @ForPerson({ administrator: true, recently: true })
-  async person(
-    @PersonOf() by: Person,
-    @Param('id') id: string,
-    @Res() reply: FastifyReply,
-  ): Promise<void> {
+  async person(@Param('id') id: string, @Res() { page }: FastifyReply): Promise<void> {
     const account = await this.find(id);
-    const { problem, ...outcome } = this.pages.takeOutcome<Outcome>(reply) ?? {};
-    const { problems } = visitFor(reply).texts.people;
-    const text = problem === undefined ? undefined : problems[problem];
-    const isSelf = id === by.account.id;
-    this.pages.show(reply, (visit) =>
-      personPage(visit, { account, isSelf, ...outcome, ...(text && { problem: text }) }),
-    );
+    const { problem, ...outcome } = page.takeOutcome<Outcome>() ?? {};
+    const text = problem && page.visit.texts.people.problems[problem];
+    const isSelf = id === page.person.account.id;
+    page.show(personPage, { account, isSelf, ...outcome, ...(text && { problem: text }) });
   }
 
   @Post('people/:id')
   @ForPerson({ administrator: true, recently: true })
-  async change(
-    @PersonOf() by: Person,
-    @Param('id') id: string,
-    @FormOf() form: Form,
-    @Res() reply: FastifyReply,
-  ): Promise<void> {
+  async change(@Param('id') id: string, @Res() { page }: FastifyReply): Promise<void> {
+    const { form, person: by } = page;
     const action = actions.find((each) => each === form['action']);
     if (!action) throw new BadRequestException('unknown action');
     const { id: accountId } = await this.find(id);
@@ -131,15 +110,14 @@ export class PeopleController {
     try {
       url = await this.execute(action, accountId, by);
     } catch (error) {
-      const { problems } = visitFor(reply).texts.people;
+      const { problems } = page.visit.texts.people;
       if (!(error instanceof Refusal && problems[error.code])) throw error;
-      return this.pages.redirectRefused(reply, `/people/${id}`, { problem: error.code }, error);
+      return page.redirectRefused(`/people/${id}`, { problem: error.code }, error);
     }
     this.record(by, action, accountId);
     // The pages of accounts no longer exist for this person.
-    if (action === 'dismiss' && accountId === by.account.id)
-      return this.pages.redirect(reply, '/account?done');
-    this.pages.redirectWithOutcome(reply, `/people/${id}`, { done: action, url });
+    if (action === 'dismiss' && accountId === by.account.id) return page.redirect('/account?done');
+    page.redirectWithOutcome(`/people/${id}`, { done: action, url });
   }
 
   /** Makes a change by the functions of the command line. @returns the URL of a reset link. */

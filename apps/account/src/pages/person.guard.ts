@@ -2,7 +2,6 @@ import {
   applyDecorators,
   type CanActivate,
   Controller,
-  createParamDecorator,
   type ExecutionContext,
   Inject,
   Injectable,
@@ -11,24 +10,14 @@ import {
   UseGuards,
 } from '@nestjs/common';
 import { Reflector } from '@nestjs/core';
-import type { FastifyRequest } from 'fastify';
+import type { FastifyReply, FastifyRequest } from 'fastify';
 import { CONFIG, type AccountConfig } from '../account.config.js';
-import { type Account, Accounts } from '../people/accounts.js';
-import { type Session, Sessions } from '../people/sessions.js';
+import { Accounts } from '../people/accounts.js';
+import { Seal } from '../people/seal.js';
+import { Sessions } from '../people/sessions.js';
 import { Cookies } from './cookies.js';
 import { isOwnForm } from './own-form.rules.js';
-
-/** Signed-in user with the session of the browser. */
-export interface Person {
-  readonly account: Account;
-  readonly session: Session;
-}
-
-declare module 'fastify' {
-  interface FastifyRequest {
-    person?: Person;
-  }
-}
+import { PageContext, type Person } from './page.context.js';
 
 /** Maximum age of a recent sign-in in milliseconds. */
 const recentMs = 5 * 60_000;
@@ -62,12 +51,6 @@ export function requireRecent(person: Person, next: string, after?: Date): void 
   if (!isRecent(person, after)) throw new SignInNeeded(next);
 }
 
-/** Injects the signed-in user, who always exists on a route with {@link ForPerson}. */
-export const PersonOf = createParamDecorator(
-  (_: unknown, context: ExecutionContext) =>
-    context.switchToHttp().getRequest<FastifyRequest>().person,
-);
-
 /** Error of a request that requires a sign-in. `next` is the path that opens afterwards. */
 export class SignInNeeded extends Error {
   constructor(readonly next: string) {
@@ -78,7 +61,10 @@ export class SignInNeeded extends Error {
 /** Error of a form that another site sent. */
 export class CrossSiteForm extends Error {}
 
-/** Rejects forms of other sites, reads the signed-in user, and enforces {@link ForPerson}. */
+/**
+ * Rejects forms of other sites, reads the signed-in user, and enforces {@link ForPerson}. Handlers
+ * of page controllers get their {@link PageContext} as `page` of the reply.
+ */
 @Injectable()
 class PersonGuard implements CanActivate {
   private readonly cookies: Cookies;
@@ -87,6 +73,7 @@ class PersonGuard implements CanActivate {
     private readonly reflector: Reflector,
     private readonly sessions: Sessions,
     private readonly accounts: Accounts,
+    private readonly sealing: Seal,
     @Inject(CONFIG) private readonly config: AccountConfig,
   ) {
     this.cookies = new Cookies(config.PUBLIC_URL);
@@ -94,6 +81,8 @@ class PersonGuard implements CanActivate {
 
   async canActivate(context: ExecutionContext): Promise<boolean> {
     const request = context.switchToHttp().getRequest<FastifyRequest>();
+    const reply = context.switchToHttp().getResponse<FastifyReply>();
+    reply.page = new PageContext(request, reply, this.cookies, this.sealing);
     const isRead = request.method === 'GET' || request.method === 'HEAD';
     if (!isRead && !isOwnForm(request.headers, this.config.PUBLIC_URL))
       throw new CrossSiteForm('form of another site');

@@ -1,16 +1,14 @@
-import { Get, Inject, Post, Req, Res } from '@nestjs/common';
+import { Get, Inject, Post, Res } from '@nestjs/common';
 import { scopes } from '#contracts';
-import type { FastifyReply, FastifyRequest } from 'fastify';
+import type { FastifyReply } from 'fastify';
 import { type AccountConfig, CONFIG } from '../account.config.js';
 import { AppPasswords } from '../credentials/app-passwords.js';
 import { RecoveryCodes } from '../people/recovery-codes.js';
 import { Refusal } from '../people/refusal.js';
 import { SecondFactor } from '../people/second-factor.js';
-import type { NewTotp } from '../people/totp.js';
-import { type Form, FormOf, QueryOf } from './form.js';
 import { nextPath } from './next-path.rules.js';
-import { keepPath, PageResponder, visitFor } from './page.responder.js';
-import { ForPerson, PageController, type Person, PersonOf } from './person.guard.js';
+import { keepPath } from './page.context.js';
+import { ForPerson, PageController } from './person.guard.js';
 import { problemsOf, type RefusedForm } from './refusal.texts.js';
 import { keepAppPasswordsPage } from './views/app-passwords.view.js';
 import type { RefusedSecondStep } from './views/second-step.forms.js';
@@ -32,7 +30,6 @@ const expiries: Readonly<Record<string, number | undefined>> = { month: 30, year
 @PageController()
 export class SecurityController {
   constructor(
-    private readonly pages: PageResponder,
     private readonly secondFactor: SecondFactor,
     private readonly recoveryCodes: RecoveryCodes,
     private readonly appPasswords: AppPasswords,
@@ -42,175 +39,141 @@ export class SecurityController {
   /** Shows the unconfirmed TOTP key, or a new key, so that a reload shows the same key. */
   @Get('totp')
   @ForPerson({ recently: true })
-  async setUp(@PersonOf() person: Person, @Res() reply: FastifyReply): Promise<void> {
-    if (person.account.hasTotp) return this.pages.redirect(reply, '/totp/off');
-    const key = await this.key(person);
-    const isRefused = this.pages.takeOutcome(reply) !== undefined;
-    this.pages.show(reply, (visit) => totpPage(visit, { key, isRefused }));
+  async setUp(@Res() { page }: FastifyReply): Promise<void> {
+    const { account, session } = page.person;
+    if (account.hasTotp) return page.redirect('/totp/off');
+    const { totp } = this.secondFactor;
+    const key =
+      (await totp.readPending(account.id)) ?? (await totp.createSecret(account.id, session.id));
+    page.show(totpPage, { key, isRefused: page.takeOutcome() !== undefined });
   }
 
   @Post('totp')
   @ForPerson({ recently: true })
-  async confirm(
-    @PersonOf() person: Person,
-    @FormOf() form: Form,
-    @Res() reply: FastifyReply,
-  ): Promise<void> {
-    const { account } = person;
-    if (account.hasTotp) return this.pages.redirect(reply, '/account?done');
+  async confirm(@Res() { page }: FastifyReply): Promise<void> {
+    const { account } = page.person;
+    if (account.hasTotp) return page.redirect('/account?done');
     try {
-      await this.secondFactor.totp.confirm(account.id, form['code'] ?? '');
+      await this.secondFactor.totp.confirm(account.id, page.form['code'] ?? '');
     } catch (error) {
       if (!(error instanceof Refusal && error.code === 'code')) throw error;
-      return this.pages.redirectRefused(reply, '/totp', {}, error);
+      return page.redirectRefused('/totp', {}, error);
     }
     // Without recovery codes, a lost phone locks the user out.
     const hasCodes = (await this.recoveryCodes.countUnused(account.id)) > 0;
-    this.pages.redirect(reply, hasCodes ? '/account?done' : '/recovery-codes');
+    page.redirect(hasCodes ? '/account?done' : '/recovery-codes');
   }
 
   @Get('totp/off')
   @ForPerson({ recently: true })
-  off(@PersonOf() { account }: Person, @Res() reply: FastifyReply): void {
-    if (!account.hasTotp) return this.pages.redirect(reply, '/account');
-    const refused = this.pages.takeOutcome<RefusedSecondStep>(reply);
-    this.pages.show(reply, (visit) => totpOffPage(visit, refused));
+  off(@Res() { page }: FastifyReply): void {
+    if (!page.person.account.hasTotp) return page.redirect('/account');
+    page.show(totpOffPage, page.takeOutcome<RefusedSecondStep>());
   }
 
   @Post('totp/off')
   @ForPerson({ recently: true })
-  async switchOff(
-    @PersonOf() { account, session }: Person,
-    @FormOf() form: Form,
-    @Req() request: FastifyRequest,
-    @Res() reply: FastifyReply,
-  ): Promise<void> {
-    if (!account.hasTotp) return this.pages.redirect(reply, '/account?done');
+  async switchOff(@Res() { page }: FastifyReply): Promise<void> {
+    const { form } = page;
+    const { account, session } = page.person;
+    if (!account.hasTotp) return page.redirect('/account?done');
     const kind = form['recovery'] === undefined ? 'code' : 'recovery';
     const by = { id: account.id, name: account.name, session: session.id };
     try {
       const proof = { kind, code: form[kind] ?? '' } as const;
-      await this.secondFactor.switchOff(by, proof, this.pages.cookies.read(request));
+      await this.secondFactor.switchOff(by, proof, page.browser);
     } catch (error) {
       const isWrong = error instanceof Refusal && error.code === 'code';
-      const problem = isWrong ? undefined : problemsOf(visitFor(reply).texts, error).form;
+      const problem = isWrong ? undefined : problemsOf(page.visit.texts, error).form;
       const refused: RefusedSecondStep = { form: kind, problem };
-      return this.pages.redirectRefused(reply, '/totp/off', refused, error);
+      return page.redirectRefused('/totp/off', refused, error);
     }
     // A recovery code suspends app passwords.
-    this.pages.redirect(reply, kind === 'code' ? '/account?done' : keepPath);
+    page.redirect(kind === 'code' ? '/account?done' : keepPath);
   }
 
   @Get('recovery-codes')
   @ForPerson({ recently: true })
-  codes(@Res() reply: FastifyReply): void {
-    this.pages.show(reply, recoveryCodesPage);
+  codes(@Res() { page }: FastifyReply): void {
+    page.show(recoveryCodesPage, undefined);
   }
 
   @Post('recovery-codes')
   @ForPerson({ recently: true })
-  async createCodes(
-    @PersonOf() { account, session }: Person,
-    @Res() reply: FastifyReply,
-  ): Promise<void> {
+  async createCodes(@Res() { page }: FastifyReply): Promise<void> {
+    const { account, session } = page.person;
     const codes = await this.recoveryCodes.create(account.id, session);
-    this.pages.redirectWithOutcome(reply, '/recovery-codes/shown', { codes });
+    page.redirectWithOutcome('/recovery-codes/shown', { codes });
   }
 
   /** Shows new codes once. */
   @Get('recovery-codes/shown')
   @ForPerson()
-  shownCodes(@PersonOf() { account }: Person, @Res() reply: FastifyReply): void {
-    const created = this.pages.takeOutcome<{ codes: string[] }>(reply);
-    if (!created) return this.pages.redirect(reply, '/account');
-    this.pages.show(reply, (visit) =>
-      shownRecoveryCodesPage(visit, { ...created, account: account.name ?? account.id }),
-    );
+  shownCodes(@Res() { page }: FastifyReply): void {
+    const { account } = page.person;
+    const created = page.takeOutcome<{ codes: string[] }>();
+    if (!created) return page.redirect('/account');
+    page.show(shownRecoveryCodesPage, { ...created, account: account.name ?? account.id });
   }
 
   @Get('app-passwords')
   @ForPerson({ recently: true })
-  appPassword(@Res() reply: FastifyReply): void {
-    const refused = this.pages.takeOutcome<RefusedForm>(reply) ?? {};
-    this.pages.show(reply, (visit) => appPasswordPage(visit, refused));
+  appPassword(@Res() { page }: FastifyReply): void {
+    page.show(appPasswordPage, page.takeOutcome<RefusedForm>() ?? {});
   }
 
   @Post('app-passwords')
   @ForPerson({ recently: true })
-  async createAppPassword(
-    @PersonOf() { account, session }: Person,
-    @FormOf() form: Form,
-    @Res() reply: FastifyReply,
-  ): Promise<void> {
+  async createAppPassword(@Res() { page }: FastifyReply): Promise<void> {
+    const { form } = page;
+    const { account, session } = page.person;
     const days = expiries[form['expires'] ?? ''];
-    const properties = {
+    const wanted = {
       label: (form['label'] ?? '').trim(),
       scopes: scopes.filter((scope) => form['rights'] !== 'read' || scope.startsWith('read:')),
       expiresAt: days === undefined ? undefined : new Date(Date.now() + days * day),
     };
     try {
-      const { secret, credential } = await this.appPasswords.create(
-        account.id,
-        properties,
-        session,
-      );
+      const { secret, credential } = await this.appPasswords.create(account.id, wanted, session);
       const created: CreatedAppPassword = {
         label: credential.label,
         name: account.name,
         secret,
-        server: this.config.API_URLS?.[0],
+        server: this.config.API_URLS[0],
       };
-      this.pages.redirectWithOutcome(reply, '/app-passwords/shown', created);
+      page.redirectWithOutcome('/app-passwords/shown', created);
     } catch (error) {
-      const problems = problemsOf(visitFor(reply).texts, error);
-      const refused: RefusedForm = {
-        entered: properties.label.slice(0, 64),
-        problems,
-      };
-      this.pages.redirectRefused(reply, '/app-passwords', refused, error);
+      page.refuse('/app-passwords', error, { entered: wanted.label });
     }
   }
 
   /** Shows a new app password once. */
   @Get('app-passwords/shown')
   @ForPerson()
-  shownAppPassword(@Res() reply: FastifyReply): void {
-    const created = this.pages.takeOutcome<CreatedAppPassword>(reply);
-    if (!created) return this.pages.redirect(reply, '/account');
-    this.pages.show(reply, (visit) => shownAppPasswordPage(visit, created));
+  shownAppPassword(@Res() { page }: FastifyReply): void {
+    const created = page.takeOutcome<CreatedAppPassword>();
+    if (!created) return page.redirect('/account');
+    page.show(shownAppPasswordPage, created);
   }
 
   /** Shows the suspended app passwords; without any, redirects to `next` or the account page. */
   @Get('app-passwords/keep')
   @ForPerson({ recently: true })
-  async suspended(
-    @PersonOf() { account }: Person,
-    @QueryOf() query: Form,
-    @Res() reply: FastifyReply,
-  ): Promise<void> {
-    const next = nextPath(query['next']);
-    const all = await this.appPasswords.list(account.id);
+  async suspended(@Res() { page }: FastifyReply): Promise<void> {
+    const next = nextPath(page.query['next']);
+    const all = await this.appPasswords.list(page.person.account.id);
     const appPasswords = all.filter(({ suspendedAt }) => suspendedAt !== null);
-    if (appPasswords.length === 0) return this.pages.redirect(reply, next ?? '/account');
-    this.pages.show(reply, (visit) => keepAppPasswordsPage(visit, { appPasswords, next }));
+    if (appPasswords.length === 0) return page.redirect(next ?? '/account');
+    page.show(keepAppPasswordsPage, { appPasswords, next });
   }
 
   /** Keeps the ticked app passwords: names of the form's fields are their ids. */
   @Post('app-passwords/keep')
   @ForPerson({ recently: true })
-  async keep(
-    @PersonOf() { account, session }: Person,
-    @FormOf() form: Form,
-    @Res() reply: FastifyReply,
-  ): Promise<void> {
+  async keep(@Res() { page }: FastifyReply): Promise<void> {
+    const { form } = page;
+    const { account, session } = page.person;
     await this.appPasswords.keep(account.id, Object.keys(form), session.id);
-    this.pages.redirect(reply, nextPath(form['next']) ?? '/account?done');
-  }
-
-  private async key({ account, session }: Person): Promise<NewTotp> {
-    return (
-      (await this.secondFactor.totp.readPending(account.id)) ??
-      this.secondFactor.totp.createSecret(account.id, session.id)
-    );
+    page.redirect(nextPath(form['next']) ?? '/account?done');
   }
 }

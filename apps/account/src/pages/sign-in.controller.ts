@@ -1,5 +1,5 @@
-import { Get, Post, Req, Res } from '@nestjs/common';
-import type { FastifyReply, FastifyRequest } from 'fastify';
+import { Get, Post, Res } from '@nestjs/common';
+import type { FastifyReply } from 'fastify';
 import { Passkeys } from '../people/passkeys.js';
 import { Refusal } from '../people/refusal.js';
 import { Registration } from '../people/registration.js';
@@ -7,11 +7,10 @@ import { SecondFactor } from '../people/second-factor.js';
 import { Sessions } from '../people/sessions.js';
 import { type CodeRequired, SignIn, type SignInResult } from '../people/sign-in.js';
 import { RelyingParty } from '../relying.party/relying-party.js';
-import { type Form, FormOf, QueryOf } from './form.js';
 import { nextPath, withNext } from './next-path.rules.js';
-import { isBrowser, keepPath, PageResponder, startPath, visitFor } from './page.responder.js';
-import { PageController, type Person, PersonOf } from './person.guard.js';
-import { type Problems, problemsOf, type RefusedForm } from './refusal.texts.js';
+import { keepPath, type PageContext, startPath } from './page.context.js';
+import { PageController } from './person.guard.js';
+import { problemsOf, type RefusedForm } from './refusal.texts.js';
 import type { RefusedSecondStep } from './views/second-step.forms.js';
 import {
   codePage,
@@ -37,7 +36,6 @@ interface RefusedSignIn extends RefusedForm {
 @PageController()
 export class SignInController {
   constructor(
-    private readonly pages: PageResponder,
     private readonly signIn: SignIn,
     private readonly sessions: Sessions,
     private readonly registration: Registration,
@@ -47,75 +45,59 @@ export class SignInController {
   ) {}
 
   @Get('sign-in')
-  async form(
-    @QueryOf() query: Form,
-    @PersonOf() person: Person | undefined,
-    @Req() request: FastifyRequest,
-    @Res() reply: FastifyReply,
-  ): Promise<void> {
+  async form(@Res() { page }: FastifyReply): Promise<void> {
+    const { query, request, reply, cookies } = page;
+    const { person } = request;
     const next = nextPath(query['next']);
-    if (person && next === undefined) return this.pages.redirect(reply, startPath);
-    const { entered, notice, problems } = this.pages.takeOutcome<RefusedSignIn>(reply) ?? {};
-    const hasEndedSession = !person && this.pages.cookies.read(request).session !== undefined;
-    const name = entered ?? (person && (person.account.name ?? ''));
+    if (person && next === undefined) return page.redirect(startPath);
+    const { entered, notice, problems } = page.takeOutcome<RefusedSignIn>() ?? {};
+    const hasEndedSession = !person && page.browser.session !== undefined;
     const passkey =
       this.party.host === undefined
         ? await this.passkeys.requestOptions({
             host: request.headers.host,
-            binding: this.pages.cookies.bindChallenge(request, reply),
+            binding: cookies.bindChallenge(request, reply),
           })
         : undefined;
-    this.pages.show(reply, (visit) =>
-      signInPage(visit, {
-        next,
-        again: person !== undefined,
-        name,
-        problem: problems?.form,
-        notice:
-          notice ??
-          notices[query['notice'] ?? ''] ??
-          (hasEndedSession && !problems ? 'ended' : undefined),
-        canRegister: this.registration.isOpen,
-        provider: this.party.host,
-        passkey,
-      }),
-    );
+    page.show(signInPage, {
+      next,
+      again: person !== undefined,
+      name: entered ?? (person && (person.account.name ?? '')),
+      problem: problems?.form,
+      notice:
+        notice ??
+        notices[query['notice'] ?? ''] ??
+        (hasEndedSession && !problems ? 'ended' : undefined),
+      canRegister: this.registration.isOpen,
+      provider: this.party.host,
+      passkey,
+    });
   }
 
   @Post('sign-in')
-  async signInWithPassword(
-    @FormOf() form: Form,
-    @Req() request: FastifyRequest,
-    @Res() reply: FastifyReply,
-  ): Promise<void> {
+  async signInWithPassword(@Res() { page }: FastifyReply): Promise<void> {
+    const { form } = page;
     const next = nextPath(form['next']);
-    if (this.party.host !== undefined)
-      return this.pages.redirect(reply, withNext('/sign-in', next));
+    const path = withNext('/sign-in', next);
+    if (this.party.host !== undefined) return page.redirect(path);
     const entered = { name: (form['name'] ?? '').trim(), password: form['password'] ?? '' };
     try {
-      this.proceed(
-        reply,
-        await this.signIn.signIn(entered, this.pages.cookies.read(request)),
-        next,
-      );
+      proceed(page, await this.signIn.signIn(entered, page.browser), next);
     } catch (error) {
-      const refused = {
-        entered: entered.name.slice(0, 64),
-        problems: this.problemsOf(reply, error),
-      };
-      this.pages.redirectRefused(reply, withNext('/sign-in', next), refused, error);
+      const wrong = { form: page.visit.texts.signIn.refused };
+      page.refuse(path, error, { entered: entered.name, wrong });
     }
   }
 
   /** Shows the second step, which can be reloaded until its ticket expires. */
   @Get('sign-in/code')
-  async codeForm(@Req() { headers }: FastifyRequest, @Res() reply: FastifyReply): Promise<void> {
-    const step = this.pages.readOutcome<SecondStep>(reply);
-    if (!step) return this.pages.redirect(reply, '/sign-in');
+  async codeForm(@Res() { page }: FastifyReply): Promise<void> {
+    const step = page.readOutcome<SecondStep>();
+    if (!step) return page.redirect('/sign-in');
     let factors: SecondFactors;
     try {
       const account = await this.secondFactor.readTicket(step.ticket);
-      const request = { host: headers.host, binding: step.ticket };
+      const request = { host: page.request.headers.host, binding: step.ticket };
       factors = {
         hasTotp: account.totpConfirmedAt !== null,
         passkey:
@@ -124,123 +106,100 @@ export class SignInController {
             : undefined,
       };
     } catch (error) {
-      return this.redirectTooLate(reply, step.next, error);
+      return redirectTooLate(page, step.next, error);
     }
-    this.pages.show(reply, (visit) => codePage(visit, { ...step, ...factors }));
+    page.show(codePage, { ...step, ...factors });
   }
 
   @Post('sign-in/code')
-  code(
-    @FormOf() form: Form,
-    @Req() request: FastifyRequest,
-    @Res() reply: FastifyReply,
-  ): Promise<void> {
-    return this.completeSecondStep('code', form, request, reply);
+  code(@Res() { page }: FastifyReply): Promise<void> {
+    return this.completeSecondStep('code', page);
   }
 
   @Post('sign-in/recovery')
-  recovery(
-    @FormOf() form: Form,
-    @Req() request: FastifyRequest,
-    @Res() reply: FastifyReply,
-  ): Promise<void> {
-    return this.completeSecondStep('recovery', form, request, reply);
+  recovery(@Res() { page }: FastifyReply): Promise<void> {
+    return this.completeSecondStep('recovery', page);
   }
 
   /** Signs in with a passkey: after the password with a ticket, otherwise without a password. */
   @Post('sign-in/passkey')
-  async passkey(
-    @FormOf() form: Form,
-    @Req() request: FastifyRequest,
-    @Res() reply: FastifyReply,
-  ): Promise<void> {
-    if (form['ticket'] !== undefined)
-      return this.completeSecondStep('passkey', form, request, reply);
+  async passkey(@Res() { page }: FastifyReply): Promise<void> {
+    const { form, request, browser, cookies } = page;
+    if (form['ticket'] !== undefined) return this.completeSecondStep('passkey', page);
     const next = nextPath(form['next']);
     const path = withNext('/sign-in', next);
-    if (this.party.host !== undefined) return this.pages.redirect(reply, path);
+    if (this.party.host !== undefined) return page.redirect(path);
     const response = {
       host: request.headers.host,
-      binding: this.pages.cookies.challengeBinding(request) ?? '',
+      binding: cookies.challengeBinding(request) ?? '',
       credential: form['credential'] ?? '',
     };
     try {
-      const browser = this.pages.cookies.read(request);
-      this.proceed(reply, await this.signIn.signInWithPasskey(response, browser), next);
+      proceed(page, await this.signIn.signInWithPasskey(response, browser), next);
     } catch (error) {
       if (!(error instanceof Refusal)) throw error;
-      const problems = { form: visitFor(reply).texts.signIn.passkeyRefused };
-      this.pages.redirectRefused(reply, path, { problems }, error);
+      const problems = { form: page.visit.texts.signIn.passkeyRefused };
+      page.redirectRefused(path, { problems }, error);
     }
   }
 
   @Post('sign-out')
-  async out(@Req() request: FastifyRequest, @Res() reply: FastifyReply): Promise<void> {
-    const { session } = this.pages.cookies.read(request);
+  async out(@Res() { page }: FastifyReply): Promise<void> {
+    const { session } = page.browser;
     if (session !== undefined) await this.sessions.endByCookie(session);
-    this.pages.cookies.signOut(reply);
-    this.pages.redirect(reply, '/sign-in?notice=out');
+    page.cookies.signOut(page.reply);
+    page.redirect('/sign-in?notice=out');
   }
 
   private async completeSecondStep(
     kind: RefusedSecondStep['form'],
-    form: Form,
-    request: FastifyRequest,
-    reply: FastifyReply,
-  ) {
+    page: PageContext,
+  ): Promise<void> {
+    const { form, browser } = page;
     const next = nextPath(form['next']);
     const ticket = form['ticket'] ?? '';
-    const browser = this.pages.cookies.read(request);
     try {
       const complete = {
         code: () => this.signIn.completeWithCode(ticket, form['code'] ?? '', browser),
         recovery: () =>
           this.signIn.completeWithRecoveryCode(ticket, form['recovery'] ?? '', browser),
         passkey: () => {
-          const { host } = request.headers;
+          const { host } = page.request.headers;
           const response = { host, binding: ticket, credential: form['credential'] ?? '' };
           return this.signIn.completeWithPasskey(ticket, response, browser);
         },
       };
       const signedIn = await complete[kind]();
       // A recovery code suspends app passwords.
-      this.proceed(reply, signedIn, kind === 'recovery' ? withNext(keepPath, next) : next);
+      proceed(page, signedIn, kind === 'recovery' ? withNext(keepPath, next) : next);
     } catch (error) {
       const code = error instanceof Refusal ? error.code : undefined;
-      if (code === 'ticket' || code === 'credentials')
-        return this.redirectTooLate(reply, next, error);
-      const problem = code === 'code' ? undefined : this.problemsOf(reply, error).form;
+      if (code === 'ticket' || code === 'credentials') return redirectTooLate(page, next, error);
+      const problem = code === 'code' ? undefined : problemsOf(page.visit.texts, error).form;
       const step: SecondStep = { ticket, next, refused: { form: kind, problem } };
-      if (!isBrowser(reply.request)) throw error;
-      this.pages.redirectWithOutcome(reply, '/sign-in/code', step, stepSeconds);
+      page.redirectRefused('/sign-in/code', step, error, stepSeconds);
     }
   }
+}
 
-  /** Redirects to the sign-in after an expired ticket or a changed password. */
-  private redirectTooLate(reply: FastifyReply, next: string | undefined, error: unknown): void {
-    if (!(error instanceof Refusal)) throw error;
-    const refused: RefusedSignIn = { notice: 'tooLate' };
-    this.pages.redirectRefused(reply, withNext('/sign-in', next), refused, error);
-  }
+/** Redirects to the sign-in after an expired ticket or a changed password. */
+function redirectTooLate(page: PageContext, next: string | undefined, error: unknown): void {
+  if (!(error instanceof Refusal)) throw error;
+  const refused: RefusedSignIn = { notice: 'tooLate' };
+  page.redirectRefused(withNext('/sign-in', next), refused, error);
+}
 
-  private proceed(
-    reply: FastifyReply,
-    outcome: SignInResult | CodeRequired,
-    next: string | undefined,
-  ): void {
-    if ('needs' in outcome) {
-      const step: SecondStep = { ticket: outcome.ticket, next };
-      return this.pages.redirectWithOutcome(reply, '/sign-in/code', step, stepSeconds);
-    }
-    this.pages.cookies.clearOutcome(reply, '/sign-in/code');
-    this.pages.cookies.signIn(reply, outcome);
-    this.pages.redirect(reply, next ?? startPath);
+/** Sets the cookies of a sign-in, or redirects to the second step. */
+function proceed(
+  page: PageContext,
+  outcome: SignInResult | CodeRequired,
+  next: string | undefined,
+): void {
+  if ('needs' in outcome) {
+    const step: SecondStep = { ticket: outcome.ticket, next };
+    return page.redirectWithOutcome('/sign-in/code', step, stepSeconds);
   }
-
-  private problemsOf(reply: FastifyReply, error: unknown): Problems {
-    const { texts } = visitFor(reply);
-    return error instanceof Refusal && error.code === 'credentials'
-      ? { form: texts.signIn.refused }
-      : problemsOf(texts, error);
-  }
+  page.cookies.clearOutcome(page.reply, '/sign-in/code');
+  page.signIn(outcome);
+  page.redirect(next ?? startPath);
 }

@@ -1,8 +1,11 @@
-import { Card, Row } from '#ui';
+import { ActionLink, Card, Row } from '#ui';
 import type { AppPassword } from '../../credentials/app-passwords.js';
 import type { Device } from '../../gpodder/devices.js';
+import type { GrantedApp } from '../../issuer/grants.js';
+import type { Account } from '../../people/accounts.js';
 import { cleanLabel } from '../../people/label.rules.js';
 import type { Notice } from '../../people/notices.js';
+import type { Session } from '../../people/sessions.js';
 import type { Page, Visit } from '../document.js';
 import { SuspendedNotice } from './app-passwords.view.js';
 import { appName } from './approval.view.js';
@@ -12,41 +15,24 @@ import { EndButton, joinParts, renderTime, Rows } from './components.js';
 
 /** Data of the account page. */
 export interface AccountOverview {
-  /** Null until a user of a provider chooses a name. */
-  name: string | null;
-  isAdministrator: boolean;
-  done?: boolean;
-  apps: readonly {
-    id: string;
-    name: string;
-    scopes: readonly string[];
-    since: Date;
-    lastUsedAt: Date;
-  }[];
+  readonly account: Account;
+  /** Session of this browser. */
+  readonly session: Session;
+  /** True after a change. */
+  readonly done: boolean;
+  readonly apps: readonly GrantedApp[];
   /** App passwords of podcast apps and of scripts. */
-  appPasswords: readonly AppPassword[];
+  readonly appPasswords: readonly AppPassword[];
   /** Number of podcasts, which all apps share; undefined while the service is unavailable. */
-  podcasts?: number | undefined;
+  readonly podcasts: number | undefined;
   /** Devices of the gpodder API. */
-  devices: readonly Pick<Device, 'id' | 'caption' | 'app' | 'lastUsedAt'>[];
-  sessions: readonly {
-    id: string;
-    current: boolean;
-    createdAt: Date;
-    lastUsedAt: Date;
-    address: string;
-    userAgent: string;
-  }[];
-  notices: readonly Notice[];
-  /** Absent for users who sign in at an OpenID provider. */
-  password?: {
-    totp: boolean;
-    passkeys: number;
-    recoveryCodes: number;
-    email: string | null;
-    mail: boolean;
-  };
-  provider?: string | undefined;
+  readonly devices: readonly Device[];
+  readonly sessions: readonly Session[];
+  readonly notices: readonly Notice[];
+  /** Number of unused recovery codes. */
+  readonly recoveryCodes: number;
+  /** True if a mail server is configured. */
+  readonly hasMail: boolean;
 }
 
 interface SectionProps {
@@ -75,7 +61,13 @@ function problemOf({ texts: { home }, now }: Visit, { expiresAt, suspendedAt }: 
 function Apps({ visit, of }: SectionProps) {
   const { home, connect } = visit.texts;
   const apps = [
-    ...of.apps.map((app) => ({ ...app, action: '/apps/end', problem: undefined })),
+    ...of.apps.map(({ grantId, client, ...app }) => ({
+      ...app,
+      id: grantId,
+      name: client.name,
+      action: '/apps/end',
+      problem: undefined,
+    })),
     ...of.appPasswords
       .filter(({ isApp }) => isApp)
       .map((credential) => ({
@@ -106,11 +98,7 @@ function Apps({ visit, of }: SectionProps) {
   return (
     <Card title={home.apps} lead={lead}>
       <Rows rows={rows} none={home.noApps} />
-      <p class="actions">
-        <a class="button" href="/connect">
-          {connect.title}
-        </a>
-      </p>
+      <ActionLink href="/connect">{connect.title}</ActionLink>
       <p class="small">
         <a href="/device">{home.connectDevice}</a>
       </p>
@@ -147,11 +135,7 @@ function AppPasswords({ visit, of }: SectionProps) {
   return (
     <Card title={home.appPasswords} lead={home.appPasswordsLead}>
       <Rows rows={rows} none={home.noAppPasswords} />
-      <p class="actions">
-        <a class="button" href="/app-passwords">
-          {home.newAppPassword}
-        </a>
-      </p>
+      <ActionLink href="/app-passwords">{home.newAppPassword}</ActionLink>
     </Card>
   );
 }
@@ -185,7 +169,8 @@ function Devices({ visit, of }: SectionProps) {
 
 function Sessions({ visit, of }: SectionProps) {
   const { home } = visit.texts;
-  const rows = of.sessions.map(({ id, current, createdAt, lastUsedAt, address, userAgent }) => {
+  const rows = of.sessions.map(({ id, createdAt, lastUsedAt, address, userAgent }) => {
+    const isCurrent = id === of.session.id;
     const name = browserName(visit, userAgent);
     const line = joinParts(
       address,
@@ -193,8 +178,12 @@ function Sessions({ visit, of }: SectionProps) {
       [home.lastUsed, ' ', renderTime(visit, lastUsedAt)],
     );
     return (
-      <Row name={name} tag={current && <span class="tag">{home.thisBrowser}</span>} lines={[line]}>
-        {!current && (
+      <Row
+        name={name}
+        tag={isCurrent && <span class="tag">{home.thisBrowser}</span>}
+        lines={[line]}
+      >
+        {!isCurrent && (
           <EndButton action="/sessions/end" id={id} label={home.endNamed(name)} text={home.end} />
         )}
       </Row>
@@ -224,13 +213,14 @@ function settingRow(name: string, line: string, href: string, text: string, look
 
 function Security({ visit, of }: SectionProps) {
   const { home } = visit.texts;
-  if (!of.password)
-    return <Card title={home.security} lead={of.provider && home.provider(of.provider)} />;
-  const { totp, passkeys, recoveryCodes, email, mail } = of.password;
+  const { issuer, hasTotp, passkeyCount: passkeys, email } = of.account;
+  if (issuer !== null)
+    return <Card title={home.security} lead={home.provider(new URL(issuer).host)} />;
+  const { recoveryCodes } = of;
   const recovery = recoveryCodes === 0 ? home.recoveryNone : home.recoveryLeft(recoveryCodes);
   const rows = [
     settingRow(home.password, home.passwordText, '/password', home.changePassword),
-    totp
+    hasTotp
       ? settingRow(home.totp, home.totpOn, '/totp/off', home.totpRemove)
       : settingRow(
           home.totp,
@@ -242,7 +232,9 @@ function Security({ visit, of }: SectionProps) {
       ? settingRow(home.passkeys, home.passkeyCount(passkeys), '/passkeys', home.passkeysManage)
       : settingRow(home.passkeys, home.passkeysNone, '/passkeys', home.passkeysAdd),
     settingRow(home.recovery, recovery, '/recovery-codes', home.recoveryMake),
-    ...(mail ? [settingRow(home.email, email ?? home.emailNone, '/email', home.emailChange)] : []),
+    ...(of.hasMail
+      ? [settingRow(home.email, email ?? home.emailNone, '/email', home.emailChange)]
+      : []),
   ];
   return (
     <Card title={home.security}>
@@ -254,11 +246,7 @@ function Security({ visit, of }: SectionProps) {
 function People({ people }: Visit['texts']) {
   return (
     <Card title={people.title} lead={people.homeLead}>
-      <p class="actions">
-        <a class="button" href="/people">
-          {people.manage}
-        </a>
-      </p>
+      <ActionLink href="/people">{people.manage}</ActionLink>
     </Card>
   );
 }
@@ -282,6 +270,7 @@ function Data({ home }: Visit['texts']) {
 /** Returns the account page: all access to the account, and its security. */
 export function accountPage(visit: Visit, of: AccountOverview): Page {
   const { home, account } = visit.texts;
+  const { name } = of.account;
   const body = (
     <>
       {of.done && (
@@ -296,13 +285,13 @@ export function accountPage(visit: Visit, of: AccountOverview): Page {
       <Sessions visit={visit} of={of} />
       <Notices visit={visit} of={of.notices} />
       <Security visit={visit} of={of} />
-      {of.isAdministrator && <People {...visit.texts} />}
+      {of.account.isAdministrator && <People {...visit.texts} />}
       <Data {...visit.texts} />
     </>
   );
   return {
     title: account,
-    heading: of.name === null ? account : home.hello(of.name),
+    heading: name === null ? account : home.hello(name),
     lead: home.lead,
     isHome: true,
     body,

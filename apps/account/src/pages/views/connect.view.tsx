@@ -4,7 +4,7 @@ import type { Page, Visit } from '../document.js';
 import type { Texts } from '../texts/texts.js';
 import type { SyncedApp } from '../connected.apps.js';
 import { appName } from './approval.view.js';
-import { ago, CopyValue, LinkButton, QrCode } from './components.js';
+import { ago, CopyValue, LinkButton, QrCode, RefusalNotice } from './components.js';
 
 const keys = Object.keys(connectableApps) as AppKey[];
 
@@ -80,11 +80,7 @@ export function connectAppPage({ texts }: Visit, of: AppSteps): Page {
   const { needsAppPassword } = connectableApps[of.key];
   const body = (
     <>
-      {of.problem !== undefined && (
-        <p class="notice bad" role="alert">
-          {of.problem}
-        </p>
-      )}
+      <RefusalNotice>{of.problem}</RefusalNotice>
       {isLocal(of.address) && of.key !== 'script' && <LocalNotice connect={connect} />}
       <CopyValue texts={texts} id="address" label={connect.address} value={of.address} />
       {needsAppPassword && <NameAndSecret texts={texts} of={of} />}

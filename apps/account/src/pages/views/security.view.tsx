@@ -1,4 +1,5 @@
-import { Field } from '#ui';
+import { ActionLink, Field } from '#ui';
+import type { NewTotp } from '../../people/totp.js';
 import type { Page, Visit } from '../document.js';
 import type { RefusedForm } from '../refusal.texts.js';
 import {
@@ -82,27 +83,17 @@ export function changeEmailPage(
   return { title, lead, isRefused: of.problems !== undefined, body };
 }
 
-/** Key of an authenticator app. */
-export interface TotpKey {
-  /** An `otpauth://totp/…` URI. */
-  uri: string;
-  /** The key in base32. */
-  secret: string;
-}
-
 /** Returns the page that sets up the second step. It shows the key as a QR code and as text. */
-export function totpPage({ texts }: Visit, of: { key: TotpKey; isRefused: boolean }): Page {
+export function totpPage({ texts }: Visit, of: { key: NewTotp; isRefused: boolean }): Page {
   const { totp, cancel } = texts;
   const body = (
     <>
       <div class="stack">
         <p>{totp.scan}</p>
         <QrCode text={of.key.uri} alt={totp.qr} />
-        <p class="actions">
-          <a class="button plain" href={of.key.uri}>
-            {totp.open}
-          </a>
-        </p>
+        <ActionLink href={of.key.uri} look="plain">
+          {totp.open}
+        </ActionLink>
         <p class="small">{totp.key}</p>
         <p class="secret">{of.key.secret.match(/.{1,4}/g)?.join(' ')}</p>
       </div>
@@ -243,7 +234,7 @@ export interface CreatedAppPassword {
   readonly label: string;
   readonly name: string | null;
   readonly secret: string;
-  readonly server?: string | undefined;
+  readonly server: string;
 }
 
 /** Returns the page with a new app password, which is not shown again. */
@@ -253,10 +244,7 @@ export function shownAppPasswordPage({ texts }: Visit, of: CreatedAppPassword): 
     <>
       <CopyValue texts={texts} id="secret" label={appPassword.secret} value={of.secret} />
       <Facts
-        of={[
-          of.server !== undefined && [appPassword.server, of.server],
-          of.name !== null && [appPassword.name, of.name],
-        ]}
+        of={[[appPassword.server, of.server], of.name !== null && [appPassword.name, of.name]]}
       />
       <p class="quiet small">{appPassword.bearer}</p>
       <LinkButton href="/account">{appPassword.done}</LinkButton>
