@@ -5,6 +5,7 @@
 //   podcast-sync-client-VERSION.tgz       the SDK
 //   podcast-sync-conformance-VERSION.tgz  the conformance suite
 //   SHA256SUMS                            for `sha256sum --check`
+// Two runs on a commit write equal files.
 // Needs helm 4, on PATH or in HELM, and a package registry with security advisories.
 // `--no-audit` skips the check of advisories.
 import { execFileSync, spawnSync } from 'node:child_process';
@@ -17,6 +18,7 @@ import {
   readFileSync,
   renameSync,
   rmSync,
+  utimesSync,
   writeFileSync,
 } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -42,6 +44,19 @@ const { external, ...bundled } = readJson('dist/programs/packages.json');
 const manifest = readJson('package.json');
 const { version } = manifest;
 const helm = process.env.HELM || 'helm';
+
+/** Pages outside of docs/ that its pages link to. */
+const linkedPages = [
+  'CONTRIBUTING.md',
+  'conformance/README.md',
+  'k8s/chart/README.md',
+  'libs/client/README.md',
+  'libs/gpodder-sync/README.md',
+  'libs/transport/README.md',
+];
+
+/** The time of all files in an archive of npm. */
+const packTime = new Date('1985-10-26T08:15:00Z');
 
 /** The npm scripts that run podcast-sync, such as `npm run token`, without their build step. */
 const commands = Object.fromEntries(
@@ -70,6 +85,7 @@ function pack(folder) {
 function writeServer(folder) {
   for (const path of ['dist/programs', 'dist/console', 'docs', 'README.md', 'CHANGELOG.md'])
     cpSync(path, join(folder, path), { recursive: true });
+  for (const path of linkedPages) cpSync(path, join(folder, path));
   for (const path of ['LICENSE', 'SECURITY.md', '.npmrc']) cpSync(path, join(folder, path));
   const { name, description, license, type, bin, engines, allowScripts } = manifest;
   writeJson(join(folder, 'package.json'), {
@@ -81,7 +97,7 @@ function writeServer(folder) {
     bin,
     engines,
     allowScripts,
-    files: ['dist', 'docs', 'npm-shrinkwrap.json', 'CHANGELOG.md', 'SECURITY.md'],
+    files: ['dist', 'docs', 'npm-shrinkwrap.json', 'CHANGELOG.md', 'SECURITY.md', ...linkedPages],
     scripts: { start: 'exec node dist/programs/podcast-sync.js start', ...commands },
     dependencies: Object.fromEntries(
       external.map((each) => [each, readJson(`node_modules/${each}/package.json`).version]),
@@ -98,6 +114,19 @@ function writeServer(folder) {
   const { packages } = readJson(join(folder, 'npm-shrinkwrap.json'));
   const paths = Object.keys(packages).filter((path) => path !== '');
   return paths.map((path) => `${path.split('node_modules/').at(-1)}@${packages[path].version}`);
+}
+
+/** Writes the chart. helm keeps the times of files, so a copy of the chart has fixed ones. */
+function packChart() {
+  const folder = join(work, 'chart');
+  cpSync('k8s/chart', folder, { recursive: true });
+  for (const path of readdirSync(folder, { recursive: true }))
+    utimesSync(join(folder, path), packTime, packTime);
+  run(helm, ['package', folder, '--destination', work]);
+  renameSync(
+    join(work, `podcast-sync-${version}.tgz`),
+    join(target, `podcast-sync-chart-${version}.tgz`),
+  );
 }
 
 const chart = readFileSync('k8s/chart/Chart.yaml', 'utf8');
@@ -124,12 +153,7 @@ const packages = new Set([...roots.map(packageIn), ...installed]);
 const materials = billOfMaterials(manifest.name, packages);
 writeJson(join(target, `podcast-sync-${version}.cdx.json`), materials);
 
-run(helm, ['package', 'k8s/chart', '--destination', work]);
-renameSync(
-  join(work, `podcast-sync-${version}.tgz`),
-  join(target, `podcast-sync-chart-${version}.tgz`),
-);
-
+packChart();
 for (const name of ['client', 'conformance']) {
   run('npm', ['run', '-s', `build:${name}`]);
   pack(`./dist/${name}`);

