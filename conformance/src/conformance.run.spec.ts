@@ -114,11 +114,14 @@ test.concurrent('a run past its time limit fails, and still deletes its feeds', 
 
 test.concurrent('reports are XML and HTML with the sentence of each failure', async () => {
   const outcome = await check(['deletions'], ['forgets']);
+  const suite = /podcast-sync-conformance \d+\.\d+\.\d+/;
   const xml = junitReport(outcome);
+  expect(xml).toMatch(suite);
   expect(xml).toContain(`<testsuite name="deletions" tests="${outcome.results.length}"`);
   expect(xml.match(/<failure /g)).toHaveLength(failed(outcome).length);
   expect(xml).toContain('410 (Gone)');
   const page = htmlReport(outcome, 'https://sync.example/v1?<a>');
   expect(page).toContain('https://sync.example/v1?&lt;a&gt;');
+  expect(page).toMatch(suite);
   expect(page.match(/class="failed"/g)).toHaveLength(failed(outcome).length);
 });

@@ -1,5 +1,13 @@
+import { readFileSync } from 'node:fs';
 import type { Result, RunResult } from './conformance.run.js';
 import type { Citation } from './vector.js';
+
+const { name, version } = JSON.parse(
+  readFileSync(new URL('../package.json', import.meta.url), 'utf8'),
+) as { name: string; version: string };
+
+/** The suite as reports name it: a later version can have other vectors. */
+const suite = `${name} ${version}`;
 
 /** Numbers of the vectors of one profile, by result. */
 interface Count {
@@ -60,8 +68,8 @@ export function junitReport({ results }: RunResult): string {
       .filter(({ vector }) => vector.profile === profile)
       .map((result) => {
         const { vector, milliseconds } = result;
-        const name = escape(`${vector.id}: ${vector.title}`);
-        const attributes = `classname="${profile}" name="${name}"`;
+        const title = escape(`${vector.id}: ${vector.title}`);
+        const attributes = `classname="${profile}" name="${title}"`;
         const content = junitContent(result);
         const time = (milliseconds / 1_000).toFixed(3);
         return `    <testcase ${attributes} time="${time}">${content}</testcase>`;
@@ -75,7 +83,7 @@ export function junitReport({ results }: RunResult): string {
   });
   return [
     '<?xml version="1.0" encoding="UTF-8"?>',
-    '<testsuites>',
+    `<testsuites name="${suite}">`,
     ...suites,
     '</testsuites>',
     '',
@@ -129,7 +137,7 @@ export function htmlReport({ results }: RunResult, base: string): string {
 <title>Open Podcast API conformance of ${escape(base)}</title>
 <style>${style}</style>
 <h1>Open Podcast API conformance</h1>
-<p>${escape(base)}, ${new Date().toISOString()}</p>
+<p>${escape(base)}, ${new Date().toISOString()}, ${suite}</p>
 <table>
 <tr><th>profile</th><th>passed</th><th>failed</th><th>warnings</th><th>skipped</th></tr>
 ${totals.join('\n')}
