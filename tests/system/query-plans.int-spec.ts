@@ -20,6 +20,7 @@ import * as feeds from '../../apps/subscription/src/feeds.repository.js';
 import { claimImages } from '../../apps/feed/src/artwork/image.repository.js';
 import { selectDueWork } from '../../apps/feed/src/due.work.js';
 import * as fetches from '../../apps/feed/src/feed.sql.js';
+import { selectPage } from '../../apps/feed/src/followed.sql.js';
 import * as laneSql from '../../apps/feed/src/schedule/lane.sql.js';
 import { selectFollowers } from '../../apps/feed/src/task/task.repository.js';
 import * as subscriptionList from '../../apps/subscription/src/subscription-list.repository.js';
@@ -664,6 +665,15 @@ describe('query plans of feeds with 20,000 feeds in 2,000 lanes', () => {
       ANALYZE feed.feeds, feed.fetches, feed.lanes, feed.images, feed.imports,
         episode.episodes, subscription.feed_urls`),
   );
+
+  it('a page of a user is read by id, and its feeds by their keys', async () => {
+    const indexes = ['subscriptions_pkey', 'feeds_pkey', 'images_pkey'];
+    for (const since of [null, '2026-01-01T00:00:00Z'])
+      await expectPlans(selectPage, [ascending, 0, 50, since, []], {
+        uses: indexes,
+        buffers: 51 * 12,
+      });
+  });
 
   it('a claim reads the due lanes, and the first due feed of each', async () => {
     await expectPlans(laneSql.claimLanes, [8], {

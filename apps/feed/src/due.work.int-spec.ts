@@ -1,6 +1,5 @@
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { type FeedContext, openFeeds } from '../testing/feed.context.js';
-import { feedKey, laneOf } from './feed.address.js';
 
 let context: FeedContext;
 beforeAll(async () => {
@@ -22,7 +21,7 @@ it('wakes up the loops that have work, in the order in which it arrives', async 
   await previews.request(url);
   await waiting[1];
   expect(woken).toEqual(['previews']);
-  await repository.ensureFeeds([feedKey(url)], [url], [laneOf(url)]);
+  await repository.ensureFeeds([url]);
   await waiting[0];
   expect(woken).toEqual(['previews', 'lanes']);
   end.abort();

@@ -1,5 +1,7 @@
-import type { Database } from '#database';
+import { type Database, unlessRefused } from '#database';
 import { oneCounter } from '#runtime';
+import { feedKey, laneOf } from './feed.address.js';
+import * as followedSql from './followed.sql.js';
 import * as sql from './feed.sql.js';
 import * as laneSql from './schedule/lane.sql.js';
 import type { ComparableFeed, Move } from './schedule/move.rules.js';
@@ -20,30 +22,25 @@ const held = oneCounter(
 // A counter that starts at 1 would not increase for Prometheus.
 for (const kind of ['move', 'guid']) held.inc({ kind }, 0);
 
-/** A user's subscription with its feed. */
+/** A subscription of a user, without its feed. */
+export interface Followed {
+  readonly guid: string;
+  readonly feedUrl: string;
+  /** True if the subscription changed in the last 8 seconds. */
+  readonly isNew: boolean;
+}
+
+/**
+ * A subscription of a user with its feed. All columns of the feed are null if no feed is stored, or
+ * if the subscription changed in the last 8 seconds.
+ */
 export interface FollowedFeed {
   /** The id of the subscription. */
   readonly id: number;
   readonly guid: string;
   readonly feedUrl: string;
-  /** The listener's own title. */
-  readonly title: string | null;
-  /** True if the subscription changed in the last 8 seconds. */
-  readonly isNew: boolean;
-  /** True if the subscription changed after `since`; null without `since`. */
-  readonly isChanged: boolean | null;
-}
-
-/** Columns that are equal in all rows of one read. */
-interface SharedColumns {
-  readonly refused: number | null;
-  readonly syncTimestamp: string;
-}
-
-/** A stored feed without its episodes. */
-export interface StoredFeed {
-  readonly key: Buffer;
-  readonly status: FeedStatus;
+  readonly status: FeedStatus | null;
+  /** The listener's own title, else the publisher's. */
   readonly title: string | null;
   readonly author: string | null;
   readonly description: string | null;
@@ -51,11 +48,38 @@ export interface StoredFeed {
   readonly language: string | null;
   readonly imageUrl: string | null;
   readonly latestPublishDate: string | null;
-  readonly changed: string;
   /** A picture that a platform serves. */
   readonly artworkUrl: string | null;
   /** The id of the thumbnail. */
   readonly artworkId: string | null;
+  /** The time of the last change of status or content. */
+  readonly feedChanged: string | null;
+}
+
+/** A query of {@link FeedRepository.readPage}. */
+export interface PageQuery {
+  readonly userId: string;
+  /** The id of the previous page's last subscription; 0 for the first page. */
+  readonly after: number;
+  /** Maximum number of subscriptions that the page covers. */
+  readonly limit: number;
+  /** Omits the rows whose feed and subscription did not change later. */
+  readonly since?: string | undefined;
+  /** Versions of the page that the client has. */
+  readonly versions?: readonly string[] | undefined;
+}
+
+/** A page of a user's subscriptions with their feeds. */
+export interface FollowedPage {
+  readonly rows: readonly FollowedFeed[];
+  /** Equal if the same query would return equal rows. */
+  readonly version: string;
+  /** The id of the last covered subscription if others follow, else null. */
+  readonly next: number | null;
+  /** The next `since` with which a client misses no change. */
+  readonly syncTimestamp: string;
+  /** URLs without a feed, or whose feed needs {@link FeedRepository.ensureFeeds}. */
+  readonly unread: readonly string[] | null;
 }
 
 /** A leased lane. `feed` is its next due feed, or null without one. */
@@ -131,33 +155,35 @@ export class FeedRepository {
   constructor(private readonly database: Database) {}
 
   /**
-   * Reads a page of the feeds that a user follows. Without any it returns one row with a null id.
+   * Reads a page of the feeds that a user follows. It has no rows if its version is one of
+   * `versions`.
    *
-   * @param after the id of the previous page's last subscription.
+   * @throws Failure `unauthorized` for a refused user.
    */
-  readFollowed(userId: string, after: number, limit: number, since?: string) {
-    return this.database.read<FollowedFeed & SharedColumns>(sql.selectFollowed, [
-      userId,
-      after,
-      limit,
-      since ?? null,
-    ]);
-  }
-
-  /** Reads the user's followed feeds that have or had the guids, as {@link readFollowed} does. */
-  readFollowedByGuid(userId: string, guids: readonly string[]) {
-    return this.database.read<FollowedFeed & { refused: number | null }>(sql.selectFollowedByGuid, [
-      userId,
-      guids,
-    ]);
+  async readPage({ userId, after, limit, since, versions }: PageQuery): Promise<FollowedPage> {
+    const rows = await this.database.read<
+      FollowedPage & { id: number | null; refused: number | null }
+    >(followedSql.selectPage, [userId, after, limit, since ?? null, versions ?? []]);
+    const head = unlessRefused(rows[0]);
+    return { ...head, rows: head.id === null ? [] : (rows as unknown as FollowedFeed[]) };
   }
 
   /**
-   * Inserts and schedules missing feeds, and keeps stored feeds scheduled for 14 more days. Returns
-   * the feeds that were already stored.
+   * Reads the user's followed feeds that have or had the guids.
+   *
+   * @throws Failure `unauthorized` for a refused user.
    */
-  ensureFeeds(keys: readonly Buffer[], urls: readonly string[], lanes: readonly string[]) {
-    return this.database.change<StoredFeed>(sql.ensureFeeds, [keys, urls, lanes]);
+  async readFollowedByGuid(userId: string, guids: readonly string[]): Promise<Followed[]> {
+    const rows = await this.database.read<Followed & { id: number | null; refused: number | null }>(
+      followedSql.selectFollowedByGuid,
+      [userId, guids],
+    );
+    return unlessRefused(rows[0]).id === null ? [] : rows;
+  }
+
+  /** Inserts and schedules missing feeds, and keeps stored feeds scheduled for 14 more days. */
+  async ensureFeeds(urls: readonly string[]): Promise<void> {
+    await this.database.change(sql.ensureFeeds, [urls.map(feedKey), urls, urls.map(laneOf)]);
   }
 
   /** Returns the episodes of a feed as JSON. */

@@ -16,15 +16,15 @@ import {
   refreshFeeds,
   type RequestOf,
 } from '#contracts';
-import { unlessRefused } from '#database';
 import { Handle } from '#transport';
 import { ImageRepository } from './artwork/image.repository.js';
-import { feedKey, isPrivate, laneOf } from './feed.address.js';
+import { feedKey, isPrivate } from './feed.address.js';
 import {
   type Content,
   FeedRepository,
   type FollowedFeed,
-  type StoredFeed,
+  type FollowedPage,
+  type PageQuery,
 } from './feed.repository.js';
 import { PreviewRepository } from './preview/preview.repository.js';
 import { validatePush, type PushedFeed } from './push/push.rules.js';
@@ -58,19 +58,17 @@ export class FeedService {
     perPage,
     since,
     artworkUrl,
+    versions,
   }: RequestOf<typeof listPodcasts>) {
     const limit = since === undefined ? perPage : examinedSubscriptions;
-    const { page, stored, last, syncTimestamp } = await this.read(userId, after, limit, since);
-    const matching = page.filter(
-      (row) => since === undefined || row.isChanged || isChanged(stored.get(row.feedUrl), since),
-    );
-    const shown = matching.slice(0, perPage);
-    const feeds = shown.map((row) => toPodcast(row, stored.get(row.feedUrl), artworkUrl));
-    const next = shown.length < matching.length ? shown.at(-1)?.id : last;
+    const page = await this.read({ userId, after, limit, since, versions });
+    const shown = page.rows.slice(0, perPage);
+    const next = shown.length < page.rows.length ? shown.at(-1)?.id : page.next;
     return {
-      feeds: JsonText.of<Podcast[]>(feeds),
-      ...(next !== undefined && { next }),
-      syncTimestamp,
+      version: page.version,
+      feeds: JsonText.of<Podcast[]>(shown.map((row) => toPodcast(row, artworkUrl))),
+      next: next ?? undefined,
+      syncTimestamp: page.syncTimestamp,
     };
   }
 
@@ -82,9 +80,9 @@ export class FeedService {
    */
   @Handle(listNewEpisodes)
   async listNewEpisodes({ userId, after, since }: RequestOf<typeof listNewEpisodes>) {
-    const read = await this.read(userId, after, examinedSubscriptions, since);
-    const matching = read.page.filter(
-      ({ isNew, feedUrl }) => !isNew && isChanged(read.stored.get(feedUrl), since),
+    const page = await this.read({ userId, after, limit: examinedSubscriptions, since });
+    const matching = page.rows.filter(
+      ({ feedChanged }) => feedChanged !== null && feedChanged > since,
     );
     const keys = matching.map(({ feedUrl }) => feedKey(feedUrl));
     const found = keys.length === 0 ? [] : await this.repository.readEpisodesOfFeeds(keys);
@@ -95,11 +93,11 @@ export class FeedService {
     // `found` ends early at its size limit, and lacks feeds that were deleted meanwhile.
     const isCut = found.length > 0 && !keys.at(-1)?.equals(found.at(-1)?.key as Buffer);
     const end = isCut && keys.findIndex((one) => one.equals(found.at(-1)?.key as Buffer));
-    const next = end === false ? read.last : matching[end]?.id;
+    const next = end === false ? page.next : matching[end]?.id;
     return {
       episodes: JsonText.of<FeedEpisode[]>(episodes),
-      ...(next !== undefined && { next }),
-      syncTimestamp: read.syncTimestamp,
+      next: next ?? undefined,
+      syncTimestamp: page.syncTimestamp,
     };
   }
 
@@ -109,7 +107,7 @@ export class FeedService {
     const results = body.feeds.map(validatePush);
     // If several entries have the same URL, the last one is stored.
     const valid = new Map(results.flatMap((feed) => ('url' in feed ? [[feed.url, feed]] : [])));
-    if (valid.size > 0) await this.ensureFeeds([...valid.keys()]);
+    if (valid.size > 0) await this.repository.ensureFeeds([...valid.keys()]);
     for (let rest = [...valid.values()]; rest.length > 0;) {
       // Stores as many feeds at a time as `readEpisodesOfFeeds` returns within its size limit.
       const keys = rest.map(({ url }) => feedKey(url));
@@ -150,7 +148,7 @@ export class FeedService {
    */
   @Handle(listFeedEpisodes)
   async listEpisodes({ userId, guid }: RequestOf<typeof listFeedEpisodes>) {
-    const [row] = rowsOfUser(await this.repository.readFollowedByGuid(userId, [guid]));
+    const [row] = await this.repository.readFollowedByGuid(userId, [guid]);
     if (!row) throw new Failure('not_found');
     const isHidden = row.isNew || isPrivate(row.feedUrl);
     const json = isHidden ? '[]' : await this.repository.readEpisodes(feedKey(row.feedUrl));
@@ -187,46 +185,18 @@ export class FeedService {
   /** Makes feeds due, except pushed feeds and feeds fetched in the last 15 minutes. */
   @Handle(refreshFeeds)
   async refresh({ userId, guids }: RequestOf<typeof refreshFeeds>) {
-    const rows = rowsOfUser(await this.repository.readFollowedByGuid(userId, guids));
+    const rows = await this.repository.readFollowedByGuid(userId, guids);
     if (rows.length > 0) await this.repository.refresh(rows.map(({ feedUrl }) => feedKey(feedUrl)));
     return {};
   }
 
-  /**
-   * Reads a page of subscriptions with their feeds. `last` is the id of the page's last
-   * subscription if there is a next page, else `undefined`.
-   */
-  private async read(userId: string, after: number, limit: number, since?: string) {
-    const rows = await this.repository.readFollowed(userId, after, limit + 1, since);
-    const followed = rowsOfUser(rows);
-    const page = followed.slice(0, limit);
-    const urls = page.map(({ feedUrl }) => feedUrl).filter((url) => !isPrivate(url));
-    return {
-      page,
-      stored: await this.ensureFeeds(urls),
-      last: followed.length > limit ? page.at(-1)?.id : undefined,
-      syncTimestamp: rows[0]?.syncTimestamp as string,
-    };
+  /** Reads a page, and inserts, schedules and keeps its public feeds. */
+  private async read(query: PageQuery): Promise<FollowedPage> {
+    const page = await this.repository.readPage(query);
+    const urls = (page.unread ?? []).filter((url) => !isPrivate(url));
+    if (urls.length > 0) await this.repository.ensureFeeds(urls);
+    return page;
   }
-
-  /** Returns the stored feeds by URL. Inserts and schedules missing feeds, but omits them. */
-  private async ensureFeeds(urls: readonly string[]): Promise<Map<string, StoredFeed>> {
-    if (urls.length === 0) return new Map();
-    const keys = urls.map(feedKey);
-    const found = await this.repository.ensureFeeds(keys, urls, urls.map(laneOf));
-    const byKey = new Map(found.map((feed) => [feed.key.toString('hex'), feed]));
-    return new Map(
-      urls.flatMap((url, index) => {
-        const feed = byKey.get((keys[index] as Buffer).toString('hex'));
-        return feed ? [[url, feed] as const] : [];
-      }),
-    );
-  }
-}
-
-/** Returns true if status or content of a feed changed after a time. */
-function isChanged(feed: StoredFeed | undefined, since: string): boolean {
-  return feed !== undefined && feed.changed > since;
 }
 
 /** Returns stored episodes in the form of an answer. @param since omits those first seen before. */
@@ -237,45 +207,24 @@ function shownEpisodes(guid: string, json: string, since?: string): FeedEpisode[
 }
 
 /**
- * Returns the rows without the row of an empty result, which has a null id.
- *
- * @throws Failure `unauthorized` for a refused user.
+ * Returns a podcast of an answer. A feed is pending for some seconds after its subscription
+ * changed. Otherwise the answer would reveal whether other users of the server follow it.
  */
-function rowsOfUser<Row extends { id: number | null; refused: number | null }>(
-  rows: readonly Row[],
-): Row[] {
-  unlessRefused(rows[0]);
-  return rows.filter(({ id }) => id !== null);
-}
-
-/**
- * Returns a podcast of an answer, with the listener's own title if there is one. A feed is pending
- * for some seconds after its subscription changed. Otherwise the answer would reveal whether other
- * users of the server follow it.
- */
-function toPodcast(
-  { guid, feedUrl, isNew, title }: FollowedFeed,
-  feed: StoredFeed | undefined,
-  artworkUrl: string | undefined,
-): Podcast {
-  const identity = { guid, feed_url: feedUrl, title: title ?? undefined };
-  if (isPrivate(feedUrl)) return { ...identity, status: 'private' };
-  if (!feed || isNew) return { ...identity, status: 'pending' };
+function toPodcast(row: FollowedFeed, artworkUrl: string | undefined): Podcast {
+  const { guid, feedUrl, artworkId } = row;
   return {
-    ...identity,
-    status: feed.status,
-    title: title ?? feed.title ?? undefined,
-    author: feed.author ?? undefined,
-    description: feed.description ?? undefined,
-    link: feed.link ?? undefined,
-    language: feed.language ?? undefined,
-    image_url: feed.imageUrl ?? undefined,
-    artwork: artworkUrl === undefined ? undefined : artworkOf(feed, artworkUrl),
-    latest_publish_date: feed.latestPublishDate ?? undefined,
+    guid,
+    feed_url: feedUrl,
+    // Private feeds are not stored.
+    status: row.status ?? (isPrivate(feedUrl) ? 'private' : 'pending'),
+    title: row.title ?? undefined,
+    author: row.author ?? undefined,
+    description: row.description ?? undefined,
+    link: row.link ?? undefined,
+    language: row.language ?? undefined,
+    image_url: row.imageUrl ?? undefined,
+    artwork:
+      artworkUrl && (artworkId === null ? (row.artworkUrl ?? undefined) : artworkUrl + artworkId),
+    latest_publish_date: row.latestPublishDate ?? undefined,
   };
-}
-
-/** Returns the URL of a feed's thumbnail, else that of the platform's picture. */
-function artworkOf({ artworkId, artworkUrl }: StoredFeed, start: string): string | undefined {
-  return artworkId === null ? (artworkUrl ?? undefined) : start + artworkId;
 }

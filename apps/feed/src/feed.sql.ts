@@ -1,52 +1,21 @@
-import { clockOfUser, statement } from '#database';
+import { statement } from '#database';
 
 /** Days without a read by a follower after which a feed is no longer fetched, and deleted. */
 export const retentionDays = 14;
 /** Days after a push for which a feed is kept and not fetched. */
 const pushedDays = 30;
-/**
- * Seconds by which a sync timestamp is earlier than its read. A statement takes less from its start
- * to its commit, so that the next `since` misses no change.
- */
-const overlapSeconds = 10;
 /** Maximum bytes of the episodes of several feeds in one answer. */
 const maxEpisodeBytes = 2 * 1_024 * 1_024;
-/** Seconds after a change of a subscription during which its feed is shown as pending. */
-const hiddenSeconds = 8;
-
 /**
- * Reads a page of followed feeds. $1 user, $2 id of the previous page's last subscription, $3
- * maximum rows, $4 since.
+ * SQL of the new `changed` of a feed `f`. Each change of a feed has a later time than the change
+ * before, also if the clock of the server stands still or goes back.
  */
-export const selectFollowed = statement(
-  'feed.select_followed',
-  `SELECT c.refused, f.subscription_id AS id, f.guid, f.feed_url AS "feedUrl", f.title,
-     f.changed > now() - interval '${hiddenSeconds} s' AS "isNew",
-     f.changed > $4::timestamptz AS "isChanged",
-     (now() - interval '${overlapSeconds} s')::timestamptz(3) AS "syncTimestamp"
-   FROM ${clockOfUser} c LEFT JOIN LATERAL (
-     SELECT * FROM subscription.followed_feeds v WHERE v.user_id = $1 AND v.subscription_id > $2
-     ORDER BY v.subscription_id LIMIT $3
-   ) f ON true ORDER BY f.subscription_id`,
-);
-
-/** Reads the followed feeds that have or had the guids $2. $1 user. */
-export const selectFollowedByGuid = statement(
-  'feed.select_followed_by_guid',
-  `SELECT c.refused, f.subscription_id AS id, f.guid, f.feed_url AS "feedUrl", f.title,
-     f.changed > now() - interval '${hiddenSeconds} s' AS "isNew"
-   FROM ${clockOfUser} c LEFT JOIN (
-     SELECT v.* FROM subscription.subscriptions_by_guid n
-     JOIN subscription.followed_feeds v
-       ON v.user_id = $1 AND v.subscription_id = n.subscription_id
-     WHERE n.user_id = $1 AND n.guid = ANY ($2::uuid[])
-   ) f ON true`,
-);
+export const nextChange = `greatest(now(), f.changed + interval '1 ms')`;
 
 /**
- * Reads feeds, inserts missing ones, and updates `last_read_at` of the others once a day, which
- * keeps them scheduled. New feeds are due before all others of their lane. It locks in the order of
- * keys and lanes, or skips locked rows. $1 keys, $2 URLs, $3 lanes.
+ * Inserts missing feeds, and updates `last_read_at` of the others once a day, which keeps them
+ * scheduled. New feeds are due before all others of their lane. It locks in the order of keys and
+ * lanes, or skips locked rows. $1 keys, $2 URLs, $3 lanes.
  */
 export const ensureFeeds = statement(
   'feed.ensure_feeds',
@@ -66,19 +35,12 @@ export const ensureFeeds = statement(
    ), scheduled AS (
      INSERT INTO feed.fetches (url_sha256, lane, next_at)
      SELECT s.key, s.lane, 'epoch' FROM made m JOIN sent s ON s.key = m.url_sha256
-   ), due AS (
-     INSERT INTO feed.lanes AS l (lane, next_at)
-     SELECT DISTINCT s.lane, now() FROM sent s
-     WHERE s.key IN (SELECT m.url_sha256 FROM made m UNION ALL SELECT n.url_sha256 FROM noted n)
-     ORDER BY 1
-     ON CONFLICT (lane) DO UPDATE SET next_at = least(l.next_at, excluded.next_at)
    )
-   SELECT f.url_sha256 AS key, f.status, f.title, f.author, f.description, f.link, f.language,
-     f.image_url AS "imageUrl", f.latest_publish_date AS "latestPublishDate", f.changed,
-     f.artwork_url AS "artworkUrl", i.id AS "artworkId"
-   FROM feed.feeds f
-   LEFT JOIN feed.images i ON i.url_sha256 = f.url_sha256 AND i.bytes IS NOT NULL
-   WHERE f.url_sha256 = ANY ($1)`,
+   INSERT INTO feed.lanes AS l (lane, next_at)
+   SELECT DISTINCT s.lane, now() FROM sent s
+   WHERE s.key IN (SELECT m.url_sha256 FROM made m UNION ALL SELECT n.url_sha256 FROM noted n)
+   ORDER BY 1
+   ON CONFLICT (lane) DO UPDATE SET next_at = least(l.next_at, excluded.next_at)`,
 );
 
 /** Reads the episodes of the feed with key $1. */
@@ -159,7 +121,7 @@ export const storePushed = statement(
        description = s.description, link = s.link, language = s.language, image_url = s.image_url,
        artwork_url = s."artworkUrl", declared_guid = s.declared_guid,
        latest_publish_date = s.latest_publish_date,
-       episodes = ${withSeenTime('s.episodes')}, changed = now(),
+       episodes = ${withSeenTime('s.episodes')}, changed = ${nextChange},
        last_read_at = greatest(
          f.last_read_at, now() + interval '${pushedDays - retentionDays} days'
        )

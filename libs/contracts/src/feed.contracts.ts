@@ -76,8 +76,12 @@ export const listPodcasts = rpc({
     since: stampSchema.optional(),
     /** Start of the URLs of {@link readArtwork}. Absent: the answer has no `artwork`. */
     artworkUrl: z.string().optional(),
+    /** Versions of this page that the client has. If one is current, the reply has no feeds. */
+    versions: z.array(z.string()).optional(),
   }),
   reply: z.object({
+    /** Changes with the rows of the page. */
+    version: z.string(),
     feeds: jsonOf(z.array(podcastSchema)),
     next: z.int().optional(),
     /** `since` of the client's next read, with which it misses no change. */

@@ -1,4 +1,5 @@
 import { type Database, statement } from '#database';
+import { nextChange } from '../feed.sql.js';
 
 /** SQL of the pictures that are due. */
 export const dueImages = 'SELECT d.url_sha256 FROM feed.images d WHERE d.next_at <= now()';
@@ -37,7 +38,7 @@ const store = statement(
        next_at = now() + (0.9 + random() / 5) * interval '30 days'
      FROM old o WHERE i.url_sha256 = o.url_sha256
    )
-   UPDATE feed.feeds f SET changed = now() FROM old o
+   UPDATE feed.feeds f SET changed = ${nextChange} FROM old o
    WHERE f.url_sha256 = o.url_sha256 AND o.is_new`,
 );
 

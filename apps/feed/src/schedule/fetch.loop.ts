@@ -5,7 +5,7 @@ import type { Fetcher } from '#fetch';
 import { Condition, type Log, oneCounter } from '#runtime';
 import type { Claim, ClaimedFeed, FeedRepository } from '../feed.repository.js';
 import type { DueWork } from '../due.work.js';
-import { feedKey, laneOf } from '../feed.address.js';
+import { feedKey } from '../feed.address.js';
 import { fetchFeed, type Outcome } from './feed.fetch.js';
 import { areSameFeeds, candidateOf, comparableOf, type Move, nextMove } from './move.rules.js';
 import { resultOf } from './result.rules.js';
@@ -143,7 +143,7 @@ export class FetchLoop implements OnModuleInit, OnApplicationShutdown {
     const otherKey = isRedirected ? Buffer.from(key, 'hex') : feedKey(to);
     const other = isComparable ? await repository.readComparable(otherKey) : undefined;
     // The document's new URL must be fetched once to prove that it is a feed.
-    if (!isRedirected && !other) await repository.ensureFeeds([feedKey(to)], [to], [laneOf(to)]);
+    if (!isRedirected && !other) await repository.ensureFeeds([to]);
     const [from, target] = isRedirected ? [other, read] : [read, other];
     return nextMove(move, to, {
       now,
@@ -161,7 +161,7 @@ export class FetchLoop implements OnModuleInit, OnApplicationShutdown {
         : (feed.declaredGuid ?? undefined);
     const isMoving = move?.isProven && apply.moves;
     if (!feed.isVisitDue || !(isMoving || (declares !== undefined && apply.guids))) return;
-    if (isMoving) await repository.ensureFeeds([feedKey(move.to)], [move.to], [laneOf(move.to)]);
+    if (isMoving) await repository.ensureFeeds([move.to]);
     const held = await repository.startVisits([Buffer.from(feed.key, 'hex')], apply);
     for (const { kind } of held)
       log.warn(

@@ -1,5 +1,5 @@
 import { statement } from '#database';
-import { pictured, retentionDays, withSeenTime } from '../feed.sql.js';
+import { nextChange, pictured, retentionDays, withSeenTime } from '../feed.sql.js';
 
 /** Seconds of a lease: a fetch takes at most 45 s, and its result is stored within 10 s. */
 const leaseSeconds = 90;
@@ -97,7 +97,7 @@ export const saveResult = statement(
      FROM result r, lane WHERE t.url_sha256 = decode($5, 'hex')
      RETURNING t.pushed_until < now() AS is_owned
    ), stated AS (
-     UPDATE feed.feeds f SET status = r.status, changed = now()
+     UPDATE feed.feeds f SET status = r.status, changed = ${nextChange}
      FROM result r, fetched t WHERE t.is_owned
        AND f.url_sha256 = decode($5, 'hex') AND f.status <> r.status AND $7::jsonb IS NULL
    ), stored AS (
@@ -105,7 +105,7 @@ export const saveResult = statement(
        description = c.description, link = c.link, language = c.language, image_url = c.image_url,
        artwork_url = NULL, declared_guid = c.declared_guid,
        latest_publish_date = c.latest_publish_date,
-       episodes = ${withSeenTime('c.episodes')}, changed = now()
+       episodes = ${withSeenTime('c.episodes')}, changed = ${nextChange}
      FROM result r, fetched t, jsonb_to_record($7::jsonb) c (
        title text, author text, description text, link text, language text, image_url text,
        declared_guid uuid, latest_publish_date timestamptz, episodes text

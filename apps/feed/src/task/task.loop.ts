@@ -4,7 +4,7 @@ import type { OnApplicationShutdown, OnModuleInit } from '@nestjs/common';
 import { applyFeed, describeEpisodes, Failure, urlKey } from '#contracts';
 import { Condition, type Log, oneCounter } from '#runtime';
 import type { StreamClient } from '#transport';
-import { feedKey, isPrivate, laneOf } from '../feed.address.js';
+import { feedKey, isPrivate } from '../feed.address.js';
 import type { DueWork } from '../due.work.js';
 import type { FeedRepository } from '../feed.repository.js';
 import type { Task, TaskRepository } from './task.repository.js';
@@ -86,10 +86,9 @@ export class TaskLoop implements OnModuleInit, OnApplicationShutdown {
     const urls = await tasks.readTouched(touchedRows);
     if (urls.length === 0) return false;
     const readable = urls.filter((url) => !isPrivate(url));
-    const keys = readable.map(feedKey);
     if (readable.length > 0) {
-      await feeds.ensureFeeds(keys, readable, readable.map(laneOf));
-      await feeds.refresh(keys);
+      await feeds.ensureFeeds(readable);
+      await feeds.refresh(readable.map(feedKey));
     }
     await tasks.createTasks(urls, urls.map(feedKey));
     return true;

@@ -25,6 +25,7 @@ import { UserId } from '../auth/request.user.js';
 import { CONFIG, type GatewayConfig } from '../gateway.config.js';
 import { QueryString } from '../http/query.string.js';
 import { type Cursor, Cursors } from '../list/cursor.js';
+import { type ListIdentity, pageETag, versionsInIfNoneMatch } from '../list/etag.js';
 import { listParameters, type ListQuery, readListQuery } from '../list/list.query.js';
 import { addListHeaders } from '../list/list.responder.js';
 import { ApiSince, Operation } from '../openapi.decorators.js';
@@ -56,9 +57,14 @@ const artworkHeaders = {
 /** The query of a request, the name of the array in its answer, and the encoder of its cursors. */
 interface Read {
   readonly array: 'feeds' | 'episodes';
+  /** The base URL of links. */
+  readonly base: string;
   readonly url: URL;
   readonly sent: QueryString;
   readonly query: ListQuery;
+  readonly identity: ListIdentity;
+  /** Versions of the page that the client has. */
+  readonly versions: readonly string[];
   readonly encode: (cursor: Cursor) => string;
 }
 
@@ -76,11 +82,23 @@ export class FeedController {
 
   private read(request: FastifyRequest, userId: string, array: Read['array']): Read {
     const list = `feeds ${array}`;
-    const url = new URL(`${linkBase(request, this.config)}${request.url}`);
+    const base = linkBase(request, this.config);
+    const url = new URL(`${base}${request.url}`);
     const sent = new QueryString(url.search, listParameters);
     const query = readListQuery(sent, { userId, list, maxPerPage: maxPodcasts }, this.cursors);
-    const encode = (cursor: Cursor) => this.cursors.encode(cursor, query.scope);
-    return { array, url, sent, query, encode };
+    const { since, perPage, cursor, scope } = query;
+    const effective = [since, perPage, cursor !== undefined];
+    const identity = { userId, url: url.href, effective };
+    return {
+      array,
+      base,
+      url,
+      sent,
+      query,
+      identity,
+      versions: versionsInIfNoneMatch(request.headers['if-none-match'], identity),
+      encode: (one) => this.cursors.encode(one, scope),
+    };
   }
 
   @Get()
@@ -107,7 +125,8 @@ export class FeedController {
         after: cursor?.boundary ?? 0,
         perPage,
         since,
-        artworkUrl: `${linkBase(request, this.config)}/feeds/artwork/`,
+        artworkUrl: `${read.base}/feeds/artwork/`,
+        versions: [...read.versions],
       },
       { answerBytes: Math.min(perPage * podcastBytes, this.config.MAX_ANSWER_BYTES) },
     );
@@ -155,7 +174,11 @@ export class FeedController {
       { userId, after: cursor?.boundary ?? 0, since },
       { answerBytes },
     );
-    return answerPage(read, {}, found.episodes, found, request, reply);
+    // The version covers the cursor with a constant time, because the time of the first page must
+    // not change it. The cursor is encrypted: from a hash of its row id clients could guess the id.
+    const next = found.next && cursorTo(read, found.next, new Date(0).toISOString());
+    const version = hash('sha256', `${next} ${found.episodes.text}`).slice(0, 24);
+    return answerPage(read, {}, found.episodes, { ...found, version }, request, reply);
   }
 
   @Get('artwork/:id')
@@ -217,31 +240,31 @@ export class FeedController {
   }
 }
 
+/** Returns the cursor of the page after a row. @param time `Sync-Timestamp` of the first page. */
+function cursorTo({ encode }: Read, boundary: number, time: string): string {
+  return encode({ direction: 'after', boundary, syncTimestamp: time, total: 0 });
+}
+
 /**
  * Returns a page with its `next` link and sets its headers: `Sync-Timestamp`, a weak `ETag`. Sends
  * 304 if the client already has the page.
  */
 function answerPage(
-  { array, url, sent, query, encode }: Read,
+  read: Read,
   envelope: Readonly<Record<string, number>>,
   rows: JsonText,
-  { next, syncTimestamp }: { next?: number | undefined; syncTimestamp: string },
+  found: { version: string; next?: number | undefined; syncTimestamp: string },
   request: FastifyRequest,
   reply: FastifyReply,
 ) {
-  const start = query.cursor?.syncTimestamp ?? syncTimestamp;
-  const cursorOf = (time: string) =>
-    next && encode({ direction: 'after', boundary: next, syncTimestamp: time, total: 0 });
-  const cursor = cursorOf(start);
-  // The ETag covers the cursor with a constant time, because the time of the first page must not
-  // change it. It covers the encrypted cursor: clients could guess the row id from its hash.
-  const print = JSON.stringify([url.href, cursorOf(new Date(0).toISOString())]);
+  const { array, url, sent, query, identity, versions } = read;
+  const start = query.cursor?.syncTimestamp ?? found.syncTimestamp;
+  addListHeaders(reply, pageETag(found.version, identity), start, query.ignored);
+  const isKnown =
+    versions.includes(found.version) || request.headers['if-none-match']?.trim() === '*';
+  if (isKnown) return void reply.code(304);
+  const cursor = found.next && cursorTo(read, found.next, start);
   const link = cursor && `${url.origin}${url.pathname}${sent.with({ cursor })}`;
   const head = JSON.stringify({ ...envelope, next: link }).slice(0, -1);
-  const page = JsonText.concat(`${head}${head === '{' ? '' : ','}"${array}":`, rows, '}');
-  const etag = `W/"${hash('sha256', print + rows.text, 'base64url').slice(0, 22)}"`;
-  addListHeaders(reply, etag, start, query.ignored);
-  const known = request.headers['if-none-match']?.split(',').map((one) => one.trim()) ?? [];
-  if (known.includes(etag) || known.includes('*')) return void reply.code(304);
-  return page;
+  return JsonText.concat(`${head}${head === '{' ? '' : ','}"${array}":`, rows, '}');
 }

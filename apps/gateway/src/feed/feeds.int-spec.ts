@@ -76,6 +76,10 @@ describe('the feeds of a user', () => {
       const etag = headers.get('etag') ?? '';
       const again = await device.send('GET', path, { headers: { 'if-none-match': etag } });
       expect(again.status).toBe(304);
+      const any = await device.send('GET', path, { headers: { 'if-none-match': '*' } });
+      expect(any.status).toBe(304);
+      const other = { 'if-none-match': etag.replace('W/"', 'W/"0') };
+      expect((await device.send('GET', path, { headers: other })).status).toBe(200);
       path = body.next && new URL(body.next).pathname + new URL(body.next).search;
     }
     expect(feeds).toHaveLength(3);

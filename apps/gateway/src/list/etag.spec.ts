@@ -1,6 +1,12 @@
 import { hash } from 'node:crypto';
 import { describe, expect, it } from 'vitest';
-import { clockInIfNoneMatch, type ListIdentity, listETag } from './etag.js';
+import {
+  clockInIfNoneMatch,
+  type ListIdentity,
+  listETag,
+  pageETag,
+  versionsInIfNoneMatch,
+} from './etag.js';
 
 const clock = '2026-02-02T12:00:00.123Z';
 const identity: ListIdentity = {
@@ -56,12 +62,17 @@ describe('clockInIfNoneMatch', () => {
     expect(clockInIfNoneMatch(listETag(epoch, identity), identity)).toBe(epoch);
   });
 
-  it.each([undefined, '', '*', 'W/"x-y"', tag.slice(0, -2), tag.replaceAll('"', '')])(
-    'returns undefined for %s',
-    (sent) => {
-      expect(clockInIfNoneMatch(sent, identity)).toBeUndefined();
-    },
-  );
+  it.each([
+    undefined,
+    '',
+    '*',
+    'W/"x-y"',
+    tag.slice(0, -2),
+    tag.replaceAll('"', ''),
+    pageETag('z'.repeat(24), identity),
+  ])('returns undefined for %s', (sent) => {
+    expect(clockInIfNoneMatch(sent, identity)).toBeUndefined();
+  });
 
   it('returns undefined for the ETag of another list', () => {
     expect(
@@ -70,5 +81,15 @@ describe('clockInIfNoneMatch', () => {
         identity,
       ),
     ).toBeUndefined();
+  });
+});
+
+describe('versionsInIfNoneMatch', () => {
+  it('returns the versions of all ETags of the page, weak or not', () => {
+    const [one, two] = [pageETag('1f', identity), pageETag('2f', identity).replace('W/', '')];
+    const other = pageETag('3f', { ...identity, userId: 'v' });
+    expect(versionsInIfNoneMatch(`${one}, ${other}, ${two}`, identity)).toEqual(['1f', '2f']);
+    for (const sent of [undefined, '*', other])
+      expect(versionsInIfNoneMatch(sent, identity)).toEqual([]);
   });
 });
