@@ -79,6 +79,7 @@ describe('every statement except those for all users', () => {
     // episode.config.ts accepts several nodes only with FEEDS=off.
     expect(onAnyNode.filter(({ text }) => needsCoordinator(text)).map(({ name }) => name)).toEqual([
       'episode.select_feed_episodes',
+      'episode.select_followed_episodes',
       'episode.insert_touched',
     ]);
   });

@@ -1,4 +1,4 @@
-import { createHash } from 'node:crypto';
+import { hash } from 'node:crypto';
 import { urlKey } from '#contracts';
 import { type Bound, type Database, statement, type Transaction } from '#database';
 import { describeRows, type FeedItem } from './describe.rules.js';
@@ -12,36 +12,44 @@ const maxRows = 1_000;
 /** Maximum bytes of feed episodes that one upload reads, unless the first feed alone has more. */
 const maxBytes = 2 * 1_024 * 1_024;
 
-/**
- * Reads the feed URLs of the subscriptions $2 of user $1, without unsubscribed ones. `isNew` is
- * true during the first 8 s after a change of the subscription. No title is filled in during these
- * seconds, because an immediate title would reveal that another user follows the feed.
- */
-const selectFollowed = statement(
-  'episode.select_followed',
-  `SELECT f.subscription_id AS "subscriptionId", f.feed_url AS "feedUrl",
-     f.changed > now() - interval '8 s' AS "isNew"
-   FROM subscription.followed_feeds f
-   WHERE f.user_id = $1 AND f.subscription_id = ANY ($2::bigint[])`,
+/** Reads the stored episodes of the feed with key $1. */
+const selectFeedEpisodes = statement(
+  'episode.select_feed_episodes',
+  'SELECT k.episodes FROM feed.newest_episodes k WHERE k.url_sha256 = $1',
 );
 
 /**
- * Reads the stored episodes of feeds in the order of their keys $1, up to {@link maxBytes}. The
- * first feed has no limit.
+ * Reads the stored episodes of the feeds of the subscriptions $2 of user $1, up to
+ * {@link maxBytes}; the first feed has no limit. It omits unsubscribed podcasts, and subscriptions
+ * that changed in the last 8 s, because an immediate title would reveal that another user follows
+ * the feed.
  */
-const selectFeedEpisodes = statement(
-  'episode.select_feed_episodes',
-  `SELECT encode(r.key, 'hex') AS key, r.episodes FROM (
-     SELECT s.n, s.key, k.episodes, sum(octet_length(k.episodes)) OVER (ORDER BY s.n) AS bytes
-     FROM unnest($1::bytea[]) WITH ORDINALITY s (key, n)
-     JOIN feed.newest_episodes k ON k.url_sha256 = s.key
+const selectFollowedEpisodes = statement(
+  'episode.select_followed_episodes',
+  `WITH followed AS MATERIALIZED (
+     SELECT f.subscription_id, f.feed_url FROM subscription.followed_feeds f
+     WHERE f.user_id = $1 AND f.subscription_id = ANY ($2::bigint[])
+       AND f.changed <= now() - interval '8 s'
+   )
+   SELECT r.subscription_id AS "subscriptionId", r.episodes FROM (
+     SELECT w.subscription_id, k.episodes, row_number() OVER by_id AS n,
+       sum(octet_length(k.episodes)) OVER by_id AS bytes
+     FROM followed w CROSS JOIN LATERAL (
+       SELECT s.episodes FROM feed.newest_episodes s
+       WHERE s.url_sha256 = sha256(convert_to(w.feed_url, 'UTF8')) OFFSET 0
+     ) k WINDOW by_id AS (ORDER BY w.subscription_id)
    ) r WHERE r.bytes <= ${maxBytes} OR r.n = 1`,
 );
 
-/** Reports to the feed service the URLs $1 of feeds that have new episodes without a title. */
+/**
+ * Reports to the feed service the feeds of the subscriptions $2 of user $1, which have new episodes
+ * without a title. It omits unsubscribed podcasts.
+ */
 const insertTouched = statement(
   'episode.insert_touched',
-  'INSERT INTO feed.touched (url) SELECT unnest($1::text[])',
+  `INSERT INTO feed.touched (url)
+   SELECT f.feed_url FROM subscription.followed_feeds f
+   WHERE f.user_id = $1 AND f.subscription_id = ANY ($2::bigint[])`,
 );
 
 /**
@@ -64,9 +72,6 @@ const selectUntitledRows = statement(
    SELECT json_agg(row_to_json(r)) AS episodes FROM rows r`,
 );
 
-/** Returns the key of a feed: the SHA-256 of its exact URL. */
-const keyOf = (feedUrl: string) => createHash('sha256').update(feedUrl).digest();
-
 /** Returns the statement that reads a user's episodes of a feed that have no title. */
 export function selectUntitled(
   userId: string,
@@ -77,15 +82,18 @@ export function selectUntitled(
 
 /** Returns the stored episodes of a feed; none if the server has not fetched the feed. */
 export async function episodesOfFeed(database: Database, feedUrl: string): Promise<FeedItem[]> {
-  const [known] = await database.read<{ episodes: string }>(selectFeedEpisodes, [[keyOf(feedUrl)]]);
+  // The key of a feed is the SHA-256 of its exact URL.
+  const key = hash('sha256', feedUrl, 'buffer');
+  const [known] = await database.read<{ episodes: string }>(selectFeedEpisodes, [key]);
   return known ? (JSON.parse(known.episodes) as FeedItem[]) : [];
 }
 
 /**
  * Fills in the metadata of new episodes without a title from the stored feeds of their podcasts.
- * Reports the feeds of episodes that remain without a title to the feed service.
+ * Reports the feeds of episodes that remain without a title to the feed service, together with the
+ * commit.
  *
- * @param fills false only reports feeds and fills in nothing.
+ * @param fills false only reports feeds and fills in nothing, which takes no round trip.
  */
 export async function describeNew(
   transaction: Transaction,
@@ -95,40 +103,37 @@ export async function describeNew(
 ): Promise<void> {
   const untitled = changes.rows.filter(({ id, title }) => changes.inserted.has(id) && title === '');
   if (untitled.length === 0) return;
-  const ids = [...new Set(untitled.map(({ subscriptionId }) => subscriptionId))];
-  type Followed = { subscriptionId: number; feedUrl: string; isNew: boolean };
-  const feeds = await transaction.query<Followed>(selectFollowed, [userId, ids]);
-  const readable = fills ? feeds.filter(({ isNew }) => !isNew) : [];
-  const described = await describedBy(transaction, readable, untitled);
+  const described: ReadonlyMap<number, EpisodeRow> = fills
+    ? await describedBy(transaction, userId, untitled)
+    : new Map();
   changes.rows = changes.rows.map((row) => described.get(row.id) ?? row);
-  const left = new Set(
-    untitled.flatMap(({ id, subscriptionId }) => (described.has(id) ? [] : subscriptionId)),
-  );
-  const urls = feeds.flatMap(({ subscriptionId, feedUrl }) =>
-    left.has(subscriptionId) ? feedUrl : [],
-  );
-  if (urls.length > 0) transaction.sendWithCommit(insertTouched, [urls]);
+  const left = subscriptionsOf(untitled.filter(({ id }) => !described.has(id)));
+  if (left.length > 0) transaction.sendWithCommit(insertTouched, [userId, left]);
 }
 
 /** Returns the rows with filled-in metadata, by row id. */
 async function describedBy(
   transaction: Transaction,
-  feeds: readonly { subscriptionId: number; feedUrl: string }[],
+  userId: string,
   rows: readonly EpisodeRow[],
-): Promise<Map<number, EpisodeRow>> {
-  const byKey = new Map(feeds.map((feed) => [keyOf(feed.feedUrl).toString('hex'), feed]));
-  if (byKey.size === 0) return new Map();
-  const keys = [...byKey.keys()].map((key) => Buffer.from(key, 'hex'));
-  type Known = { key: string; episodes: string };
-  const found = await transaction.query<Known>(selectFeedEpisodes, [keys]);
+): Promise<ReadonlyMap<number, EpisodeRow>> {
+  const found = await transaction.query<{ subscriptionId: number; episodes: string }>(
+    selectFollowedEpisodes,
+    [userId, subscriptionsOf(rows)],
+  );
   return new Map(
     found
-      .flatMap(({ key, episodes }) =>
+      .flatMap((feed) =>
         describeRows(
-          rows.filter(({ subscriptionId }) => subscriptionId === byKey.get(key)?.subscriptionId),
-          JSON.parse(episodes) as FeedItem[],
+          rows.filter(({ subscriptionId }) => subscriptionId === feed.subscriptionId),
+          JSON.parse(feed.episodes) as FeedItem[],
         ),
       )
       .map((row) => [row.id, row]),
   );
+}
+
+/** Returns the ids of the subscriptions of episodes, each once. */
+function subscriptionsOf(rows: readonly EpisodeRow[]): number[] {
+  return [...new Set(rows.map(({ subscriptionId }) => subscriptionId))];
 }
