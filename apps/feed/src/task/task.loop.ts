@@ -80,10 +80,13 @@ export class TaskLoop implements OnModuleInit, OnApplicationShutdown {
     }
   }
 
-  /** Creates `describe` tasks for touched feeds. Returns false without a touched feed. */
+  /**
+   * Creates `describe` tasks for touched feeds. Returns true only if a full batch of uploads waits.
+   * Each upload touches a feed, so the next ones are read together after a pause.
+   */
   private async createTasks(): Promise<boolean> {
     const { feeds, tasks } = this.options;
-    const urls = await tasks.readTouched(touchedRows);
+    const { urls, isFull } = await tasks.readTouched(touchedRows);
     if (urls.length === 0) return false;
     const readable = urls.filter((url) => !isPrivate(url));
     if (readable.length > 0) {
@@ -91,7 +94,7 @@ export class TaskLoop implements OnModuleInit, OnApplicationShutdown {
       await feeds.refresh(readable.map(feedKey));
     }
     await tasks.createTasks(urls, urls.map(feedKey));
-    return true;
+    return isFull;
   }
 
   /** Runs one page of followers of the task that waits longest. Returns false without a task. */

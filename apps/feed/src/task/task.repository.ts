@@ -32,12 +32,15 @@ export interface Follower {
 export const dueTouched = `SELECT t.url FROM feed.touched t
      WHERE t.created_at < now() - interval '${touchedSeconds} s'`;
 
-/** Reads URLs of feeds that were touched at least 8 seconds ago. $1 maximum number of rows. */
+/**
+ * Reads URLs of feeds that were touched at least 8 seconds ago, each with the number of its rows.
+ * $1 maximum number of rows.
+ */
 const selectTouched = statement(
   'feed.select_touched',
-  `SELECT DISTINCT r.url FROM (
+  `SELECT r.url, count(*) AS rows FROM (
      ${dueTouched} LIMIT $1
-   ) r`,
+   ) r GROUP BY r.url`,
 );
 
 /**
@@ -117,10 +120,14 @@ const finishTask = statement(
 export class TaskRepository {
   constructor(private readonly database: Database) {}
 
-  /** Returns URLs of feeds for which users uploaded episodes without a title. */
-  async readTouched(limit: number): Promise<string[]> {
-    const rows = await this.database.read<{ url: string }>(selectTouched, [limit]);
-    return rows.map(({ url }) => url);
+  /**
+   * Returns URLs of feeds for which users uploaded episodes without a title, and whether more than
+   * the limit of uploads wait.
+   */
+  async readTouched(limit: number): Promise<{ urls: string[]; isFull: boolean }> {
+    const found = await this.database.read<{ url: string; rows: number }>(selectTouched, [limit]);
+    const uploads = found.reduce((sum, { rows }) => sum + rows, 0);
+    return { urls: found.map(({ url }) => url), isFull: uploads >= limit };
   }
 
   /** Creates or restarts the tasks of touched feeds, and removes them from the outbox. */
