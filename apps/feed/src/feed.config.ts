@@ -43,7 +43,10 @@ export const feedConfig = z.object({
     .min(1)
     .max(1_000)
     .default(32)
-    .describe('Maximum number of feeds that a replica fetches at a time, each from another host.'),
+    .describe(
+      'Maximum number of feeds that a replica fetches at a time, each from another host. It ' +
+        'starts at most about twice as many per second.',
+    ),
   FEEDS_ALLOW: allowed
     .optional()
     .describe(

@@ -14,6 +14,13 @@ import { resultOf } from './result.rules.js';
 const [faultMs, sweepMs, sweepStepMs] = [5_000, 3_600_000, 1_000];
 const sweptRows = 1_000;
 
+/**
+ * Interval of claims in milliseconds, and the share of the maximum number of fetches that one claim
+ * starts. They spread the work of many due feeds, because requests of users share the processors
+ * and Postgres.
+ */
+const [claimMs, claimedShare] = [100, 0.2];
+
 /** Share of fetches without `ETag` and `Last-Modified`, in case a server sends wrong ones. */
 const unconditionalShare = 0.01;
 
@@ -64,10 +71,12 @@ export class FetchLoop implements OnModuleInit, OnApplicationShutdown {
   /**
    * Starts due fetches until `concurrency` of them run. Returns the number of claimed lanes, or
    * `undefined` after a fault.
+   *
+   * @param limit maximum number of started fetches.
    */
-  async startDue(): Promise<number | undefined> {
+  async startDue(limit = this.options.concurrency): Promise<number | undefined> {
     const { repository, concurrency } = this.options;
-    const free = concurrency - this.running.size;
+    const free = Math.min(concurrency - this.running.size, limit);
     const claims = await this.attempt(() => repository.claim(free));
     for (const claim of claims ?? []) this.run(claim);
     return claims?.length;
@@ -79,11 +88,12 @@ export class FetchLoop implements OnModuleInit, OnApplicationShutdown {
   }
 
   private async claimAll(): Promise<void> {
+    const { concurrency, work } = this.options;
     while (!this.stopped.signal.aborted) {
-      const started = await this.startDue();
-      if (started === undefined) await this.pause(faultMs);
-      else if (this.running.size >= this.options.concurrency) await Promise.race(this.running);
-      else if (started === 0) await this.options.work.wait('lanes', this.stopped.signal);
+      const started = await this.startDue(Math.ceil(concurrency * claimedShare));
+      if (started === 0) await work.wait('lanes', this.stopped.signal);
+      else await this.pause(started === undefined ? faultMs : claimMs);
+      if (this.running.size >= concurrency) await Promise.race(this.running);
     }
   }
 
