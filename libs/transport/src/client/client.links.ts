@@ -59,8 +59,13 @@ export class ClientLinks {
       if (from.toString() === channel) onMessage(message);
     });
     const { logFault } = this.writer;
-    this.polling = new RepeatingTask(pollMs, () => this.pollUsed(), logFault);
-    this.keepAlive = new RepeatingTask(keepAliveMs, () => this.poll(this.views.values()), logFault);
+    this.polling = new RepeatingTask(
+      () => pollMs,
+      () => this.pollUsed(),
+      logFault,
+    );
+    const pollAll = () => this.poll(this.views.values());
+    this.keepAlive = new RepeatingTask(() => keepAliveMs, pollAll, logFault);
     for (const service of services) this.add(service);
   }
 

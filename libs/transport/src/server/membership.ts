@@ -66,6 +66,7 @@ const expiredTtlMs = -1;
 export class Membership {
   private serving = true;
   private alive = 0;
+  private pending = 0;
 
   constructor(
     private readonly link: RedisLink,
@@ -96,19 +97,28 @@ export class Membership {
     return this.alive === 1;
   }
 
+  /** True if a replica had an unanswered request at the last heartbeat. */
+  get hasPending(): boolean {
+    return this.pending > 0;
+  }
+
   /**
    * Writes the heartbeat and returns the ids of abandoned requests. While the replica does not
    * serve, it writes an expired heartbeat.
+   *
+   * @param isIdle true if the next heartbeat can follow later, by the longer interval.
    */
-  async heartbeat(): Promise<readonly string[]> {
+  async heartbeat(isIdle = true): Promise<readonly string[]> {
     const { requests, alive } = this.keys;
     const { heartbeatTtlMs, abandonedMs } = this.timings;
-    const ttlMs = this.serving ? heartbeatTtlMs : expiredTtlMs;
+    const validMs = heartbeatTtlMs + (isIdle ? abandonedMs : 0);
+    const ttlMs = this.serving ? validMs : expiredTtlMs;
     const { redis } = this.link;
     const write = () =>
       redis.rpcHeartbeat(requests, alive, group, this.replica, ttlMs, abandonedMs);
-    const [, count, abandoned] = await this.clock.sampleFrom(write, ([now]) => now);
+    const [, count, pending, abandoned] = await this.clock.sampleFrom(write, ([now]) => now);
     this.alive = count;
+    this.pending = pending;
     return abandoned;
   }
 

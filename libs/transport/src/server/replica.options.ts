@@ -3,9 +3,13 @@ import type { Logger } from 'pino';
 
 /** Timing of a replica, in milliseconds. With the defaults a takeover starts within about 2 s. */
 export interface ReplicaTimings {
-  /** Interval of heartbeats, renewals of running requests, and checks for abandoned requests. */
+  /**
+   * Interval of heartbeats, renewals of running requests, and checks for abandoned requests. While
+   * no replica has a request, it is longer by `abandonedMs`: a later request of a replica that dies
+   * is abandoned at the earliest then.
+   */
   readonly heartbeatMs: number;
-  /** Validity of a heartbeat. */
+  /** Validity of a heartbeat; longer by `abandonedMs` if the next one follows so much later. */
   readonly heartbeatTtlMs: number;
   /** Age of the last renewal after which a request counts as abandoned. */
   readonly abandonedMs: number;

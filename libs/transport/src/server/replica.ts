@@ -27,7 +27,8 @@ const faultPauseMs = 250;
  * One replica of a service: reads its share of the requests, runs them and answers.
  *
  * Invariants:
- * - It writes its heartbeat only after the group exists.
+ * - It writes its heartbeat only after the group exists. While no replica has a request, it waits
+ *   longer until the next one, but renews a request from its start as often as always.
  * - While it takes no requests it neither reads nor takes over, and clients ignore its heartbeat.
  *   It still answers the requests that it has read. If no other replica serves, it first continues
  *   to read until clients have read that its heartbeat has expired.
@@ -68,6 +69,10 @@ export class Replica {
   private isLeaving = false;
   private taking = true;
   private takeoverIsDue = false;
+  /** True if a request was read since the last heartbeat. */
+  private isUsed = true;
+  /** True from a heartbeat of an unused group until a request is read. */
+  private isIdle = false;
   private handled = 0;
   private expired = 0;
 
@@ -95,9 +100,11 @@ export class Replica {
     this.logFault = writer.logFault;
     // One task for both, so that an idle process wakes up once.
     const heartbeat = () => Promise.all([this.heartbeat(), this.renew()]);
+    const heartbeatMs = () => timings.heartbeatMs + (this.isIdle ? timings.abandonedMs : 0);
+    const cleanUp = () => this.membership.removeDeadConsumers();
     this.tasks = [
-      new RepeatingTask(timings.heartbeatMs, heartbeat, this.logFault),
-      new RepeatingTask(cleanUpMs, () => this.membership.removeDeadConsumers(), this.logFault),
+      new RepeatingTask(heartbeatMs, heartbeat, this.logFault),
+      new RepeatingTask(() => cleanUpMs, cleanUp, this.logFault),
     ];
   }
 
@@ -150,6 +157,7 @@ export class Replica {
     const [heartbeat, cleanUp] = this.tasks;
     this.isLeaving = true;
     await heartbeat.stop();
+    this.isIdle = false;
     // It renews what runs until the end.
     heartbeat.start();
     const hadClients = this.membership.isServing && this.isUp && (await this.membership.withdraw());
@@ -272,6 +280,7 @@ export class Replica {
   /** Runs a request and answers it; never rejects. */
   private async run(entry: StreamEntry): Promise<void> {
     this.running.set(entry.id, entry);
+    this.endIdle();
     this.updateSignals();
     if (this.clock.now() < entry.deadline) {
       const result = await this.handle(entry, () => this.clock.now());
@@ -284,6 +293,14 @@ export class Replica {
     this.running.delete(entry.id);
     this.overdue.delete(entry.id);
     this.updateSignals();
+  }
+
+  /** Shortens the interval of heartbeats, which renew the running requests. */
+  private endIdle(): void {
+    this.isUsed = true;
+    if (!this.isIdle) return;
+    this.isIdle = false;
+    this.tasks[0].restartWait();
   }
 
   private updateSignals(): void {
@@ -317,7 +334,11 @@ export class Replica {
   private async heartbeat(): Promise<void> {
     if (this.isLeaving) return;
     const wasAlone = this.membership.isAlone;
-    const abandoned = await this.membership.heartbeat();
+    // Decided before the heartbeat, because its validity depends on the interval after it.
+    this.isIdle = !this.isUsed && this.running.size === 0 && this.isTaking && !this.takeoverIsDue;
+    this.isUsed = false;
+    const abandoned = await this.membership.heartbeat(this.isIdle);
+    if (this.membership.hasPending) this.isIdle = false;
     // The blocked read of a replica that was alone would read all requests of a burst.
     if (wasAlone && !this.membership.isAlone && this.isBlocked) this.unblock();
     this.takeoverIsDue ||= this.isTaking && abandoned.some((id) => !this.running.has(id));

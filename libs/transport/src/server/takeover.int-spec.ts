@@ -134,6 +134,42 @@ describe('a request of a dead replica', () => {
   });
 });
 
+describe('while no replica has a request', () => {
+  const idle = { ...timings, heartbeatMs: 50, heartbeatTtlMs: 5_000 };
+  /** Returns the time in ms until which the only replica counts as alive, and Redis' time. */
+  const read = async () => {
+    const [[, score], [seconds]] = await Promise.all([
+      admin().zrange(alive, '0', '0', 'WITHSCORES'),
+      admin().time(),
+    ]);
+    return { until: Number(score), now: Number(seconds) * 1_000 };
+  };
+
+  it('heartbeats are rarer and valid for longer', async () => {
+    await replica({ timings: { ...idle, abandonedMs: 1_000 } });
+    const ends = new Set<number>();
+    await eventually(async () => {
+      const { until, now } = await read();
+      if (until - now > 6_000) ends.add(until);
+      expect(ends.size).toBe(4);
+    });
+    // The first one was written by the start.
+    const [, second, third, fourth] = [...ends] as [number, number, number, number];
+    expect(Math.min(third - second, fourth - third)).toBeGreaterThanOrEqual(1_000);
+  });
+
+  it('the first request starts its renewals', async () => {
+    await replica({ timings: { ...idle, abandonedMs: 60_000 } });
+    const validMs = async () => {
+      const { until, now } = await read();
+      return until - now;
+    };
+    await eventually(async () => expect(await validMs()).toBeGreaterThan(60_000));
+    expect((await ask(await client(), 'x')).end).toBe('answered');
+    await eventually(async () => expect(await validMs()).toBeLessThan(10_000));
+  });
+});
+
 describe('a request that runs for a long time', () => {
   it('is not taken over from a live replica', async () => {
     const replicas = await Promise.all([replica({ name: 'a' }), replica({ name: 'b' })]);

@@ -4,8 +4,8 @@ import type { Cluster, Redis } from 'ioredis';
 export interface Scripts {
   /**
    * Writes a heartbeat, and creates stream and group if the stream is missing. Returns Redis' time
-   * (ms), the number of replicas that are alive, and the ids of at most 100 requests that were not
-   * renewed for `abandonedMs`.
+   * (ms), the number of replicas that are alive, the number of unanswered requests that replicas
+   * have read, and the ids of at most 100 of these that were not renewed for `abandonedMs`.
    */
   rpcHeartbeat(
     requests: string,
@@ -14,7 +14,7 @@ export interface Scripts {
     replica: string,
     ttlMs: number,
     abandonedMs: number,
-  ): Promise<[now: number, alive: number, abandoned: string[]]>;
+  ): Promise<[now: number, alive: number, pending: number, abandoned: string[]]>;
   /** Returns how long the latest heartbeat is valid, and the oldest unread request waits (ms). */
   rpcPoll(
     requests: string,
@@ -112,10 +112,14 @@ if redis.call('EXISTS', KEYS[1]) == 0 then
   redis.call('XGROUP', 'CREATE', KEYS[1], ARGV[1], '0', 'MKSTREAM')
 end
 redis.call('ZADD', KEYS[2], now + ARGV[3], ARGV[2])
+local alive = redis.call('ZCOUNT', KEYS[2], now, '+inf')
+local pending = redis.call('XPENDING', KEYS[1], ARGV[1])[1]
 local abandoned = {}
-local idle = redis.call('XPENDING', KEYS[1], ARGV[1], 'IDLE', ARGV[4], '-', '+', 100)
-for at = 1, #idle do abandoned[at] = idle[at][1] end
-return {now, redis.call('ZCOUNT', KEYS[2], now, '+inf'), abandoned}`,
+if pending > 0 then
+  local idle = redis.call('XPENDING', KEYS[1], ARGV[1], 'IDLE', ARGV[4], '-', '+', 100)
+  for at = 1, #idle do abandoned[at] = idle[at][1] end
+end
+return {now, alive, pending, abandoned}`,
   },
   rpcPoll: {
     numberOfKeys: 2,

@@ -1,11 +1,12 @@
-/** Runs a task again `everyMs` after each run. Errors go to `onError` and do not stop it. */
+/** Runs a task again some time after each run. Errors go to `onError` and do not stop it. */
 export class RepeatingTask {
-  private timer?: NodeJS.Timeout;
+  private timer: NodeJS.Timeout | undefined;
   private running: Promise<void> = Promise.resolve();
   private stopped = true;
 
+  /** @param intervalMs returns the time until the next run, in milliseconds. */
   constructor(
-    private readonly everyMs: number,
+    private readonly intervalMs: () => number,
     private readonly task: () => Promise<unknown>,
     private readonly onError: (error: unknown) => void,
   ) {}
@@ -20,15 +21,22 @@ export class RepeatingTask {
   stop(): Promise<void> {
     this.stopped = true;
     clearTimeout(this.timer);
+    this.timer = undefined;
     return this.running;
+  }
+
+  /** Starts the current wait again, with the interval of now. */
+  restartWait(): void {
+    if (this.timer) this.wait();
   }
 
   private wait(): void {
     // After `stop` and `start` during a run, both `start` and the end of the run come here.
     clearTimeout(this.timer);
     this.timer = setTimeout(() => {
+      this.timer = undefined;
       this.running = this.task().then(() => undefined, this.onError);
       void this.running.then(() => this.stopped || this.wait());
-    }, this.everyMs);
+    }, this.intervalMs());
   }
 }
