@@ -1,11 +1,13 @@
-import { afterAll, beforeAll, expect, it } from 'vitest';
+import { afterAll, afterEach, beforeAll, expect, it, vi } from 'vitest';
 import { type FeedContext, openFeeds } from '../testing/feed.context.js';
+import { DueWork } from './due.work.js';
 
 let context: FeedContext;
 beforeAll(async () => {
   context = await openFeeds();
 });
 afterAll(() => context?.close());
+afterEach(() => void vi.useRealTimers());
 
 it('wakes up the loops that have work, in the order in which it arrives', async () => {
   const { work, previews, repository } = context;
@@ -27,4 +29,18 @@ it('wakes up the loops that have work, in the order in which it arrives', async 
   end.abort();
   await images;
   expect(woken).toEqual(['previews', 'lanes', 'images']);
+});
+
+it('polls soon after a notification, although there was no work for a time', async () => {
+  vi.useFakeTimers({ toFake: ['performance'] });
+  const idle = [new DueWork(context.database), new DueWork(context.database)] as const;
+  vi.advanceTimersByTime(60_000);
+  const end = new AbortController();
+  const first = Promise.race(
+    idle.map((work) => work.wait('previews', end.signal).then(() => work)),
+  );
+  await context.previews.request('https://feeds.example/2');
+  idle[1].notify();
+  expect(await first).toBe(idle[1]);
+  end.abort();
 });

@@ -6,8 +6,10 @@ import { duePreviews } from './preview/preview.repository.js';
 import { dueLanes } from './schedule/lane.sql.js';
 import { dueTasks, dueTouched } from './task/task.repository.js';
 
-/** Interval of the polls in milliseconds. */
-const pollMs = 500;
+/** Intervals of the polls in milliseconds: while there is work, and without. */
+const [pollMs, idlePollMs] = [500, 5_000];
+/** Time without work after which the longer interval applies, in milliseconds. */
+const activeMs = 10_000;
 
 /** Looks for work of each loop. The order makes Postgres use the indexes, unlike EXISTS. */
 export const selectDueWork = statement(
@@ -25,11 +27,16 @@ type Kind = (typeof kinds)[number];
 
 /**
  * Wakes up the loops of this process when there is work for them. One statement looks for the work
- * of all loops, so that an idle replica sends one statement per interval.
+ * of all loops. Invariants:
+ * - Work that a request of this process stored is found within 500 ms ({@link notify}).
+ * - Other work is found within 5 s, and within 500 ms if there was work in the last 10 s.
  */
 export class DueWork {
   private readonly events = new EventEmitter();
   private timer: NodeJS.Timeout | undefined;
+  private activeUntil = performance.now() + activeMs;
+  /** True while the next poll waits for the longer interval. */
+  private isIdle = false;
 
   constructor(private readonly database: Database) {}
 
@@ -39,17 +46,32 @@ export class DueWork {
     await once(this.events, kind, { signal }).catch(() => undefined);
   }
 
+  /** Shortens the interval of the polls, because a request has stored work. */
+  notify(): void {
+    this.activeUntil = performance.now() + activeMs;
+    if (!this.isIdle) return;
+    clearTimeout(this.timer);
+    this.timer = undefined;
+    this.pollLater();
+  }
+
   private async poll(): Promise<void> {
+    this.isIdle = false;
     // The loops log outages of Postgres.
     const [due] = await this.database
       .read<Record<Kind, boolean>>(selectDueWork, [])
       .catch(() => [undefined]);
     this.timer = undefined;
+    const isWaiting = (kind: string) => this.events.listenerCount(kind) > 0;
+    if (kinds.some((kind) => due?.[kind] && isWaiting(kind)))
+      this.activeUntil = performance.now() + activeMs;
     for (const kind of kinds) if (due?.[kind] ?? true) this.events.emit(kind);
-    if (kinds.some((kind) => this.events.listenerCount(kind) > 0)) this.pollLater();
+    if (kinds.some(isWaiting)) this.pollLater();
   }
 
   private pollLater(): void {
-    this.timer ??= setTimeout(() => void this.poll(), pollMs).unref();
+    if (this.timer) return;
+    this.isIdle = performance.now() > this.activeUntil;
+    this.timer = setTimeout(() => void this.poll(), this.isIdle ? idlePollMs : pollMs).unref();
   }
 }

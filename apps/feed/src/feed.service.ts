@@ -18,6 +18,7 @@ import {
 } from '#contracts';
 import { Handle } from '#transport';
 import { ImageRepository } from './artwork/image.repository.js';
+import { DueWork } from './due.work.js';
 import { feedKey, isPrivate } from './feed.address.js';
 import {
   type Content,
@@ -44,6 +45,7 @@ export class FeedService {
     private readonly repository: FeedRepository,
     private readonly images: ImageRepository,
     private readonly previews: PreviewRepository,
+    private readonly work: DueWork,
   ) {}
 
   /**
@@ -138,6 +140,7 @@ export class FeedService {
     await this.repository.push(await Promise.all(rows));
     const keys = feeds.map(({ url }) => feedKey(url));
     await this.repository.startVisits(keys, { moves: true, guids: true });
+    this.work.notify();
   }
 
   /**
@@ -174,6 +177,7 @@ export class FeedService {
     if (isPrivate(feedUrl)) return { status: 'private' };
     const id = await this.previews.request(feedUrl);
     if (id === undefined) throw new Failure('unavailable');
+    this.work.notify();
     for (let waitedMs = 0; waitedMs < previewMs; waitedMs += previewPollMs) {
       await delay(previewPollMs);
       const preview = await this.previews.take(id);
@@ -187,6 +191,7 @@ export class FeedService {
   async refresh({ userId, guids }: RequestOf<typeof refreshFeeds>) {
     const rows = await this.repository.readFollowedByGuid(userId, guids);
     if (rows.length > 0) await this.repository.refresh(rows.map(({ feedUrl }) => feedKey(feedUrl)));
+    this.work.notify();
     return {};
   }
 
@@ -194,7 +199,10 @@ export class FeedService {
   private async read(query: PageQuery): Promise<FollowedPage> {
     const page = await this.repository.readPage(query);
     const urls = (page.unread ?? []).filter((url) => !isPrivate(url));
-    if (urls.length > 0) await this.repository.ensureFeeds(urls);
+    if (urls.length > 0) {
+      await this.repository.ensureFeeds(urls);
+      this.work.notify();
+    }
     return page;
   }
 }

@@ -9,6 +9,7 @@ import {
   unlockImport,
 } from '#contracts';
 import { Handle } from '#transport';
+import { DueWork } from '../due.work.js';
 import { ImportRepository } from './import.repository.js';
 
 /** Interval of reads of a start, and the longest wait for a replica that runs it, in ms. */
@@ -17,13 +18,17 @@ const [pollMs, startMs] = [250, 10_000];
 /** Handles the requests about imports from other servers (ADR 65). */
 @Controller()
 export class ImportService {
-  constructor(private readonly imports: ImportRepository) {}
+  constructor(
+    private readonly imports: ImportRepository,
+    private readonly work: DueWork,
+  ) {}
 
   /** @throws Failure `unavailable` if too many imports wait, or no replica can run it. */
   @Handle(startImport)
   async start({ userId, source, login }: RequestOf<typeof startImport>) {
     const id = await this.imports.request(userId, source, login);
     if (id === undefined) throw new Failure('unavailable');
+    this.work.notify();
     for (let waitedMs = 0; waitedMs < startMs; waitedMs += pollMs) {
       await delay(pollMs);
       const started = await this.imports.read(userId);
