@@ -12,7 +12,7 @@ import { Queue } from 'bullmq';
 import { renumberLostJobs, claimDue, type ClaimedRecord } from './due.repository.js';
 
 /** Interval in which the relay looks for due records, in milliseconds. */
-const pollMs = 2_000;
+const pollMs = 5_000;
 /** Time after which a claimed record is due again, in milliseconds. */
 export const resendAfterMs = 30_000;
 /** Maximum number of deletions, and of erasures, per poll. */
