@@ -3,29 +3,10 @@ import { PassThrough, Readable } from 'node:stream';
 import { describe, expect, it } from 'vitest';
 import { Failure, JsonText } from '#contracts';
 import type { FastifyRequest } from 'fastify';
-import { dropBody, parsingSlot, readBody, readJson, sentBatch } from './bodies.js';
+import { dropBody, readBody, readJson, sentBatch } from './bodies.js';
 
 const limit = 2 * 1_024 * 1_024;
 const read = (text: string) => readJson(Buffer.from(text)).value;
-
-describe('parsingSlot', () => {
-  it('is one in each iteration of the event loop', async () => {
-    const iterations = new Set<number>();
-    let [iteration, isDone] = [0, false];
-    const count = () => {
-      iteration += 1;
-      if (!isDone) setImmediate(count);
-    };
-    count();
-    const slots = Array.from({ length: 20 }, async () => {
-      await parsingSlot();
-      iterations.add(iteration);
-    });
-    await Promise.all(slots);
-    isDone = true;
-    expect(iterations.size).toBe(slots.length);
-  });
-});
 
 describe('readJson', () => {
   it.each(['{"a":[1,"x",null]}', '7', '"x"', '{"__proto__":1}'])('reads %s', (text) => {

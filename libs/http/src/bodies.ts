@@ -1,7 +1,7 @@
 import type { IncomingMessage } from 'node:http';
 import type { Readable } from 'node:stream';
-import { setImmediate as nextTick } from 'node:timers/promises';
 import { Failure, JsonText } from '#contracts';
+import { parsingSlot } from '#runtime';
 import type { FastifyInstance, FastifyRequest } from 'fastify';
 import { TooLarge } from './errors.js';
 import type { Hold } from './user.limiter.js';
@@ -180,17 +180,10 @@ export function readBody(
 
 /** Bytes above which bodies are parsed one per event loop iteration. */
 const largeBytes = 65_536;
-let last: Promise<void> = Promise.resolve();
 
 /** Resolves when a body can be parsed: a small one immediately, a large one after earlier ones. */
 export function waitToParse(body: Buffer): Promise<void> {
   return body.length <= largeBytes ? Promise.resolve() : parsingSlot();
-}
-
-/** Resolves when a large body, or a slice of one, can be parsed: one per event loop iteration. */
-export function parsingSlot(): Promise<void> {
-  last = last.then(() => nextTick());
-  return last;
 }
 
 /**

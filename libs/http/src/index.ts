@@ -1,4 +1,4 @@
-export { dropBody, parsingSlot, readJson, sentBatch, waitToParse, xmlTypes } from './bodies.js';
+export { dropBody, readJson, sentBatch, waitToParse, xmlTypes } from './bodies.js';
 export {
   createHttpAdapter,
   type HttpOptions,

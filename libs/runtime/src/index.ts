@@ -5,6 +5,7 @@ export * from './json.js';
 export * from './log.js';
 export * from './metrics.js';
 export * from './ops.server.js';
+export * from './parsing.slot.js';
 export * from './program.io.js';
 export * from './progress.line.js';
 export * from './reachable.url.js';

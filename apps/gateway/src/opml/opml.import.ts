@@ -1,7 +1,8 @@
 import { Inject, Injectable } from '@nestjs/common';
 import { Failure, JsonText, type ReplyOf, subscribe, unavailable } from '#contracts';
-import { parsingSlot, RequestEnd, Services, TooLarge } from '#http';
+import { RequestEnd, Services, TooLarge } from '#http';
 import { type Opml, OpmlError, OpmlLimitError, readOpml } from '#opml';
+import { parsingSlot } from '#runtime';
 import type { FastifyRequest } from 'fastify';
 import { userIdOf } from '../auth/request.user.js';
 import { CONFIG, type GatewayConfig, subscribedBytes } from '../gateway.config.js';

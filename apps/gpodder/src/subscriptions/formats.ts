@@ -1,6 +1,7 @@
 import { Failure, type Podcast } from '#contracts';
-import { parsingSlot, TooLarge, waitToParse } from '#http';
+import { TooLarge, waitToParse } from '#http';
 import { escaped, OpmlError, OpmlLimitError, readOpml, writeOpml, xmlDeclaration } from '#opml';
+import { parsingSlot } from '#runtime';
 import { readJsonBody } from '../http/input.js';
 
 /** Content types of the simple API by format. */
