@@ -5,6 +5,7 @@ import { faultInHttpUrl, faultInSpacedUrl, faultInText, guidSchema, textLimits }
 import { declaredEncoding, markedEncoding, supportedEncoding } from '#opml';
 import { type FeedDocument, type FeedItem, maxEpisodes } from './feed.document.js';
 import { FeedExtractor, type Texts, UnreadableError } from './feed.extractor.js';
+import { FeedTokenizer } from './feed.tokenizer.js';
 import { dateOf, descriptionOf, durationOf, lineOf } from './feed.values.js';
 
 /** Number of first bytes by which the encoding is detected, and of bytes parsed in one piece. */
@@ -24,7 +25,11 @@ const charset = /charset\s{0,5}=\s{0,5}["']?([\w.:-]{1,40})/i;
  */
 export class FeedReader {
   private readonly extractor = new FeedExtractor((texts) => this.add(toItem(texts)));
-  private readonly parser = new Parser(this.extractor, { xmlMode: true, lowerCaseTags: true });
+  private readonly parser = new Parser(this.extractor, {
+    xmlMode: true,
+    lowerCaseTags: true,
+    Tokenizer: FeedTokenizer,
+  });
   /** The beginning of the document, until it is long enough to detect the encoding. */
   private start: Uint8Array[] = [];
   private startBytes = 0;

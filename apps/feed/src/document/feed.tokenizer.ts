@@ -1,0 +1,32 @@
+import { Tokenizer } from 'htmlparser2';
+
+/** The members of Tokenizer that its type declares as private. */
+interface Internals {
+  readonly buffer: string;
+  /** Position of the first character of `buffer` in the document. */
+  readonly offset: number;
+  /** Position of the current character in the document. */
+  index: number;
+  fastForwardTo(code: number): boolean;
+}
+
+const Base = Tokenizer as unknown as new (
+  ...options: ConstructorParameters<typeof Tokenizer>
+) => Internals;
+
+/**
+ * Finds the ends of CDATA sections and comments, most of a feed, with `indexOf` instead of the loop
+ * of htmlparser2 12. In processes with more code, V8 of Node 20 deoptimizes that loop at each call,
+ * so that parsing takes more than twice the time.
+ */
+class SearchingTokenizer extends Base {
+  override fastForwardTo(code: number): boolean {
+    const { buffer, offset } = this;
+    const found = buffer.indexOf(String.fromCharCode(code), this.index + 1 - offset);
+    this.index = offset + (found === -1 ? buffer.length - 1 : found);
+    return found !== -1;
+  }
+}
+
+/** The tokenizer of htmlparser2 with a faster search. The parser behaves the same with it. */
+export const FeedTokenizer = SearchingTokenizer as unknown as typeof Tokenizer;
