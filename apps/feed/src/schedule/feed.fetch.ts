@@ -1,4 +1,5 @@
 import { FetchError, type FetchedResponse, type Fetcher, type Redirect } from '#fetch';
+import { parsingSlot } from '#runtime';
 import type { FeedDocument } from '../document/feed.document.js';
 import { FeedReader } from '../document/feed.reader.js';
 
@@ -87,13 +88,18 @@ async function outcomeOf(response: FetchedResponse, isConditional: boolean): Pro
 
 async function read(response: FetchedResponse): Promise<FeedDocument | undefined> {
   const reader = new FeedReader(response.header('content-type'));
+  let isComplete = true;
   try {
-    for await (const chunk of response.body) if (!reader.write(chunk)) break;
+    for await (const chunk of response.body) {
+      await parsingSlot();
+      if (!reader.write(chunk)) break;
+    }
   } catch (error) {
     if (!(error instanceof FetchError)) throw error;
-    return reader.end(false);
+    isComplete = false;
   }
-  return reader.end();
+  await parsingSlot();
+  return reader.end(isComplete);
 }
 
 function validator(response: FetchedResponse, name: string): string | null {
