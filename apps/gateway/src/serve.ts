@@ -9,10 +9,8 @@ import {
   type HttpApp,
   linkBase,
   openConnections,
-  requestsPerUser,
   serveHttp,
   Services,
-  UserLimiter,
 } from '#http';
 import { ClockSubscriptions, connectRedis } from '#redis';
 import type { Log, RunningProcess } from '#runtime';
@@ -50,10 +48,11 @@ export async function compose(
 ): Promise<HttpApp> {
   const credentials = { revocations, ...(acceptsAppPasswords(config) && { appPasswords }) };
   const authenticator = new Authenticator(config, log, credentials);
-  const limiter = new UserLimiter({
-    requests: requestsPerUser(config),
-    bytes: config.MAX_HELD_BYTES,
+  const services = new Services(client, config, {
+    readBytes: config.MAX_ANSWER_BYTES,
+    writeIdentity,
   });
+  const { limiter } = services;
   const adapter = await createHttpAdapter(
     serverOptions(config, { authenticator, limits, limiter }, log),
   );
@@ -77,13 +76,6 @@ export async function compose(
       close: async () => clockSubscriber.close(),
     };
   };
-  const services = new Services({
-    client,
-    limiter,
-    reads: { calls: config.MAX_READS_PER_USER, bytes: config.MAX_ANSWER_BYTES },
-    writes: { calls: config.MAX_WRITES_PER_USER, bytes: config.MAX_BODY_BYTES },
-    writeIdentity,
-  });
   return { module: GatewayModule.forRoot({ config, services, streams, log }), adapter, begin };
 }
 

@@ -4,10 +4,8 @@ import {
   createHttpAdapter,
   type HttpApp,
   openConnections,
-  requestsPerUser,
   serveHttp,
   Services,
-  UserLimiter,
 } from '#http';
 import type { Log, RunningProcess } from '#runtime';
 import { Authenticator } from './auth/authenticator.js';
@@ -36,20 +34,12 @@ export async function compose(
 ): Promise<HttpApp> {
   const { client, revocations, appPasswords, limits, missing } = connections;
   const sessions = new Sessions(client, revocations);
-  const limiter = new UserLimiter({
-    requests: requestsPerUser(config),
-    bytes: config.MAX_HELD_BYTES,
-  });
+  const services = new Services(client, config);
+  const { limiter } = services;
   const authenticator = new Authenticator(appPasswords, sessions, config.SESSION_KEY);
   const adapter = await createHttpAdapter(
     serverOptions(config, { authenticator, limits, limiter }, log),
   );
-  const services = new Services({
-    client,
-    limiter,
-    reads: { calls: config.MAX_READS_PER_USER, bytes: Infinity },
-    writes: { calls: config.MAX_WRITES_PER_USER, bytes: config.MAX_BODY_BYTES },
-  });
   const module = GpodderModule.of({ config, log, services, sessions });
   return { module, adapter, begin: async () => ({ missing, close: async () => {} }) };
 }

@@ -34,5 +34,5 @@ export { rateLimitMetrics } from './http.metrics.js';
 export { linkBase } from './link.base.js';
 export { RateLimits } from './rate.limits.js';
 export { RequestEnd } from './request.end.js';
-export { type ServiceCallOptions, requestsPerUser, Services } from './services.js';
+export { type ServiceCallOptions, Services } from './services.js';
 export { type Hold, type CallPool, UserLimiter } from './user.limiter.js';

@@ -1,11 +1,12 @@
 import { randomUUID } from 'node:crypto';
-import { JsonText, type ReplyOf, type Rpc, type SentOf } from '#contracts';
+import { type CallMetadata, JsonText, type ReplyOf, type Rpc, type SentOf } from '#contracts';
 import { inSpan } from '#runtime';
 import type { StreamClient } from '#transport';
 import { SpanKind } from '@opentelemetry/api';
 import type { FastifyRequest } from 'fastify';
+import type { HttpConfig } from './http.config.js';
 import { RequestEnd } from './request.end.js';
-import type { CallPool, UserLimiter } from './user.limiter.js';
+import { type CallPool, UserLimiter } from './user.limiter.js';
 
 /** Options of a call in addition to its contract. */
 export interface ServiceCallOptions {
@@ -17,17 +18,19 @@ export interface ServiceCallOptions {
   readonly budgetMs?: number;
 }
 
-/** Dependencies and limits of {@link Services}. */
+/** Variables with the limits of {@link Services}. */
+type ServicesConfig = Pick<HttpConfig, 'MAX_HELD_BYTES' | 'MAX_BODY_BYTES'> &
+  Readonly<Record<'MAX_READS_PER_USER' | 'MAX_WRITES_PER_USER', number>>;
+
+/** Options of {@link Services}. */
 export interface ServicesOptions {
-  readonly client: StreamClient;
-  readonly limiter: UserLimiter;
-  readonly reads: CallPool;
-  readonly writes: CallPool;
+  /** Maximum bytes of the answers to concurrent reads of one user. Default: no limit. */
+  readonly readBytes?: number;
   /** Returns the idempotency identity of a write. By default a new one for each call. */
   readonly writeIdentity?: (
     request: FastifyRequest,
     part?: string,
-  ) => { requestId: string; fingerprint?: string };
+  ) => Pick<CallMetadata, 'requestId' | 'fingerprint'>;
 }
 
 /** Maximum queued requests of one user. */
@@ -35,17 +38,24 @@ const waitingPerUser = 200;
 /** Approximate maximum size of an answer that is not a list, in bytes. */
 const smallAnswerBytes = 16_384;
 
-/** Returns the maximum running and queued requests of one user, reads and writes together. */
-export function requestsPerUser(config: {
-  MAX_READS_PER_USER: number;
-  MAX_WRITES_PER_USER: number;
-}): number {
-  return config.MAX_READS_PER_USER + config.MAX_WRITES_PER_USER + waitingPerUser;
-}
-
 /** Calls the services for HTTP requests, within the user's limits for reads and writes. */
 export class Services {
-  constructor(private readonly options: ServicesOptions) {}
+  /** Limits the requests of each user to the running and queued ones, reads and writes together. */
+  readonly limiter: UserLimiter;
+  private readonly reads: CallPool;
+  private readonly writes: CallPool;
+
+  constructor(
+    private readonly client: StreamClient,
+    config: ServicesConfig,
+    private readonly options: ServicesOptions = {},
+  ) {
+    const { MAX_READS_PER_USER: reads, MAX_WRITES_PER_USER: writes } = config;
+    const requests = reads + writes + waitingPerUser;
+    this.limiter = new UserLimiter({ requests, bytes: config.MAX_HELD_BYTES });
+    this.reads = { calls: reads, bytes: options.readBytes ?? Infinity };
+    this.writes = { calls: writes, bytes: config.MAX_BODY_BYTES };
+  }
 
   /**
    * Calls the service of a contract. A call for a GET or HEAD always counts as a read.
@@ -62,7 +72,8 @@ export class Services {
       budgetMs = contract.deadlineMs,
     }: ServiceCallOptions = {},
   ): Promise<ReplyOf<C>> {
-    const { client, reads, writes, writeIdentity } = this.options;
+    const { client, reads, writes } = this;
+    const { writeIdentity } = this.options;
     const isWrite = contract.write && request.method !== 'GET' && request.method !== 'HEAD';
     const identity = (isWrite ? writeIdentity?.(request, part) : undefined) ?? {
       requestId: randomUUID(),
@@ -95,7 +106,7 @@ export class Services {
     { bytes = 0, budgetMs }: { readonly bytes?: number; readonly budgetMs: number },
     run: (remainingMs: number) => Promise<Result>,
   ): Promise<Result> {
-    return this.options.limiter.run(pool, { user, bytes, budgetMs, end }, run);
+    return this.limiter.run(pool, { user, bytes, budgetMs, end }, run);
   }
 }
 

@@ -1,5 +1,5 @@
 import { createHash, randomUUID } from 'node:crypto';
-import { Failure } from '#contracts';
+import { type CallMetadata, Failure } from '#contracts';
 import type { FastifyRequest } from 'fastify';
 import { v5 as uuidv5 } from 'uuid';
 
@@ -9,17 +9,12 @@ const keyForm = /^[\x21-\x7e]{1,255}$/;
 /** UUID namespace of request ids from keys. A change would make repeated writes run again. */
 const namespace = 'fd5e0a8c-7a64-4c0e-9d1e-7f1d3c2ab651';
 
-/** Identity of a write, equal for repetitions (docs/reference/interface.md, "Idempotency"). */
-export interface WriteIdentity {
-  readonly requestId: string;
-  readonly fingerprint?: string;
-}
-
 type WriteRequest = Pick<FastifyRequest, 'method' | 'url' | 'headers' | 'bodyHash'>;
 
 /**
- * Returns the identity of a write: with an `Idempotency-Key` a UUIDv5 of it and a fingerprint,
- * otherwise a random UUID. The UUID versions differ, so the two kinds of ids are never equal.
+ * Returns the identity of a write, which is equal for repetitions (docs/reference/interface.md,
+ * "Idempotency"): with an `Idempotency-Key` a UUIDv5 of it and a fingerprint, otherwise a random
+ * UUID. The UUID versions differ, so the two kinds of ids are never equal.
  *
  * @param part name of this write, if the request makes several. The first write has no name, so
  *   that a key that another request used is detected before anything changes.
@@ -28,7 +23,7 @@ type WriteRequest = Pick<FastifyRequest, 'method' | 'url' | 'headers' | 'bodyHas
 export function writeIdentity(
   { method, url, headers, bodyHash }: WriteRequest,
   part?: string,
-): WriteIdentity {
+): Pick<CallMetadata, 'requestId' | 'fingerprint'> {
   const key = headers['idempotency-key'];
   if (key === undefined) return { requestId: randomUUID() };
   if (typeof key !== 'string' || !keyForm.test(key)) throw new Failure('invalid');
