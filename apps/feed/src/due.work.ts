@@ -23,7 +23,7 @@ export const selectDueWork = statement(
 
 /** Kinds of work, by the column of the statement. */
 const kinds = ['previews', 'imports', 'lanes', 'images', 'tasks'] as const;
-type Kind = (typeof kinds)[number];
+export type WorkKind = (typeof kinds)[number];
 
 /**
  * Wakes up the loops of this process when there is work for them. One statement looks for the work
@@ -41,7 +41,7 @@ export class DueWork {
   constructor(private readonly database: Database) {}
 
   /** Resolves when work of a kind is due, when Postgres failed, or at the abort of the signal. */
-  async wait(kind: Kind, signal: AbortSignal): Promise<void> {
+  async wait(kind: WorkKind, signal: AbortSignal): Promise<void> {
     this.pollLater();
     await once(this.events, kind, { signal }).catch(() => undefined);
   }
@@ -59,7 +59,7 @@ export class DueWork {
     this.isIdle = false;
     // The loops log outages of Postgres.
     const [due] = await this.database
-      .read<Record<Kind, boolean>>(selectDueWork, [])
+      .read<Record<WorkKind, boolean>>(selectDueWork, [])
       .catch(() => [undefined]);
     this.timer = undefined;
     const isWaiting = (kind: string) => this.events.listenerCount(kind) > 0;

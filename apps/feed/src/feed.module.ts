@@ -1,4 +1,4 @@
-import { type DynamicModule, Module, type Provider } from '@nestjs/common';
+import { type DynamicModule, Module, type Provider, type Type } from '@nestjs/common';
 import { Database } from '#database';
 import { AddressGuard, Fetcher } from '#fetch';
 import { sourceLimits } from '#gpodder';
@@ -33,39 +33,31 @@ export class FeedModule {
   static forRoot(config: FeedConfig, log: Log): DynamicModule {
     const isAnswering = config.FEEDS !== 'off' && config.FEEDS_ROLE !== 'fetches';
     const isFetching = config.FEEDS === 'fetched' && config.FEEDS_ROLE !== 'answers';
-    const repositories = [
-      FeedRepository,
-      ImageRepository,
-      ImportRepository,
-      PreviewRepository,
-      DueWork,
-    ].map((type) => ({
-      provide: type,
-      inject: [Database],
-      useFactory: (database: Database) => new type(database),
-    }));
-    const tasks = {
-      provide: TaskLoop,
-      inject: [FeedRepository, DueWork, Database],
-      useFactory: (feeds: FeedRepository, work: DueWork, database: Database) =>
-        new TaskLoop({
-          feeds,
-          work,
-          tasks: new TaskRepository(database),
-          client: clientOf(config, log),
-          log,
-        }),
-    };
+    const tasks = provider(TaskLoop, (database, work) => {
+      const [feeds, store] = [new FeedRepository(database), new TaskRepository(database)];
+      return new TaskLoop({ feeds, tasks: store, work, client: clientOf(config, log), log });
+    });
     return {
       module: FeedModule,
       controllers: isAnswering ? [FeedService, ImportService] : [],
       providers: [
-        ...repositories,
+        ...[FeedRepository, ImageRepository, ImportRepository, PreviewRepository, DueWork].map(
+          (type) => ({
+            provide: type,
+            inject: [Database],
+            useFactory: (database: Database) => new type(database),
+          }),
+        ),
         ...(isFetching ? fetchingProviders(config, log) : []),
         ...(isAnswering ? [tasks] : []),
       ],
     };
   }
+}
+
+/** Returns the provider of a loop. */
+function provider(loop: Type, create: (database: Database, work: DueWork) => unknown): Provider {
+  return { provide: loop, inject: [Database, DueWork], useFactory: create };
 }
 
 /** Returns a client of the services that store subscriptions and episodes. */
@@ -80,47 +72,29 @@ function fetchingProviders(config: FeedConfig, log: Log): Provider[] {
   const userAgent = url === undefined ? 'PodcastSync' : `PodcastSync (+${url})`;
   const fetcher = new Fetcher({ userAgent, guard });
   const previewFetcher = new Fetcher({ userAgent, guard, limits: { totalMs: previewMs } });
-  const loop = {
-    provide: FetchLoop,
-    inject: [FeedRepository, DueWork],
-    useFactory: (repository: FeedRepository, work: DueWork) =>
-      new FetchLoop({
-        repository,
-        work,
-        fetcher,
-        log,
-        apply: {
-          moves: config.FEEDS_APPLY !== 'none',
-          guids: config.FEEDS_APPLY === 'all',
-        },
-        concurrency: config.FEEDS_CONCURRENCY,
-      }),
+  const apply = {
+    moves: config.FEEDS_APPLY !== 'none',
+    guids: config.FEEDS_APPLY === 'all',
   };
-  const artwork = {
-    provide: ArtworkLoop,
-    inject: [ImageRepository, Thumbnailer, DueWork],
-    useFactory: (repository: ImageRepository, thumbnailer: Thumbnailer, work: DueWork) =>
-      new ArtworkLoop({ repository, work, fetcher, thumbnailer, log }),
-  };
-  const previews = {
-    provide: PreviewLoop,
-    inject: [PreviewRepository, Thumbnailer, DueWork],
-    useFactory: (repository: PreviewRepository, thumbnailer: Thumbnailer, work: DueWork) =>
-      new PreviewLoop({ repository, work, fetcher: previewFetcher, thumbnailer, log }),
-  };
-  const imports = {
-    provide: ImportLoop,
-    inject: [ImportRepository, DueWork],
-    useFactory: (repository: ImportRepository, work: DueWork) =>
-      new ImportLoop({
-        repository,
-        work,
-        client: clientOf(config, log),
-        fetcher: new Fetcher({ userAgent, guard, limits: sourceLimits }),
-        guard,
-        log,
-      }),
-  };
-  const thumbnailer = { provide: Thumbnailer, useFactory: () => new Thumbnailer() };
-  return [thumbnailer, loop, artwork, previews, imports];
+  const thumbnailer = new Thumbnailer();
+  return [
+    provider(FetchLoop, (database, work) => {
+      const [repository, concurrency] = [new FeedRepository(database), config.FEEDS_CONCURRENCY];
+      return new FetchLoop({ repository, work, fetcher, log, apply, concurrency });
+    }),
+    provider(ArtworkLoop, (database, work) => {
+      const repository = new ImageRepository(database);
+      return new ArtworkLoop({ repository, work, fetcher, thumbnailer, log });
+    }),
+    provider(PreviewLoop, (database, work) => {
+      const repository = new PreviewRepository(database);
+      return new PreviewLoop({ repository, work, fetcher: previewFetcher, thumbnailer, log });
+    }),
+    provider(ImportLoop, (database, work) => {
+      const repository = new ImportRepository(database);
+      const importFetcher = new Fetcher({ userAgent, guard, limits: sourceLimits });
+      const client = clientOf(config, log);
+      return new ImportLoop({ repository, work, client, fetcher: importFetcher, guard, log });
+    }),
+  ];
 }

@@ -1,15 +1,9 @@
-import { setTimeout as delay } from 'node:timers/promises';
-import type { OnApplicationShutdown, OnModuleInit } from '@nestjs/common';
 import { FetchError, type FetchedResponse, type Fetcher } from '#fetch';
-import { Condition, type Log, oneCounter } from '#runtime';
-import type { DueWork } from '../due.work.js';
-import type { ImageRepository } from './image.repository.js';
+import { oneCounter } from '#runtime';
+import { type LoopOptions, WorkLoop } from '../work.loop.js';
+import type { DueImage, ImageRepository } from './image.repository.js';
 import type { Thumbnailer } from './thumbnailer.js';
 
-/** Pause after a fault of Postgres, in milliseconds. */
-const faultMs = 5_000;
-/** Number of pictures that are fetched at the same time. */
-const batch = 8;
 /** Maximum size of a picture in bytes. */
 const mostBytes = 8 * 2 ** 20;
 
@@ -18,63 +12,38 @@ const images = oneCounter('podcast_sync_feed_images_total', 'Fetches of pictures
 ]);
 
 /** Options of an {@link ArtworkLoop}. */
-export interface ArtworkLoopOptions {
+export interface ArtworkLoopOptions extends LoopOptions {
   readonly repository: ImageRepository;
-  readonly work: DueWork;
   readonly fetcher: Fetcher;
   readonly thumbnailer: Thumbnailer;
-  readonly log: Log;
 }
 
 /**
  * Fetches the pictures of feeds and stores their thumbnails. Claiming a picture postpones its next
  * fetch, so that it is due again after a backoff if the fetch fails or the process dies.
  */
-export class ArtworkLoop implements OnModuleInit, OnApplicationShutdown {
-  private readonly stopped = new AbortController();
-  /** The error message of the current outage of Postgres; empty without an outage. */
-  private readonly outage = new Condition<string>('');
-  private ended: Promise<unknown> = Promise.resolve();
-
-  constructor(private readonly options: ArtworkLoopOptions) {}
-
-  onModuleInit(): void {
-    this.ended = this.runAll();
+export class ArtworkLoop extends WorkLoop<DueImage, ArtworkLoopOptions> {
+  constructor(options: ArtworkLoopOptions) {
+    super(options, {
+      kind: 'images',
+      concurrency: 8,
+      faultMs: 5_000,
+      outage: { name: 'feed artwork loop', effect: 'pictures are not fetched' },
+    });
   }
 
   /** Aborts the running fetches and ends the thumbnail process. */
-  async onApplicationShutdown(): Promise<void> {
-    this.stopped.abort();
+  override async onApplicationShutdown(): Promise<void> {
+    const stopped = super.onApplicationShutdown();
     this.options.thumbnailer.close();
-    await this.ended;
+    await stopped;
   }
 
-  /** Fetches up to eight pictures that are due. Returns their number. */
-  async runDue(): Promise<number> {
-    const due = await this.options.repository.claim(batch);
-    await Promise.all(due.map(({ key, source }) => this.store(key, source)));
-    return due.length;
+  protected override claim(limit: number): Promise<DueImage[]> {
+    return this.options.repository.claim(limit);
   }
 
-  private async runAll(): Promise<void> {
-    const { signal } = this.stopped;
-    while (!signal.aborted) {
-      try {
-        const isIdle = (await this.runDue()) === 0;
-        if (this.outage.becomes('')) this.options.log.info('feed artwork loop available again');
-        if (isIdle) await this.options.work.wait('images', signal);
-      } catch (error) {
-        if (this.outage.becomes((error as Error).message) && !signal.aborted)
-          this.options.log.warn(
-            { err: error },
-            'feed artwork loop unavailable, retrying: pictures are not fetched',
-          );
-        await this.pause(faultMs);
-      }
-    }
-  }
-
-  private async store(key: Buffer, source: string): Promise<void> {
+  protected override async run({ key, source }: DueImage): Promise<void> {
     const { repository, fetcher, thumbnailer } = this.options;
     const { signal } = this.stopped;
     let outcome = 'stored';
@@ -92,10 +61,6 @@ export class ArtworkLoop implements OnModuleInit, OnApplicationShutdown {
       outcome = error.fault;
     }
     images.inc({ outcome });
-  }
-
-  private async pause(ms: number): Promise<void> {
-    await delay(ms, undefined, { signal: this.stopped.signal }).catch(() => undefined);
   }
 }
 

@@ -45,13 +45,19 @@ const store = statement(
 /** $1 id. */
 const read = statement('feed.image', 'SELECT i.bytes FROM feed.images i WHERE i.id = $1');
 
+/** A picture to fetch: the key of its feed, and its URL. */
+export interface DueImage {
+  readonly key: Buffer;
+  readonly source: string;
+}
+
 /** The SQL of pictures. `saveResult` of lane.sql.ts makes them due. */
 export class ImageRepository {
   constructor(private readonly database: Database) {}
 
   /** Claims and returns pictures to fetch. */
-  claim(limit: number) {
-    return this.database.change<{ key: Buffer; source: string }>(claimImages, [limit]);
+  claim(limit: number): Promise<DueImage[]> {
+    return this.database.change<DueImage>(claimImages, [limit]);
   }
 
   async store(key: Buffer, source: string, bytes: Uint8Array): Promise<void> {

@@ -1,7 +1,6 @@
 import { constants, generateKeyPair, privateDecrypt } from 'node:crypto';
 import { setTimeout as delay } from 'node:timers/promises';
 import { promisify } from 'node:util';
-import type { OnApplicationShutdown, OnModuleInit } from '@nestjs/common';
 import { Failure, type ShownImport } from '#contracts';
 import type { AddressGuard, Fetcher } from '#fetch';
 import {
@@ -14,30 +13,25 @@ import {
   SkippedEntries,
   startCursor,
 } from '#gpodder';
-import type { Log } from '#runtime';
 import type { StreamClient } from '#transport';
-import type { DueWork } from '../due.work.js';
+import { type LoopOptions, WorkLoop } from '../work.loop.js';
 import type { ClaimedImport, ImportRepository, SavedRun } from './import.repository.js';
 
 /** Pauses in ms: between two saves, and between reads of the password. */
 const [saveMs, passwordPollMs] = [1_000, 100];
 /** The longest wait for a password, and the longest import, in milliseconds. */
 const [passwordMs, importMs] = [10_000, 3_600_000];
-/** Number of imports at the same time. */
-const batch = 4;
 
 /** The gateway ended between the start and the password. */
 const noPassword = new Error('no password arrived');
 
 /** Options of an {@link ImportLoop}. */
-export interface ImportLoopOptions {
+export interface ImportLoopOptions extends LoopOptions {
   readonly repository: ImportRepository;
-  readonly work: DueWork;
   readonly client: StreamClient;
   /** With the limits of imports. */
   readonly fetcher: Fetcher;
   readonly guard: AddressGuard;
-  readonly log: Log;
 }
 
 /**
@@ -47,58 +41,30 @@ export interface ImportLoopOptions {
  * - All writes are idempotent. The cursor is saved after the actions before it were written, so a
  *   next run repeats at most one second of work.
  * - A run that was stopped or replaced ends at its next save, and no longer changes the row.
+ * - A shutdown ends running imports as `interrupted`.
  */
-export class ImportLoop implements OnModuleInit, OnApplicationShutdown {
-  private readonly stopped = new AbortController();
-  private readonly running = new Set<Promise<void>>();
+export class ImportLoop extends WorkLoop<ClaimedImport, ImportLoopOptions> {
   private readonly keys = promisify(generateKeyPair)('rsa', { modulusLength: 3_072 });
-  private ended: Promise<unknown> = Promise.resolve();
 
-  constructor(private readonly options: ImportLoopOptions) {}
-
-  onModuleInit(): void {
-    this.ended = this.runAll();
+  constructor(options: ImportLoopOptions) {
+    super(options, { kind: 'imports', concurrency: 4, faultMs: 500 });
   }
 
-  /** Ends running imports as `interrupted`. */
-  async onApplicationShutdown(): Promise<void> {
-    this.stopped.abort();
-    await this.ended;
-    await Promise.all(this.running);
-    await this.options.client.close();
-  }
-
-  private async runAll(): Promise<void> {
-    const { signal } = this.stopped;
-    await Promise.race([
-      this.options.client.connect(),
-      new Promise((resolve) => signal.addEventListener('abort', resolve, { once: true })),
-    ]);
-    while (!signal.aborted) {
-      const isFull = this.running.size >= batch;
-      // FetchLoop logs outages of Postgres.
-      const isBusy = !isFull && (await this.startNext().catch(() => false));
-      if (!isBusy) await this.options.work.wait('imports', signal);
-    }
-  }
-
-  /** Starts the import that waits longest. Returns false without one. */
-  private async startNext(): Promise<boolean> {
-    const { publicKey, privateKey } = await this.keys;
+  /** Claims the import that waits longest. */
+  protected override async claim(): Promise<ClaimedImport[]> {
+    const { publicKey } = await this.keys;
     const claimed = await this.options.repository.claim(
       publicKey.export({ type: 'spki', format: 'der' }),
     );
-    if (!claimed) return false;
+    return claimed ? [claimed] : [];
+  }
+
+  protected override async run(claimed: ClaimedImport): Promise<void> {
+    const { privateKey: key } = await this.keys;
+    const padding = constants.RSA_PKCS1_OAEP_PADDING;
     const decrypt = (sealed: Buffer) =>
-      privateDecrypt(
-        { key: privateKey, oaepHash: 'sha256', padding: constants.RSA_PKCS1_OAEP_PADDING },
-        sealed,
-      ).toString();
-    const run = new ImportRun(claimed, this.options, this.stopped.signal, decrypt)
-      .run()
-      .finally(() => this.running.delete(run));
-    this.running.add(run);
-    return true;
+      privateDecrypt({ key, oaepHash: 'sha256', padding }, sealed).toString();
+    await new ImportRun(claimed, this.options, this.stopped.signal, decrypt).run();
   }
 }
 

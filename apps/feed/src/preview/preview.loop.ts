@@ -1,28 +1,22 @@
-import type { OnApplicationShutdown, OnModuleInit } from '@nestjs/common';
 import type { FeedPreview } from '#contracts';
 import { FetchError, type FetchedResponse, type Fetcher } from '#fetch';
-import type { Log } from '#runtime';
 import { readPicture } from '../artwork/artwork.loop.js';
 import type { Thumbnailer } from '../artwork/thumbnailer.js';
 import { FeedReader } from '../document/feed.reader.js';
-import type { DueWork } from '../due.work.js';
+import { type LoopOptions, WorkLoop } from '../work.loop.js';
 import { alternatesOf } from './alternates.js';
 import { appleIdOf, readLookup } from './apple.links.js';
-import type { PreviewRepository } from './preview.repository.js';
+import type { PreviewRepository, PreviewRequest } from './preview.repository.js';
 
-/** Number of previews at the same time. */
-const batch = 4;
 /** Maximum bytes of a document that are read: the fields of a feed precede its episodes. */
 const mostBytes = 2 ** 20;
 
 /** Options of a {@link PreviewLoop}. */
-export interface PreviewLoopOptions {
+export interface PreviewLoopOptions extends LoopOptions {
   readonly repository: PreviewRepository;
-  readonly work: DueWork;
   /** With short limits of time, because a person waits. */
   readonly fetcher: Fetcher;
   readonly thumbnailer: Thumbnailer;
-  readonly log: Log;
   /** Apple's search API, which finds the feed of a link to Apple Podcasts. */
   readonly appleUrl?: string;
 }
@@ -31,46 +25,18 @@ export interface PreviewLoopOptions {
  * Fetches feeds for previews, which users see before they subscribe. Every preview is a new fetch,
  * even of a stored feed. Otherwise the response time would reveal whether another user follows it.
  */
-export class PreviewLoop implements OnModuleInit, OnApplicationShutdown {
-  private readonly stopped = new AbortController();
-  private readonly running = new Set<Promise<void>>();
-  private ended: Promise<unknown> = Promise.resolve();
-
-  constructor(private readonly options: PreviewLoopOptions) {}
-
-  onModuleInit(): void {
-    this.ended = this.runAll();
+export class PreviewLoop extends WorkLoop<PreviewRequest, PreviewLoopOptions> {
+  constructor(options: PreviewLoopOptions) {
+    super(options, { kind: 'previews', concurrency: 4, faultMs: 500 });
   }
 
-  async onApplicationShutdown(): Promise<void> {
-    this.stopped.abort();
-    await this.ended;
-    await Promise.all(this.running);
-  }
-
-  /** Starts the fetch for the oldest request. Returns false without one. */
-  async startNext(): Promise<boolean> {
+  /** Claims the oldest request. */
+  protected override async claim(): Promise<PreviewRequest[]> {
     const request = await this.options.repository.claim();
-    if (!request) return false;
-    const run = this.answer(request)
-      // Postgres is unavailable or this process stops: the user gets no preview.
-      .catch(() => undefined)
-      .finally(() => this.running.delete(run));
-    this.running.add(run);
-    return true;
+    return request ? [request] : [];
   }
 
-  private async runAll(): Promise<void> {
-    const { signal } = this.stopped;
-    while (!signal.aborted) {
-      const isFull = this.running.size >= batch;
-      // FetchLoop logs outages of Postgres.
-      const isBusy = !isFull && (await this.startNext().catch(() => false));
-      if (!isBusy) await this.options.work.wait('previews', signal);
-    }
-  }
-
-  private async answer({ id, url }: { id: string; url: string }): Promise<void> {
+  protected override async run({ id, url }: PreviewRequest): Promise<void> {
     const { repository, log } = this.options;
     const preview = await this.previewOf(url).catch((error: unknown): FeedPreview => {
       const isRefused = error instanceof FetchError && error.fault === 'refused';

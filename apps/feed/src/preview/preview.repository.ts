@@ -35,6 +35,12 @@ const take = statement(
   'DELETE FROM feed.previews WHERE id = $1 AND result IS NOT NULL RETURNING result',
 );
 
+/** A claimed request for a preview. */
+export interface PreviewRequest {
+  readonly id: string;
+  readonly url: string;
+}
+
 /** The SQL of previews. Replicas request them; one with internet access fetches the feed. */
 export class PreviewRepository {
   constructor(private readonly database: Database) {}
@@ -46,9 +52,8 @@ export class PreviewRepository {
   }
 
   /** Claims and returns the oldest unclaimed request, or `undefined` without one. */
-  async claim(): Promise<{ id: string; url: string } | undefined> {
-    const [row] = await this.database.change<{ id: string; url: string }>(claim, []);
-    return row;
+  async claim(): Promise<PreviewRequest | undefined> {
+    return (await this.database.change<PreviewRequest>(claim, []))[0];
   }
 
   async store(id: string, preview: FeedPreview): Promise<void> {

@@ -1,16 +1,13 @@
 import { randomUUID } from 'node:crypto';
-import { setTimeout as delay } from 'node:timers/promises';
-import type { OnApplicationShutdown, OnModuleInit } from '@nestjs/common';
 import { applyFeed, describeEpisodes, Failure, urlKey } from '#contracts';
-import { Condition, type Log, oneCounter } from '#runtime';
-import type { StreamClient } from '#transport';
+import { oneCounter } from '#runtime';
 import { feedKey, isPrivate } from '../feed.address.js';
-import type { DueWork } from '../due.work.js';
 import type { FeedRepository } from '../feed.repository.js';
+import { type LoopOptions, WorkLoop } from '../work.loop.js';
 import type { Task, TaskRepository } from './task.repository.js';
 
-/** Pauses in milliseconds: after a fault, and between two users. */
-const [faultMs, userMs] = [5_000, 50];
+/** Pause between two users in milliseconds. */
+const userMs = 50;
 const touchedRows = 500;
 const pageUsers = 50;
 
@@ -21,12 +18,10 @@ const visits = oneCounter(
 );
 
 /** Options of a {@link TaskLoop}. */
-export interface TaskLoopOptions {
+export interface TaskLoopOptions extends LoopOptions {
   readonly feeds: FeedRepository;
   readonly tasks: TaskRepository;
-  readonly work: DueWork;
-  readonly client: Pick<StreamClient, 'connect' | 'call' | 'close'>;
-  readonly log: Log;
+  readonly client: NonNullable<LoopOptions['client']>;
 }
 
 /**
@@ -39,45 +34,31 @@ export interface TaskLoopOptions {
  * - A feed is touched when a user uploads an episode of it without a title. If that happens during
  *   the feed's task, the task restarts, because users that it has visited can need the title.
  */
-export class TaskLoop implements OnModuleInit, OnApplicationShutdown {
-  private readonly stopped = new AbortController();
-  /** The error message of the current outage of Postgres or a service; empty without an outage. */
-  private readonly outage = new Condition<string>('');
-  private ended: Promise<unknown> = Promise.resolve();
-
-  constructor(private readonly options: TaskLoopOptions) {}
-
-  onModuleInit(): void {
-    this.ended = this.runAll();
+export class TaskLoop extends WorkLoop<Task, TaskLoopOptions> {
+  constructor(options: TaskLoopOptions) {
+    super(options, {
+      kind: 'tasks',
+      concurrency: 1,
+      faultMs: 5_000,
+      outage: { name: 'feed task loop', effect: 'titles and moves are delayed' },
+    });
   }
 
-  /** Stops after the current user. The lease expires. */
-  async onApplicationShutdown(): Promise<void> {
-    this.stopped.abort();
-    await this.options.client.close();
-    await this.ended;
+  /** Creates tasks for touched feeds, and claims the task that waits longest. */
+  protected override async claim(): Promise<Task[]> {
+    while (await this.createTasks()) this.stopped.signal.throwIfAborted();
+    const task = await this.options.tasks.claim();
+    return task ? [task] : [];
   }
 
-  private async runAll(): Promise<void> {
-    const { signal } = this.stopped;
-    await Promise.race([
-      this.options.client.connect(),
-      new Promise((resolve) => signal.addEventListener('abort', resolve, { once: true })),
-    ]);
-    while (!signal.aborted) {
-      try {
-        const isBusy = (await this.createTasks()) || (await this.runNext());
-        if (this.outage.becomes('')) this.options.log.info('feed task loop available again');
-        if (!isBusy) await this.options.work.wait('tasks', signal);
-      } catch (error) {
-        if (this.outage.becomes((error as Error).message) && !signal.aborted)
-          this.options.log.warn(
-            { err: error },
-            'feed task loop unavailable, retrying: titles and moves are delayed',
-          );
-        await this.pause(faultMs);
-      }
-    }
+  /** Runs one page of followers. A shutdown stops it after the current user. */
+  protected override async run(task: Task): Promise<void> {
+    const { tasks } = this.options;
+    const page = await tasks.followers(task, urlKey(task.url), pageUsers);
+    for (const { userId, isConcerned } of page) if (isConcerned) await this.visit(task, userId);
+    const last = page.at(-1);
+    if (last) await tasks.advance(task, last.userId);
+    else await tasks.finish(task);
   }
 
   /**
@@ -95,19 +76,6 @@ export class TaskLoop implements OnModuleInit, OnApplicationShutdown {
     }
     await tasks.createTasks(urls, urls.map(feedKey));
     return isFull;
-  }
-
-  /** Runs one page of followers of the task that waits longest. Returns false without a task. */
-  private async runNext(): Promise<boolean> {
-    const { tasks } = this.options;
-    const task = await tasks.claim();
-    if (!task) return false;
-    const page = await tasks.followers(task, urlKey(task.url), pageUsers);
-    for (const { userId, isConcerned } of page) if (isConcerned) await this.visit(task, userId);
-    const last = page.at(-1);
-    if (last) await tasks.advance(task, last.userId);
-    else await tasks.finish(task);
-    return true;
   }
 
   private async visit(task: Task, userId: string): Promise<void> {
@@ -128,9 +96,5 @@ export class TaskLoop implements OnModuleInit, OnApplicationShutdown {
       if (!(error instanceof Failure) || error.code !== 'unauthorized') throw error;
     }
     await this.pause(userMs);
-  }
-
-  private async pause(ms: number): Promise<void> {
-    await delay(ms, undefined, { signal: this.stopped.signal }).catch(() => undefined);
   }
 }

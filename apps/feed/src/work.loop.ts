@@ -1,0 +1,113 @@
+import { setTimeout as delay } from 'node:timers/promises';
+import type { OnApplicationShutdown, OnModuleInit } from '@nestjs/common';
+import { Condition, type Log } from '#runtime';
+import type { StreamClient } from '#transport';
+import type { DueWork, WorkKind } from './due.work.js';
+
+/** Objects that all loops use. */
+export interface LoopOptions {
+  readonly work: DueWork;
+  readonly log: Log;
+  /** The services that the loop calls. The loop starts when it is connected, and closes it. */
+  readonly client?: Pick<StreamClient, 'connect' | 'call' | 'close'>;
+}
+
+/** The kind of work of a loop. */
+interface LoopKind {
+  readonly kind: WorkKind;
+  /** Maximum number of items that run at the same time. */
+  readonly concurrency: number;
+  /** Pause after a fault, in milliseconds. */
+  readonly faultMs: number;
+  /** The name of the loop and what an outage delays, for the log. Absent: FetchLoop logs it. */
+  readonly outage?: { readonly name: string; readonly effect: string };
+}
+
+/**
+ * Claims items of one kind that are due, and runs them. After a fault, such as an outage of
+ * Postgres, it pauses. Claims must expire, because the process can end during a run.
+ */
+export abstract class WorkLoop<Item, Options extends LoopOptions = LoopOptions>
+  implements OnModuleInit, OnApplicationShutdown
+{
+  protected readonly stopped = new AbortController();
+  private readonly running = new Set<Promise<void>>();
+  /** The error message of the current outage of Postgres or a service; empty without an outage. */
+  private readonly outage = new Condition<string>('');
+  private hasFault = false;
+  private ended: Promise<unknown> = Promise.resolve();
+
+  constructor(
+    protected readonly options: Options,
+    private readonly loop: LoopKind,
+  ) {}
+
+  /** Claims up to `limit` items that are due. */
+  protected abstract claim(limit: number): Promise<readonly Item[]>;
+  /** Runs a claimed item. */
+  protected abstract run(item: Item): Promise<void>;
+
+  onModuleInit(): void {
+    this.ended = this.runAll();
+  }
+
+  /** Claims nothing further, aborts `stopped`, and resolves when all runs have ended. */
+  async onApplicationShutdown(): Promise<void> {
+    this.stopped.abort();
+    await this.options.client?.close();
+    await this.ended;
+    await Promise.all(this.running);
+  }
+
+  /** Claims items and starts to run them. Returns their number. */
+  async startDue(): Promise<number> {
+    const items = await this.claim(this.loop.concurrency - this.running.size);
+    for (const item of items) {
+      const run = this.run(item)
+        .catch((error: unknown) => this.reportFault(error))
+        .finally(() => this.running.delete(run));
+      this.running.add(run);
+    }
+    return items.length;
+  }
+
+  /** Claims items and runs them to their end. Returns their number. */
+  async runDue(): Promise<number> {
+    const started = await this.startDue();
+    await Promise.all(this.running);
+    return started;
+  }
+
+  protected async pause(ms: number): Promise<void> {
+    await delay(ms, undefined, { signal: this.stopped.signal }).catch(() => undefined);
+  }
+
+  private async runAll(): Promise<void> {
+    const { signal } = this.stopped;
+    const { client, work, log } = this.options;
+    const { kind, concurrency, faultMs, outage } = this.loop;
+    const aborted = new Promise((resolve) => {
+      signal.addEventListener('abort', resolve, { once: true });
+    });
+    await Promise.race([client?.connect(), aborted]);
+    while (!signal.aborted) {
+      this.hasFault = false;
+      const started = await this.startDue().catch((error: unknown) => this.reportFault(error));
+      if (this.running.size >= concurrency) await Promise.race(this.running);
+      if (this.hasFault) await this.pause(faultMs);
+      else {
+        if (this.outage.becomes('') && outage) log.info(`${outage.name} available again`);
+        if (started === 0) await work.wait(kind, signal);
+      }
+    }
+  }
+
+  private reportFault(error: unknown): void {
+    this.hasFault = true;
+    const { outage } = this.loop;
+    if (!this.outage.becomes((error as Error).message) || !outage || this.stopped.signal.aborted)
+      return;
+    const { name, effect } = outage;
+    this.options.log.warn({ err: error }, `${name} unavailable, retrying: ${effect}`);
+  }
+}
