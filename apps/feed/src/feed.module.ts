@@ -1,7 +1,7 @@
 import { type DynamicModule, Module, type Provider, type Type } from '@nestjs/common';
 import { Database } from '#database';
 import { AddressGuard, Fetcher } from '#fetch';
-import { sourceLimits } from '#gpodder';
+import { sourceLimits } from '#gpodder-data';
 import { connectRedis } from '#redis';
 import type { Log } from '#runtime';
 import { StreamClient } from '#transport';

@@ -12,7 +12,7 @@ import {
   ServerError,
   SkippedEntries,
   startCursor,
-} from '#gpodder';
+} from '#gpodder-data';
 import type { StreamClient } from '#transport';
 import { type LoopOptions, WorkLoop } from '../work.loop.js';
 import type { ClaimedImport, ImportRepository, SavedRun } from './import.repository.js';

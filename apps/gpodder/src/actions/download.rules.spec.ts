@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import type { GpodderEpisode, ActionStatuses } from '#contracts';
-import { parseAction } from '#gpodder';
+import { parseAction } from '#gpodder-data';
 import { actionsOf } from './download.rules.js';
 
 const at = (minute: number) => `2024-03-01T12:${String(minute).padStart(2, '0')}:05.678901Z`;

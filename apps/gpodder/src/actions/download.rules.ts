@@ -1,5 +1,5 @@
 import { type GpodderEpisode, type ActionStatuses, parseTime } from '#contracts';
-import { maxSeconds, oldestTime } from '#gpodder';
+import { maxSeconds, oldestTime } from '#gpodder-data';
 
 /** An action in the format of clients (docs/reference/gpodder.md, "Actions out"). */
 export interface ClientAction {

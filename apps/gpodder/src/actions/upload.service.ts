@@ -1,7 +1,7 @@
 import { setImmediate as nextTick } from 'node:timers/promises';
 import { Inject, Injectable } from '@nestjs/common';
 import { Failure, maxActions, unavailable } from '#contracts';
-import { ActionWriter, type UrlUpdate } from '#gpodder';
+import { ActionWriter, type UrlUpdate } from '#gpodder-data';
 import { Services } from '#http';
 import type { Log } from '#runtime';
 import type { FastifyRequest } from 'fastify';

@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
 import { readFile, rename, rm, writeFile } from 'node:fs/promises';
 import { z } from 'zod';
-import { type CursorStore, cursorSchema, type ImportCursor, startCursor } from '#gpodder';
+import { type CursorStore, cursorSchema, type ImportCursor, startCursor } from '#gpodder-data';
 import type { ImportOptions } from './import.options.js';
 
 const storedSchema = cursorSchema.extend({ import: z.string() });

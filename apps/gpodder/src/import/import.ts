@@ -7,7 +7,7 @@ import {
   SkippedEntries,
   sourceLimits,
   startCursor,
-} from '#gpodder';
+} from '#gpodder-data';
 import { connectRedis } from '#redis';
 import { count, createLog, loadConfig, type ProgramIo, ProgressLine } from '#runtime';
 import { callUntilAvailable, StreamClient } from '#transport';

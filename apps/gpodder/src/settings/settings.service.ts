@@ -8,7 +8,7 @@ import {
   type RequestOf,
   setFavorite,
 } from '#contracts';
-import { repairEnclosureUrl, repairFeedUrl } from '#gpodder';
+import { repairEnclosureUrl, repairFeedUrl } from '#gpodder-data';
 import { Services } from '#http';
 import type { FastifyRequest } from 'fastify';
 import { callerOf } from '../auth/request.caller.js';

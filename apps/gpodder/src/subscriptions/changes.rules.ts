@@ -1,6 +1,6 @@
 import { setImmediate as nextTick } from 'node:timers/promises';
 import { type changeFeeds, Failure, type Feed, maxFeeds, type RequestOf } from '#contracts';
-import { repairFeedUrl, UrlUpdates } from '#gpodder';
+import { repairFeedUrl, UrlUpdates } from '#gpodder-data';
 import { checkEntryCount } from '../http/input.js';
 
 /** Number of entries after which other requests can run. */

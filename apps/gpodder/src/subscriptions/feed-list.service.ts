@@ -7,7 +7,7 @@ import {
   type RequestOf,
   unavailable,
 } from '#contracts';
-import { repairFeedUrl } from '#gpodder';
+import { repairFeedUrl } from '#gpodder-data';
 import { Services } from '#http';
 import type { Log } from '#runtime';
 import type { FastifyRequest } from 'fastify';
