@@ -1,6 +1,7 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import type { OnApplicationShutdown, OnModuleInit } from '@nestjs/common';
-import { Condition, type Log } from '#runtime';
+import { postgresOutage } from '#database';
+import { FaultLog, type FaultMessages, type Log } from '#runtime';
 import type { StreamClient } from '#transport';
 import type { DueWork, WorkKind } from './due.work.js';
 
@@ -19,8 +20,10 @@ interface LoopKind {
   readonly concurrency: number;
   /** Pause after a fault, in milliseconds. */
   readonly faultMs: number;
-  /** The name of the loop and what an outage delays, for the log. Absent: FetchLoop logs it. */
-  readonly outage?: { readonly name: string; readonly effect: string };
+  /** Log lines of the start and the end of faults. Absent: FetchLoop logs an outage of Postgres. */
+  readonly messages?: FaultMessages;
+  /** Returns the server whose outage an error shows, for the log. Default: `postgresOutage`. */
+  readonly serverOf?: (error: unknown) => string | undefined;
 }
 
 /**
@@ -32,15 +35,17 @@ export abstract class WorkLoop<Item, Options extends LoopOptions = LoopOptions>
 {
   protected readonly stopped = new AbortController();
   private readonly running = new Set<Promise<void>>();
-  /** The error message of the current outage of Postgres or a service; empty without an outage. */
-  private readonly outage = new Condition<string>('');
+  private readonly faults: FaultLog | undefined;
   private hasFault = false;
   private ended: Promise<unknown> = Promise.resolve();
 
   constructor(
     protected readonly options: Options,
     private readonly loop: LoopKind,
-  ) {}
+  ) {
+    const { messages, serverOf = postgresOutage } = loop;
+    this.faults = messages && new FaultLog(options.log, messages, serverOf);
+  }
 
   /** Claims up to `limit` items that are due. */
   protected abstract claim(limit: number): Promise<readonly Item[]>;
@@ -84,8 +89,8 @@ export abstract class WorkLoop<Item, Options extends LoopOptions = LoopOptions>
 
   private async runAll(): Promise<void> {
     const { signal } = this.stopped;
-    const { client, work, log } = this.options;
-    const { kind, concurrency, faultMs, outage } = this.loop;
+    const { client, work } = this.options;
+    const { kind, concurrency, faultMs } = this.loop;
     const aborted = new Promise((resolve) => {
       signal.addEventListener('abort', resolve, { once: true });
     });
@@ -96,7 +101,7 @@ export abstract class WorkLoop<Item, Options extends LoopOptions = LoopOptions>
       if (this.running.size >= concurrency) await Promise.race(this.running);
       if (this.hasFault) await this.pause(faultMs);
       else {
-        if (this.outage.becomes('') && outage) log.info(`${outage.name} available again`);
+        this.faults?.recordSuccess();
         if (started === 0) await work.wait(kind, signal);
       }
     }
@@ -104,10 +109,6 @@ export abstract class WorkLoop<Item, Options extends LoopOptions = LoopOptions>
 
   private reportFault(error: unknown): void {
     this.hasFault = true;
-    const { outage } = this.loop;
-    if (!this.outage.becomes((error as Error).message) || !outage || this.stopped.signal.aborted)
-      return;
-    const { name, effect } = outage;
-    this.options.log.warn({ err: error }, `${name} unavailable, retrying: ${effect}`);
+    if (!this.stopped.signal.aborted) this.faults?.recordFailure(error);
   }
 }

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { Failure } from '#contracts';
-import { faultKind } from './fault.rule.js';
+import { faultKind, postgresOutage } from './fault.rule.js';
 
 const withCode = (code: string) => Object.assign(new Error(code), { code });
 
@@ -70,4 +70,13 @@ describe('faultKind', () => {
       expect(faultKind(error)).toBe('permanent');
     },
   );
+});
+
+describe('postgresOutage', () => {
+  it('is Postgres for a failure because Postgres is unavailable, and nothing for others', () => {
+    const failure = (code: string) => new Failure('unavailable', { cause: withCode(code) });
+    expect(postgresOutage(failure('57P01'))).toBe('Postgres');
+    expect(postgresOutage(failure('40P01'))).toBeUndefined();
+    expect(postgresOutage(withCode('ECONNREFUSED'))).toBeUndefined();
+  });
 });

@@ -1,3 +1,5 @@
+import { Failure } from '#contracts';
+
 /**
  * Kinds of faults of a statement or transaction:
  * - `unavailable`: Postgres is unreachable, read-only, or not migrated yet.
@@ -61,6 +63,14 @@ export function faultKind(error: unknown): FaultKind {
     isUnavailable ||= code === 'unavailable';
   }
   return isUnavailable ? 'unavailable' : 'permanent';
+}
+
+/**
+ * Returns `Postgres` if an error of `Database` shows that Postgres is unavailable, as value of the
+ * log field `outage`; else undefined.
+ */
+export function postgresOutage(error: unknown): 'Postgres' | undefined {
+  return error instanceof Failure && faultKind(error) === 'unavailable' ? 'Postgres' : undefined;
 }
 
 /** Returns the message of the deepest cause, or its code if the message is empty. */

@@ -23,7 +23,13 @@ export {
   subscriptionQuotas,
   syncIdQuota,
 } from './database.config.js';
-export { type FaultKind, faultKind, refusedUser, rootCauseOf } from './fault.rule.js';
+export {
+  type FaultKind,
+  faultKind,
+  postgresOutage,
+  refusedUser,
+  rootCauseOf,
+} from './fault.rule.js';
 export { clockOfUser, unlessRefused } from './refused.users.js';
 export { groups, ensureGroups, ensureLogin, skipGroupGrants } from './roles.js';
 export { type ClockCallback, type PgTransaction } from './pg.transaction.js';

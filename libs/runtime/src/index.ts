@@ -1,6 +1,7 @@
 export * from './aligned.table.js';
 export * from './condition.js';
 export * from './config.js';
+export * from './fault.log.js';
 export * from './json.js';
 export * from './log.js';
 export * from './metrics.js';

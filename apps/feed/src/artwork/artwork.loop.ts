@@ -28,7 +28,10 @@ export class ArtworkLoop extends WorkLoop<DueImage, ArtworkLoopOptions> {
       kind: 'images',
       concurrency: 8,
       faultMs: 5_000,
-      outage: { name: 'feed artwork loop', effect: 'pictures are not fetched' },
+      messages: {
+        start: 'feed artwork loop failed, retrying: pictures are not fetched',
+        end: 'feed artwork loop works again',
+      },
     });
   }
 

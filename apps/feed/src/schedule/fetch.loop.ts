@@ -1,8 +1,9 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import type { OnApplicationShutdown, OnModuleInit } from '@nestjs/common';
 import { Failure } from '#contracts';
+import { postgresOutage } from '#database';
 import type { Fetcher } from '#fetch';
-import { Condition, type Log, oneCounter } from '#runtime';
+import { FaultLog, type Log, oneCounter } from '#runtime';
 import type { Claim, ClaimedFeed, FeedRepository } from '../feed.repository.js';
 import type { DueWork } from '../due.work.js';
 import { feedKey } from '../feed.address.js';
@@ -51,11 +52,19 @@ export interface FetchLoopOptions {
 export class FetchLoop implements OnModuleInit, OnApplicationShutdown {
   private readonly stopped = new AbortController();
   private readonly running = new Set<Promise<void>>();
-  /** The error message of the current outage of Postgres; empty without an outage. */
-  private readonly outage = new Condition<string>('');
+  private readonly faults: FaultLog;
   private ended: Promise<unknown> = Promise.resolve();
 
-  constructor(private readonly options: FetchLoopOptions) {}
+  constructor(private readonly options: FetchLoopOptions) {
+    this.faults = new FaultLog(
+      options.log,
+      {
+        start: 'feed fetch loop failed, retrying: feeds are not fetched',
+        end: 'feed fetch loop works again',
+      },
+      postgresOutage,
+    );
+  }
 
   onModuleInit(): void {
     this.ended = Promise.all([this.claimAll(), this.sweepAll()]);
@@ -199,19 +208,14 @@ export class FetchLoop implements OnModuleInit, OnApplicationShutdown {
     return { kind: 'failed', fault: 'internal' };
   }
 
-  /** Returns `undefined` if the work failed. Logs the start and the end of an outage. */
+  /** Returns `undefined` if the work failed, and logs the failure. */
   private async attempt<T>(work: () => Promise<T>): Promise<T | undefined> {
     try {
       const result = await work();
-      if (this.outage.becomes('')) this.options.log.info('feed fetch loop available again');
+      this.faults.recordSuccess();
       return result;
     } catch (error) {
-      const isNew = this.outage.becomes((error as Error).message);
-      if (isNew && !this.stopped.signal.aborted)
-        this.options.log.warn(
-          { err: error },
-          'feed fetch loop unavailable, retrying: feeds are not fetched',
-        );
+      if (!this.stopped.signal.aborted) this.faults.recordFailure(error);
       return undefined;
     }
   }

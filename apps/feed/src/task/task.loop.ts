@@ -1,5 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import { applyFeed, describeEpisodes, Failure, urlKey } from '#contracts';
+import { postgresOutage } from '#database';
 import { oneCounter } from '#runtime';
 import { feedKey, isPrivate } from '../feed.address.js';
 import type { FeedRepository } from '../feed.repository.js';
@@ -24,6 +25,23 @@ export interface TaskLoopOptions extends LoopOptions {
   readonly client: NonNullable<LoopOptions['client']>;
 }
 
+/** The error of a call to a service. */
+class CallError extends Error {
+  constructor(
+    private readonly service: string,
+    override readonly cause: unknown,
+  ) {
+    super(`call to the service ${service} failed`, { cause });
+  }
+
+  /** The service, if it is unavailable. */
+  get outage(): string | undefined {
+    return this.cause instanceof Failure && this.cause.code === 'unavailable'
+      ? this.service
+      : undefined;
+  }
+}
+
 /**
  * Runs the tasks of feeds. A task adds titles to the episodes of the feed's followers, or applies
  * moves and declared guids to their subscriptions. Invariants:
@@ -40,7 +58,11 @@ export class TaskLoop extends WorkLoop<Task, TaskLoopOptions> {
       kind: 'tasks',
       concurrency: 1,
       faultMs: 5_000,
-      outage: { name: 'feed task loop', effect: 'titles and moves are delayed' },
+      messages: {
+        start: 'feed task loop failed, retrying: titles and moves are delayed',
+        end: 'feed task loop works again',
+      },
+      serverOf: (error) => (error instanceof CallError ? error.outage : postgresOutage(error)),
     });
   }
 
@@ -83,6 +105,7 @@ export class TaskLoop extends WorkLoop<Task, TaskLoopOptions> {
     const { client } = this.options;
     const options = { requestId: randomUUID() };
     const { url, kind, toUrl, guid } = task;
+    const { service } = kind === 'describe' ? describeEpisodes : applyFeed;
     try {
       if (kind === 'describe')
         await client.call(describeEpisodes, { userId, feedUrl: url }, options);
@@ -93,7 +116,8 @@ export class TaskLoop extends WorkLoop<Task, TaskLoopOptions> {
       }
     } catch (error) {
       // The user was disabled or erased, and is skipped.
-      if (!(error instanceof Failure) || error.code !== 'unauthorized') throw error;
+      if (!(error instanceof Failure) || error.code !== 'unauthorized')
+        throw new CallError(service, error);
     }
     await this.pause(userMs);
   }
