@@ -1,7 +1,7 @@
 import { Cluster, Redis } from 'ioredis';
 import { describe, expect, it } from 'vitest';
 import { ConfigurationError } from '#runtime';
-import { connectRedis, reconnectDelay, redisConfig } from './redis.connection.js';
+import { connectRedis, reconnectDelay, redisConfig, redisOutage } from './redis.connection.js';
 
 function connect(environment: Record<string, string>) {
   return connectRedis(redisConfig.parse(environment), { lazyConnect: true });
@@ -96,5 +96,27 @@ describe('reconnectDelay', () => {
       expect(reconnectDelay(attempt)).toBeGreaterThanOrEqual(500);
       expect(reconnectDelay(attempt)).toBeLessThanOrEqual(1_250);
     }
+  });
+});
+
+describe('redisOutage', () => {
+  it.each([
+    'Reached the max retries per request limit (which is 0). Refer to "maxRetriesPerRequest"',
+    "Stream isn't writeable and enableOfflineQueue options is false",
+    'Connection is closed.',
+    'Command aborted due to connection close',
+    'Command timed out',
+  ])('is Redis for a command without a connection: %s', (message) =>
+    expect(redisOutage(new Error(message))).toBe('Redis'),
+  );
+
+  it('is Redis for an unreachable server, and nothing for an answer of Redis or a bug', () => {
+    const refused = Object.assign(new Error('connect'), { code: 'ECONNREFUSED' });
+    expect(redisOutage(refused)).toBe('Redis');
+    const full = "OOM command not allowed when used memory > 'maxmemory'.";
+    expect([new Error(full), new TypeError('x is not a function')].map(redisOutage)).toEqual([
+      undefined,
+      undefined,
+    ]);
   });
 });

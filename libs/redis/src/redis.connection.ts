@@ -87,6 +87,23 @@ export function isAccessDenied({ message, code }: Error & { code?: string }): bo
   );
 }
 
+/** Messages of ioredis for commands whose connection is closed or was lost. */
+const closedConnection =
+  /max retries per request|enableOfflineQueue|connection (is )?close|Command timed out/i;
+/** Codes of sockets and host names for a server that cannot be reached. */
+const unreachableCodes = /^(ECONN|EPIPE|ETIMEDOUT|ENOTFOUND|EHOST|ENET|EAI_AGAIN)/;
+
+/**
+ * Returns `Redis` if a command failed because Redis is disconnected, as value of the log field
+ * `outage`; undefined for an error that Redis answered, such as a full memory, and for others.
+ */
+export function redisOutage(error: unknown): 'Redis' | undefined {
+  const { code, message } = error as { code?: unknown; message?: unknown };
+  const isOutage =
+    unreachableCodes.test(String(code ?? '')) || closedConnection.test(String(message ?? ''));
+  return isOutage ? 'Redis' : undefined;
+}
+
 function connectionOptions(config: RedisConfig): RedisOptions {
   const encrypted = config.REDIS_TLS || config.REDIS_URL.startsWith('rediss:');
   return {

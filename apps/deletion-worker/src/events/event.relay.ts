@@ -4,9 +4,9 @@ import {
   Injectable,
   type OnApplicationBootstrap,
 } from '@nestjs/common';
-import { Failure } from '#contracts';
-import { countdown, type Database } from '#database';
-import { Condition, type Log } from '#runtime';
+import { countdown, type Database, postgresOutage } from '#database';
+import { redisOutage } from '#redis';
+import { FaultLog, type Log } from '#runtime';
 import { failedBatches, publishedEvents } from './event.metrics.js';
 import type { EventPublisher } from './event.publisher.js';
 import { type EventBatch, takeBatch } from './event.repository.js';
@@ -33,7 +33,7 @@ const maxBatchSize = 5_000;
 @Injectable()
 export class EventRelay implements OnApplicationBootstrap, BeforeApplicationShutdown {
   private readonly stopping = new AbortController();
-  private readonly condition = new Condition<'working' | 'Redis' | 'Postgres'>('working');
+  private readonly faults: FaultLog;
   private running: Promise<void> | undefined;
   /**
    * The last batch number in Redis when it rejected a batch of this relay. The next batch gets a
@@ -44,9 +44,15 @@ export class EventRelay implements OnApplicationBootstrap, BeforeApplicationShut
   constructor(
     private readonly database: Database,
     private readonly publisher: EventPublisher,
-    private readonly log: Log,
+    log: Log,
     private readonly batchSize = maxBatchSize,
-  ) {}
+  ) {
+    this.faults = new FaultLog(
+      log,
+      { start: 'events delayed: publishing failed, retrying', end: 'event publishing resumed' },
+      (error) => postgresOutage(error) ?? redisOutage(error),
+    );
+  }
 
   onApplicationBootstrap(): void {
     this.running = this.run();
@@ -71,17 +77,12 @@ export class EventRelay implements OnApplicationBootstrap, BeforeApplicationShut
     try {
       const count = await this.publishBatch();
       publishedEvents.inc(count);
-      const outage = this.condition.state;
-      if (this.condition.becomes('working')) this.log.info({ outage }, 'event publishing resumed');
+      this.faults.recordSuccess();
       return Math.max(pollMs - (performance.now() - startedAt), 0);
     } catch (error) {
       failedBatches.inc();
       // The relay retries. No event is lost.
-      if (this.condition.state === 'working') {
-        const outage = error instanceof Failure ? 'Postgres' : 'Redis';
-        this.condition.becomes(outage);
-        this.log.warn({ outage, err: error }, 'events delayed: Redis or Postgres unavailable');
-      }
+      this.faults.recordFailure(error);
       return retryMs;
     }
   }

@@ -4,9 +4,10 @@ import {
   Injectable,
   type OnApplicationBootstrap,
 } from '@nestjs/common';
-import { deletionQueue, Failure } from '#contracts';
-import { Database } from '#database';
-import { Condition, type Log, withTimeLimit } from '#runtime';
+import { deletionQueue } from '#contracts';
+import { Database, postgresOutage } from '#database';
+import { redisOutage } from '#redis';
+import { FaultLog, type Log, withTimeLimit } from '#runtime';
 import { context, ROOT_CONTEXT } from '@opentelemetry/api';
 import { Queue } from 'bullmq';
 import { renumberLostJobs, claimDue, type ClaimedRecord } from './due.repository.js';
@@ -46,14 +47,20 @@ export class DeletionRelay implements OnApplicationBootstrap, BeforeApplicationS
   private polling: Promise<void> | undefined;
   private pollAgain = false;
   private stopped = false;
-  private readonly condition = new Condition<'working' | 'Redis' | 'Postgres'>('working');
+  private readonly faults: FaultLog;
   private timer: NodeJS.Timeout | undefined;
 
   constructor(
     private readonly database: Database,
     private readonly queue: Queue,
-    @Inject(LOG) private readonly log: Log,
-  ) {}
+    @Inject(LOG) log: Log,
+  ) {
+    this.faults = new FaultLog(
+      log,
+      { start: 'deletions delayed: queueing failed, retrying', end: 'deletions no longer delayed' },
+      (error) => postgresOutage(error) ?? redisOutage(error),
+    );
+  }
 
   onApplicationBootstrap(): void {
     this.timer = setInterval(() => this.wake(), pollMs);
@@ -80,15 +87,10 @@ export class DeletionRelay implements OnApplicationBootstrap, BeforeApplicationS
       this.pollAgain = false;
       try {
         if ((await this.sendDue()) === batchSize) this.pollAgain = true;
-        const outage = this.condition.state;
-        if (this.condition.becomes('working'))
-          this.log.info({ outage }, 'deletions no longer delayed: Redis and Postgres available');
+        this.faults.recordSuccess();
       } catch (error) {
         // The next poll retries. No record is lost.
-        if (this.condition.state !== 'working') continue;
-        const outage = error instanceof Failure ? 'Postgres' : 'Redis';
-        this.condition.becomes(outage);
-        this.log.warn({ outage, err: error }, 'deletions delayed: Redis or Postgres unavailable');
+        this.faults.recordFailure(error);
       }
     }
   }
@@ -142,9 +144,9 @@ function jobId({ userId, deletionId, jobNumber }: ClaimedRecord): string {
 
 /** Limits the wait for Redis: a queue that never connected would wait forever. */
 function withRedisLimit<Answer>(answer: Promise<Answer>): Promise<Answer> {
-  return withTimeLimit(
-    answer,
-    redisLimitMs,
-    () => new Error(`Redis did not answer within ${redisLimitMs} ms`),
+  return withTimeLimit(answer, redisLimitMs, () =>
+    Object.assign(new Error(`Redis did not answer within ${redisLimitMs} ms`), {
+      code: 'ETIMEDOUT',
+    }),
   );
 }

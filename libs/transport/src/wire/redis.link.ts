@@ -1,7 +1,7 @@
 import { performance } from 'node:perf_hooks';
 import type { Cluster, Redis } from 'ioredis';
 import type { Logger } from 'pino';
-import { isAccessDenied } from '#redis';
+import { isAccessDenied, redisOutage } from '#redis';
 import { Condition, withTimeLimit } from '#runtime';
 import { ManualResetEvent } from './manual-reset.event.js';
 import { withScripts, type ScriptedRedis } from './redis.scripts.js';
@@ -14,9 +14,6 @@ const repeatedMs = 10_000;
 
 /** Value of the log field `outage`, in lines that start or end one. */
 const outage = 'Redis';
-
-/** Errors of ioredis for commands of a lost connection, whose outage is logged. */
-const lostConnection = /max retries per request|enableOfflineQueue/;
 
 /**
  * A connection to Redis that reconnects after every loss.
@@ -66,7 +63,7 @@ export class RedisLink {
     const message = String(error);
     const now = performance.now();
     const repeated = message === this.lastFault.message && now - this.lastFault.at < repeatedMs;
-    if (!this.isUp || this.closing || repeated || lostConnection.test(message)) return;
+    if (!this.isUp || this.closing || repeated || redisOutage(error)) return;
     this.lastFault = { message, at: now };
     this.log.warn({ link: this.name, err: error }, 'Redis command failed');
   };
@@ -104,7 +101,7 @@ export class RedisLink {
     // The error itself carries the command, and with it the password.
     this.log.error(
       { ...(isStart && { outage }), link: this.name, reason: message },
-      'Redis connection refused: check user, password and certificates',
+      'Redis denies access or is not trusted: check user, password and certificates',
     );
   }
 
