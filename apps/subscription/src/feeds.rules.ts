@@ -1,7 +1,13 @@
-import type { Feed } from '#contracts';
+import type { EntryFailureCode, Feed } from '#contracts';
 import type { SubscriptionSet } from './subscription.set.js';
 import { MergeBudget } from './merge.budget.js';
-import { applyEntry, type ValidatedEntry, matchEntry, type ValidEntry } from './subscribe.rules.js';
+import {
+  applyEntry,
+  type EntryFailure,
+  type ValidatedEntry,
+  matchEntry,
+  type ValidEntry,
+} from './subscribe.rules.js';
 import { isLive, earliestTime, type SubscriptionRow } from './subscription.row.js';
 
 /** The validated entries of an upload of the gpodder API. */
@@ -10,8 +16,11 @@ export interface ValidatedFeeds {
   remove: readonly ValidatedEntry[];
 }
 
-/** The subscription of each entry, in their order; undefined for an invalid or refused entry. */
-export type MatchedFeeds = Record<'add' | 'remove', (SubscriptionRow | undefined)[]>;
+/** The subscription of each entry, in their order; undefined for an invalid or rejected entry. */
+export interface MatchedFeeds extends Record<'add' | 'remove', (SubscriptionRow | undefined)[]> {
+  /** Reasons of the undefined values in `add`, in their order. */
+  rejections: EntryFailureCode[];
+}
 
 /**
  * Subscribes and unsubscribes feeds (gpodder API). `isSubscribed` and its time stay if the value is
@@ -20,7 +29,13 @@ export type MatchedFeeds = Record<'add' | 'remove', (SubscriptionRow | undefined
  * entry.
  */
 export function applyFeeds(known: SubscriptionSet, { add, remove }: ValidatedFeeds): MatchedFeeds {
-  const added = add.map((entry) => (entry.fault ? undefined : subscribeWithTitle(known, entry)));
+  const rejections: EntryFailureCode[] = [];
+  const added = add.map((entry) => {
+    const outcome = entry.fault ?? subscribeWithTitle(known, entry);
+    if (!('code' in outcome)) return outcome;
+    rejections.push(outcome.code);
+    return undefined;
+  });
   // A subscription that is in both lists, under different URLs, stays subscribed.
   const addedIds = new Set(added.flatMap((row) => (row ? [row.id] : [])));
   const removed = remove.map((entry) =>
@@ -28,7 +43,7 @@ export function applyFeeds(known: SubscriptionSet, { add, remove }: ValidatedFee
   );
   for (const row of removed)
     if (row?.isSubscribed && !addedIds.has(row.id)) known.setSubscribed(row, false);
-  return { add: added, remove: removed };
+  return { add: added, remove: removed, rejections };
 }
 
 /** Returns the live subscription that an entry matches by URL or derived guid. */
@@ -42,19 +57,17 @@ export function findFeed(
 function subscribeWithTitle(
   known: SubscriptionSet,
   { title, ...entry }: ValidEntry,
-): SubscriptionRow | undefined {
-  const row = subscribe(known, entry);
+): SubscriptionRow | EntryFailure {
+  const outcome = subscribe(known, entry);
+  if ('code' in outcome) return outcome;
   // These are publishers' titles, sent with each full list. They never replace a listener's title.
-  if (row?.titleAt === null && title !== undefined) known.setTitle(row, title, earliestTime);
-  return row;
+  if (outcome.titleAt === null && title !== undefined) known.setTitle(outcome, title, earliestTime);
+  return outcome;
 }
 
-function subscribe(known: SubscriptionSet, entry: ValidEntry): SubscriptionRow | undefined {
+function subscribe(known: SubscriptionSet, entry: ValidEntry): SubscriptionRow | EntryFailure {
   const { row, url } = matchEntry(known, entry);
-  if (!row?.isSubscribed) {
-    const outcome = applyEntry(known, entry, new MergeBudget());
-    return 'code' in outcome ? undefined : outcome;
-  }
+  if (!row?.isSubscribed) return applyEntry(known, entry, new MergeBudget());
   // The client has stored this URL, so it must be listed when the subscription is removed.
   if (url !== undefined && known.quota.allows({ urls: 1 })) known.assignUrl(row, entry.feedUrl);
   return row;

@@ -530,11 +530,13 @@ describe('a change of feeds', () => {
     expect(await client.change({ add: ['podcast.example', a], remove: [''] })).toMatchObject({
       add: [null, feedOf(a)],
       remove: [null],
+      rejections: ['invalid_url'],
     });
     expect(await ensure('ftp://x')).toEqual({ feed: null });
     const many = Array.from({ length: 1_300 }, (_, n) => feed(n));
-    const { add } = await client.change({ add: many });
+    const { add, rejections } = await client.change({ add: many });
     expect(add.map((one) => one !== null)).toEqual(many.map((_, n) => n < 1_199));
+    expect(rejections).toEqual(Array.from({ length: 101 }, () => 'limit_reached'));
     expect(await ensure(b)).toEqual({ feed: null });
   });
 });

@@ -112,8 +112,14 @@ export class FeedUrlService {
     });
     const answered =
       timestamp ?? (await sessionTimestamp(this.database, userId, 'subscriptions', sessionId));
-    const feedsOf = await this.toFeeds(userId, [...matched.add, ...matched.remove]);
-    return { timestamp: answered, add: feedsOf(matched.add), remove: feedsOf(matched.remove) };
+    return { timestamp: answered, ...(await this.toResult(userId, matched)) };
+  }
+
+  /** Returns the feeds of the reply to {@link changeFeeds}, and the reasons of rejections. */
+  private async toResult(userId: string, { add, remove, rejections }: MatchedFeeds) {
+    const feedsOf = await this.toFeeds(userId, [...add, ...remove]);
+    const feeds = { add: feedsOf(add), remove: feedsOf(remove) };
+    return rejections.length > 0 ? { ...feeds, rejections } : feeds;
   }
 
   /**

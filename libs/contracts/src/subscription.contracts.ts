@@ -3,7 +3,12 @@ import { jsonOf } from './json.text.js';
 import { listReplySchema, listRequestSchema } from './list.schemas.js';
 import { furtherSchema, readerSchema } from './reader.schemas.js';
 import { rpc } from './rpc.js';
-import { subscribedSchema, subscriptionSchema, updatedSchema } from './shown.schemas.js';
+import {
+  entryFailureCodes,
+  subscribedSchema,
+  subscriptionSchema,
+  updatedSchema,
+} from './shown.schemas.js';
 
 /** Adds a batch of subscriptions, with one result per entry (POST /subscriptions). */
 export const subscribe = rpc({
@@ -183,6 +188,8 @@ export const changeFeeds = rpc({
     /** Feeds in the order of the sent URLs; null for a URL without subscription or rejected. */
     add: z.array(feedSchema.nullable()),
     remove: z.array(feedSchema.nullable()),
+    /** Reasons of the null values in `add`, in their order; absent without one. */
+    rejections: z.array(z.enum(entryFailureCodes)).optional(),
   }),
 });
 

@@ -82,14 +82,13 @@ export class FeedListService {
       add: replies.flatMap(({ add }) => add),
       remove: replies.flatMap(({ remove }) => remove),
     };
-    const refused = found.add.filter((feed) => feed === null).length;
-    this.countSkipped('unusable_feed', changes.unusable.length);
-    this.countSkipped('refused_feed', refused);
-    if (refused > 0 || changes.unusable.length > 0)
-      this.log.info(
-        { correlationId: request.id, refused, unusable: changes.unusable.length },
-        'feeds skipped',
-      );
+    const rejected = found.add.filter((feed) => feed === null).length;
+    const unusable = changes.unusable.length;
+    this.countSkipped('unusable_feed', unusable);
+    this.countSkipped('refused_feed', rejected);
+    const reasons = countByCode(replies.flatMap(({ rejections = [] }) => rejections));
+    if (rejected > 0 || unusable > 0)
+      this.log.info({ correlationId: request.id, rejected, reasons, unusable }, 'feeds skipped');
     return { timestamp: found.timestamp, update_urls: updatesOf(changes, found) };
   }
 
@@ -114,6 +113,13 @@ export class FeedListService {
     }
     return { delta, added };
   }
+}
+
+/** Returns the number of occurrences of each code. */
+function countByCode(codes: readonly string[]): Record<string, number> {
+  const counts: Record<string, number> = {};
+  for (const code of codes) counts[code] = (counts[code] ?? 0) + 1;
+  return counts;
 }
 
 /** Returns the feeds of a page with their titles. */
