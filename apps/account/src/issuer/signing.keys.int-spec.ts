@@ -1,4 +1,4 @@
-import { mkdtempSync, rmSync } from 'node:fs';
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { createLog } from '#runtime';
@@ -44,6 +44,25 @@ it('signs with a new key immediately if the old one was removed', async () => {
   const [rotated] = await files.rotate({ now: true });
   await eventually(() => expect(keys?.signing.kid).toBe(rotated?.kid));
   expect(kids()).toEqual([rotated?.kid]);
+});
+
+it('keeps the keys while a file is broken or lacks the key, and logs each once', async () => {
+  await KeyFiles.open(directory);
+  const lines: { level: string; msg: string; err?: { message: string } }[] = [];
+  const write = (line: string) => void lines.push(JSON.parse(line) as (typeof lines)[number]);
+  keys = new SigningKeys(directory, createLog('account', 'info', { write }));
+  const before = kids();
+  const file = join(directory, 'jwks.json');
+  const set = readFileSync(file, 'utf8');
+  writeFileSync(file, '{');
+  await eventually(() => expect(lines).toHaveLength(1), { timeout: 10_000 });
+  writeFileSync(file, '{"keys":[]}');
+  await eventually(() => expect(lines).toHaveLength(2), { timeout: 10_000 });
+  expect(kids()).toEqual(before);
+  writeFileSync(file, set);
+  await eventually(() => expect(lines).toHaveLength(3), { timeout: 10_000 });
+  expect(lines.map(({ level }) => level)).toEqual(['warn', 'warn', 'info']);
+  expect(lines[1]?.err?.message).toContain('the signing key is not in the key set');
 });
 
 it('never publishes private keys', async () => {

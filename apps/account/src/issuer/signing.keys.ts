@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import type { Log } from '#runtime';
+import { FaultLog, type Log } from '#runtime';
 import type { JWK, JSONWebKeySet } from 'jose';
 
 /** Poll interval of the files in milliseconds. */
@@ -20,7 +20,7 @@ export type SigningKey = JWK & { readonly kid: string };
  * Invariants:
  * - A changed key set is published immediately. A new key signs {@link publicationMs} later, or
  *   immediately if the set no longer contains the old one, as after a leak.
- * - Unreadable files, and a key set without the signing key, change nothing.
+ * - Unreadable files, and a key set without the signing key, change nothing and are logged once.
  */
 export class SigningKeys {
   private current: SigningKey;
@@ -28,6 +28,7 @@ export class SigningKeys {
   private next: { readonly key: SigningKey; readonly since: number } | undefined;
   private readonly timer: NodeJS.Timeout;
   private readonly listeners: (() => void)[] = [];
+  private readonly faults: FaultLog;
 
   /**
    * @param directory with `signing-key.json` and `jwks.json`.
@@ -38,8 +39,11 @@ export class SigningKeys {
     private readonly log: Log,
     private readonly waitMs = publicationMs,
   ) {
+    this.faults = new FaultLog(log, {
+      start: 'signing keys not reloaded, keeping the current ones',
+      end: 'signing keys reloaded',
+    });
     const { key, set } = this.read();
-    if (!contains(set, key)) throw new Error(`${directory}: the signing key is not in the key set`);
     [this.current, this.set] = [key, set];
     this.timer = setInterval(() => this.reload(), pollMs).unref();
   }
@@ -67,7 +71,7 @@ export class SigningKeys {
   private reload(): void {
     try {
       const { key, set } = this.read();
-      if (!contains(set, key)) return;
+      this.faults.recordSuccess();
       this.set = set;
       if (key.kid === this.current.kid) return void (this.next = undefined);
       if (this.next?.key.kid !== key.kid) this.next = { key, since: performance.now() };
@@ -77,16 +81,20 @@ export class SigningKeys {
       this.log.info({ kid: key.kid }, 'signing key replaced');
       for (const listener of this.listeners) listener();
     } catch (error) {
-      this.log.warn({ err: error }, 'signing keys not reloaded, keeping the current ones');
+      this.faults.recordFailure(error);
     }
   }
 
+  /** @throws Error if a file is unreadable or the set does not contain the signing key. */
   private read(): { key: SigningKey; set: JSONWebKeySet } {
     const json = (name: string): unknown =>
       JSON.parse(readFileSync(join(this.directory, name), 'utf8'));
     const key = json('signing-key.json') as SigningKey;
     const { keys } = json('jwks.json') as JSONWebKeySet;
-    return { key, set: { keys: keys.map(toPublicKey) } };
+    const set = { keys: keys.map(toPublicKey) };
+    if (!contains(set, key))
+      throw new Error(`${this.directory}: the signing key is not in the key set`);
+    return { key, set };
   }
 }
 
