@@ -1,5 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import { userId } from '#identity';
+import { createLog, type Log } from '#runtime';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { registerApp } from '../../testing/app.client.js';
 import { IssuerFixture } from '../../testing/issuer.fixture.js';
@@ -26,7 +27,7 @@ beforeAll(async () => {
 });
 afterAll(() => fixture.close());
 
-function partyOf(settings: Partial<AccountConfig>): RelyingParty {
+function partyOf(settings: Partial<AccountConfig>, log?: Log): RelyingParty {
   const app = fixture.replicas[0]?.app;
   const config = {
     ...app?.get<AccountConfig>(CONFIG),
@@ -36,7 +37,7 @@ function partyOf(settings: Partial<AccountConfig>): RelyingParty {
   };
   return new RelyingParty(
     config as unknown as AccountConfig,
-    fixture.replicas[0]?.app.get(LOG) as never,
+    log ?? (app?.get(LOG) as Log),
     fixture.get(Accounts),
     fixture.get(Seal),
   );
@@ -113,8 +114,14 @@ describe('a person whom another provider signs in', () => {
     await expect(account).rejects.toMatchObject({ code: 'credentials' });
   });
 
-  it('receives an error if the provider is unavailable', async () => {
-    const unreachable = partyOf({ SIGN_IN_ISSUER: 'http://127.0.0.1:9' });
-    await expect(unreachable.startLogin(undefined)).rejects.toMatchObject({ code: 'unavailable' });
+  it('receives an error if the provider is unavailable, which is logged once', async () => {
+    const lines: string[] = [];
+    const log = createLog('account', 'info', { write: (line) => void lines.push(line) });
+    const unreachable = partyOf({ SIGN_IN_ISSUER: 'http://127.0.0.1:9' }, log);
+    for (let attempt = 0; attempt < 2; attempt += 1)
+      await expect(unreachable.startLogin(undefined)).rejects.toMatchObject({
+        code: 'unavailable',
+      });
+    expect(lines).toEqual([expect.stringContaining('metadata of SIGN_IN_ISSUER not readable')]);
   });
 });

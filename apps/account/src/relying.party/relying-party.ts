@@ -1,6 +1,6 @@
 import { Inject, Injectable } from '@nestjs/common';
 import { issuerAliases, userId } from '#identity';
-import type { Log } from '#runtime';
+import { FaultLog, type Log } from '#runtime';
 import * as client from 'openid-client';
 import { z } from 'zod';
 import { type AccountConfig, CONFIG, LOG } from '../account.config.js';
@@ -46,13 +46,19 @@ export interface ProviderSignIn {
 @Injectable()
 export class RelyingParty {
   private discovered: Promise<client.Configuration> | undefined;
+  private readonly faults: FaultLog;
 
   constructor(
     @Inject(CONFIG) private readonly config: AccountConfig,
     @Inject(LOG) private readonly log: Log,
     private readonly accounts: Accounts,
     private readonly sealing: Seal,
-  ) {}
+  ) {
+    this.faults = new FaultLog(log, {
+      start: 'metadata of SIGN_IN_ISSUER not readable: sign-in with it fails',
+      end: 'metadata of SIGN_IN_ISSUER readable: sign-in with it works',
+    });
+  }
 
   /** Host of the provider; undefined without `SIGN_IN_ISSUER`. */
   get host(): string | undefined {
@@ -149,10 +155,12 @@ export class RelyingParty {
       options,
     );
     try {
-      return await this.discovered;
+      const configuration = await this.discovered;
+      this.faults.recordSuccess();
+      return configuration;
     } catch (error) {
       this.discovered = undefined;
-      this.log.warn({ err: error }, 'OpenID provider of SIGN_IN_ISSUER unavailable');
+      this.faults.recordFailure(error);
       throw new Refusal('unavailable');
     }
   }
