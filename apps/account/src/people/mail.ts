@@ -84,22 +84,24 @@ export class Mail implements OnApplicationShutdown {
     transport: Transporter,
     make: () => Promise<Message | undefined>,
   ): Promise<void> {
+    const message = await make().catch((error: unknown) => {
+      this.log.error({ err: error }, 'mail not created: Postgres unavailable or internal error');
+      return undefined;
+    });
+    if (!message) return;
     try {
-      const message = await make();
       // `Auto-Submitted` prevents automatic replies.
-      if (message)
-        await transport.sendMail({
-          from: this.from,
-          ...message,
-          headers: { 'Auto-Submitted': 'auto-generated' },
-        });
+      const headers = { 'Auto-Submitted': 'auto-generated' };
+      await transport.sendMail({ from: this.from, ...message, headers });
     } catch (error) {
+      // The message of an SMTP server can contain the address.
       const { code, responseCode, name } = error as {
         code?: string;
         responseCode?: number;
         name?: string;
       };
-      this.log.error({ code, responseCode, name }, 'mail not sent');
+      const fields = { code, responseCode, errorName: name };
+      this.log.error(fields, 'mail not sent: SMTP server unavailable or mail rejected');
     }
   }
 }
