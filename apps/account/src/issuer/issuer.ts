@@ -130,7 +130,7 @@ export class Issuer implements OnApplicationShutdown {
   /** Returns the handler of a request to the issuer; undefined for other paths and methods. */
   listener(request: IssuerCall): NodeHandler | undefined {
     const path = request.url.split('?', 1)[0] as string;
-    const name = /^\/auth\/[\w-]{1,64}$/.test(path) ? resumePath : path;
+    const name = routeOf(path);
     const route = Object.hasOwn(routes, name) ? routes[name] : undefined;
     if (!route?.methods.includes(request.method)) return undefined;
     return {
@@ -252,11 +252,19 @@ export class Issuer implements OnApplicationShutdown {
       this.countTokens(grantTypeOf(ctx), outcome);
     provider.on('grant.success', (ctx) => count(ctx, 'issued'));
     provider.on('grant.error', (ctx, { error }) => count(ctx, error));
-    provider.on('server_error', (_ctx: unknown, error: Error) =>
-      this.log.error({ err: error }, 'issuer request failed: internal error'),
-    );
+    provider.on('server_error', ({ res, path }, error) => {
+      // The HTTP server has set the header.
+      const correlationId = res.getHeader('x-request-id');
+      const fields = { err: error, correlationId, route: routeOf(path) };
+      this.log.error(fields, 'issuer request failed: internal error');
+    });
     return provider;
   }
+}
+
+/** Returns the name in {@link routes} of a path, which can contain the id of an authorization. */
+function routeOf(path: string): string {
+  return /^\/auth\/[\w-]{1,64}$/.test(path) ? resumePath : path;
 }
 
 /**
