@@ -186,8 +186,8 @@ export class FetchLoop implements OnModuleInit, OnApplicationShutdown {
       log.warn(
         { host: new URL(feed.url).hostname, feed: feed.key.slice(0, 8) },
         kind === 'move'
-          ? 'feed move held: many feeds of this host name the same new URL'
-          : 'feed guid held: another feed declares it too',
+          ? 'feed move not applied: many feeds of the host name the same new URL; check the host'
+          : 'feed guid not applied: another feed declares it too; nothing to do for one feed',
       );
   }
 
