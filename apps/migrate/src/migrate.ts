@@ -62,7 +62,10 @@ export async function migrate(config: z.output<typeof migrateConfig>, log: Log):
       if (url && config.MIGRATE_GROUPS !== 'none') await ensureLogin(lock, group, url);
     const newer = laterMigrations(await appliedMigrations(lock));
     if (newer.length > 0)
-      return log.warn({ migrations: newer }, 'schema is of a later release: left unchanged');
+      return log.warn(
+        { migrations: newer },
+        'schema is of a later release: unchanged, except for roles and logins',
+      );
     const differences = await drift(dataSource);
     if (differences.length > 0)
       throw new Error(
