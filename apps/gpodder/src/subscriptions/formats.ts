@@ -21,10 +21,14 @@ export interface ListedFeed {
   readonly title?: string | undefined;
 }
 
-/** Returns the format with a name. @throws Failure `invalid` for an unsupported one. */
-export function formatOf(name: string, unsupported: readonly Format[] = []): Format {
-  if (!Object.hasOwn(types, name) || unsupported.includes(name as Format))
-    throw new Failure('invalid');
+/**
+ * Returns the format with a name.
+ *
+ * @param except formats that the request does not support.
+ * @throws Failure `invalid` for an unknown or unsupported format.
+ */
+export function formatOf(name: string, { except = [] }: { except?: readonly Format[] } = {}) {
+  if (!Object.hasOwn(types, name) || except.includes(name as Format)) throw new Failure('invalid');
   return name as Format;
 }
 

@@ -55,7 +55,7 @@ export class ListsController {
     const { request } = reply;
     const { userId } = callerOf(request);
     const id = readDeviceId(device);
-    const supported = formatOf(format, ['xml']);
+    const supported = formatOf(format, { except: ['xml'] });
     const { devices } = await this.services.call(listDevices, request, { userId });
     if (!devices.some((one) => one.id === id)) throw new Failure('not_found');
     const feeds = await this.feeds.subscribed(request);
@@ -73,7 +73,7 @@ export class ListsController {
     @Body() body?: Buffer,
   ): Promise<void> {
     const id = readDeviceId(device);
-    const supported = formatOf(format, ['xml', 'jsonp']);
+    const supported = formatOf(format, { except: ['xml', 'jsonp'] });
     const { MAX_ENTRIES: maxEntries } = this.config;
     const changes = await readWholeList(await readFeeds(supported, body, maxEntries), maxEntries);
     await Promise.all([
