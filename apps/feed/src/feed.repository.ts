@@ -130,7 +130,8 @@ export interface Result {
   readonly status: FeedStatus;
   readonly move?: Move | null;
   /** Milliseconds until the next request of the lane. */
-  readonly laneBusyMs: number;
+  readonly lanePauseMs: number;
+  /** Number of consecutive 429 answers of the lane; 0 after another result. */
   readonly laneBlocks: number;
   /** Absent if the content is unchanged. */
   readonly content?: Content;
@@ -259,11 +260,11 @@ export class FeedRepository {
    * replica has leased the lane since.
    */
   async save({ lane, lease }: Claim, key: string, result: Result): Promise<boolean> {
-    const { laneBusyMs, laneBlocks, content, ...rest } = result;
+    const { lanePauseMs, laneBlocks, content, ...rest } = result;
     const [row] = await this.database.change<{ saved: number }>(laneSql.saveResult, [
       lane,
       lease,
-      laneBusyMs,
+      lanePauseMs,
       laneBlocks,
       key,
       JSON.stringify(rest),

@@ -66,7 +66,7 @@ describe('a document', () => {
       failingSince: null,
       status: 'ok',
       gapSeconds: 86_400,
-      laneBusyMs: 1_400,
+      lanePauseMs: 1_400,
       content: { title: 'T', latest_publish_date: '2025-12-31T00:00:00.000Z' },
     });
     expect(saved.nextAt).toBe(now + hour);
@@ -119,14 +119,14 @@ describe('a failure', () => {
   });
 
   it('with 429 blocks the lane, longer each time', async () => {
-    expect(await result(failed('http_429', 2 * hour))).toMatchObject({ laneBusyMs: 2 * hour });
+    expect(await result(failed('http_429', 2 * hour))).toMatchObject({ lanePauseMs: 2 * hour });
     const third = await result(failed('http_429'), {}, '[]', 2);
-    expect(third).toMatchObject({ laneBusyMs: hour, laneBlocks: 3 });
+    expect(third).toMatchObject({ lanePauseMs: hour, laneBlocks: 3 });
   });
 
   it('with 503 delays the feed only', async () => {
     const saved = await result(failed('http_503', 5 * hour));
-    expect(saved).toMatchObject({ nextAt: now + 5 * hour, laneBusyMs: 1_400 });
+    expect(saved).toMatchObject({ nextAt: now + 5 * hour, lanePauseMs: 1_400 });
   });
 
   it('with 410 ends the feed after the third', async () => {

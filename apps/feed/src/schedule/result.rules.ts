@@ -45,7 +45,7 @@ export async function resultOf(
     fault: null,
     status: 'ok' as const,
     isComplete,
-    laneBusyMs: lanePauseMs(timing.durationMs),
+    lanePauseMs: lanePauseMs(timing.durationMs),
     laneBlocks: 0,
   };
   const next = (rhythm: PublishingInterval) =>
@@ -102,7 +102,7 @@ function resultOfFailure(
     failingSince,
     fault,
     status: statusAfterFailure(feed.status, { failingSince, goneCount, isRefused }, timing.now),
-    laneBusyMs: isBlock ? blockDurationMs(blocks + 1, retryAfter) : lanePauseMs(timing.durationMs),
+    lanePauseMs: isBlock ? blockDurationMs(blocks + 1, retryAfter) : lanePauseMs(timing.durationMs),
     laneBlocks: isBlock ? blocks + 1 : 0,
   };
 }
