@@ -4,7 +4,7 @@ import { Database } from '#database';
 import { type CallContext, Handle } from '#transport';
 import { episodesOfFeed, selectUntitled } from './describe.repository.js';
 import { describeRows } from './describe.rules.js';
-import { saveChanges, toRow } from './episode.repository.js';
+import { saveChanges, toEpisodeRow } from './episode.repository.js';
 
 /**
  * Handles the message that fills in missing titles of stored episodes from their feed. Invariants:
@@ -32,7 +32,7 @@ export class DescribeService {
       reads: selectUntitled(userId, feedUrl),
     };
     return this.database.write(write, async (transaction) => {
-      const untitled = (transaction.found[0]?.episodes ?? []).map(toRow);
+      const untitled = (transaction.found[0]?.episodes ?? []).map(toEpisodeRow);
       const described = describeRows(untitled, items);
       if (described.length === 0 || transaction.repeated) return { described: 0 };
       const changed = await transaction.advance();

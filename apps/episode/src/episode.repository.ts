@@ -124,7 +124,7 @@ const updateTotals = statement(
 /** The columns of all statuses: value and time, both null if the status is not set. */
 export type StatusFields = Record<StatusName, Status['value'] | null> &
   Record<`${StatusName}At`, string | null>;
-/** An episode with its state as a statement reads it; {@link toRow} converts it. */
+/** An episode with its state as a statement reads it; {@link toEpisodeRow} converts it. */
 export type StateRow = Omit<EpisodeRow, 'statuses'> & StatusFields & { minuteForms: number };
 /**
  * The result of {@link selectNamedEpisodes} and {@link selectAllCandidates}; empty arrays are null.
@@ -183,7 +183,7 @@ export function toUploadData([result]: readonly UploadDataResult[]): UploadData 
     aliases: result?.aliases ?? [],
     reach: result?.reach ?? 'all',
     incomplete: result?.incomplete ?? [],
-    episodes: (result?.episodes ?? []).map(toRow),
+    episodes: (result?.episodes ?? []).map(toEpisodeRow),
     newIds: result?.newIds ?? [],
     room: result?.room ?? { episodes: 0, aliases: 0 },
   };
@@ -260,7 +260,7 @@ const instant = (time: string) => `${time.slice(0, 19)}.${time.slice(20).padEnd(
 const stamp = (time: string) => `${instant(time).slice(0, 23)}Z`;
 
 /** Converts a row that {@link selectNamedEpisodes} or {@link selectAllCandidates} has read. */
-export function toRow(read: StateRow): EpisodeRow {
+export function toEpisodeRow(read: StateRow): EpisodeRow {
   return {
     id: read.id,
     subscriptionId: read.subscriptionId,

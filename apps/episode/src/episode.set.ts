@@ -197,8 +197,8 @@ export class EpisodeSet {
 
   /** Makes a sync_id an alias of an episode, unless the quota of aliases is reached. */
   addAlias(id: number, syncId: string): void {
-    const named = this.bySync.get(syncId);
-    if (named !== undefined && this.survivorOf(named) === id) return;
+    const owner = this.bySync.get(syncId);
+    if (owner !== undefined && this.survivorOf(owner) === id) return;
     if (this.storeAlias(syncId, id)) this.bySync.set(syncId, id);
   }
 

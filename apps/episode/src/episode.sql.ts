@@ -22,7 +22,7 @@ export const shownColumns = (time: (column: string) => string) => {
 /** Removes the zone: JSON would print a timestamptz in the zone of the session. */
 const inUtc = (time: string) => `${time} AT TIME ZONE 'UTC'`;
 
-/** All columns of an episode `e` with its state `s`, for `toRow` of the repository. */
+/** All columns of an episode `e` with its state `s`, for `toEpisodeRow` of the repository. */
 export const rowColumns = `
            e.id, e.subscription_id AS "subscriptionId", s.minute_forms AS "minuteForms",
            ${inUtc('s.changed')} AS changed, ${shownColumns(inUtc)}`;

@@ -10,7 +10,12 @@ import { bestMatch, matchRank } from '../testing/plain.match.js';
 import { openService, type ServiceContext } from '../testing/service.context.js';
 import { rowColumns, rowTables } from './episode.sql.js';
 import { type EpisodeRow, merged, newer } from './episode.rules.js';
-import { type StateRow, identityColumns, stateColumns, toRow } from './episode.repository.js';
+import {
+  type StateRow,
+  identityColumns,
+  stateColumns,
+  toEpisodeRow,
+} from './episode.repository.js';
 import { matchKeys } from './match.rules.js';
 
 /** Compares the rules in TypeScript (uploads) and in SQL (merges), singly and in full merges. */
@@ -76,7 +81,7 @@ async function merge(
      FROM (SELECT ${rowColumns} FROM ${rowTables} WHERE s.user_id = $1 ORDER BY s.id) r`,
     [userId],
   );
-  return rows.map(({ row }) => toRow(row));
+  return rows.map(({ row }) => toEpisodeRow(row));
 }
 
 describe('SQL and TypeScript agree', () => {
