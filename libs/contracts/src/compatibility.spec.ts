@@ -66,7 +66,7 @@ describe('the messages', () => {
       const now = messages[name]?.[part];
       return now
         ? breaks(then, now).map((problem) => `${part}: ${problem}`)
-        : [`${part}: is not there any more`];
+        : [`${part}: was removed`];
     });
     expect(
       problems,

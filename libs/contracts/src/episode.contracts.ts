@@ -114,7 +114,7 @@ export const setFavorite = rpc({
 });
 
 /** An episode for the gpodder API: statuses with full times, missing texts empty. */
-const actedEpisodeSchema = z.object({
+const gpodderEpisodeSchema = z.object({
   syncId: z.guid(),
   feedUrl: z.string(),
   podcastGuid: z.guid(),
@@ -127,7 +127,7 @@ const actedEpisodeSchema = z.object({
   duration: z.number().positive().optional(),
   statuses,
 });
-export type GpodderEpisode = z.output<typeof actedEpisodeSchema>;
+export type GpodderEpisode = z.output<typeof gpodderEpisodeSchema>;
 
 /**
  * Reads a page of the episodes with changed states (gpodder API, GET episodes). With a reader and
@@ -153,7 +153,7 @@ export const listActions = rpc({
     /** Whole seconds: `since` of the client's next read. Callers use that of the first page. */
     timestamp: z.int().min(1),
     /** Ordered by row id; no episode is on two pages. A page has at most 2 MiB of JSON. */
-    episodes: z.array(actedEpisodeSchema),
+    episodes: z.array(gpodderEpisodeSchema),
     next: furtherSchema.optional(),
   }),
 });
