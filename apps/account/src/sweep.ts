@@ -136,7 +136,7 @@ export class Sweep implements OnApplicationBootstrap, OnApplicationShutdown {
   private async run(): Promise<void> {
     try {
       const deleted = await this.sweep();
-      if (deleted > 0) this.log.debug({ removed: deleted }, 'expired and orphaned rows deleted');
+      if (deleted > 0) this.log.debug({ deleted }, 'expired and orphaned rows deleted');
     } catch (error) {
       // `openReplica` logs the start and the end of an outage.
       if (faultKind(error) !== 'unavailable')

@@ -84,12 +84,12 @@ export class SupervisedRun<R extends ReadyProcess> {
       if (this.ending.signal.aborted) return;
       if (performance.now() - since >= this.backoff.healthyMs) pause = this.backoff.firstMs;
       this.say(`${this.name} ended (${how}); restart in ${pause / 1000} s`);
-      [run, pause] = await this.beginAgain(pause);
+      [run, pause] = await this.restartUntilReady(pause);
     }
   }
 
   /** Restarts the process. @returns the new run, unless it was stopped, and the next pause. */
-  private async beginAgain(firstPause: number): Promise<[R | undefined, number]> {
+  private async restartUntilReady(firstPause: number): Promise<[R | undefined, number]> {
     let pause = firstPause;
     let lastReason: string | undefined;
     const { signal } = this.ending;

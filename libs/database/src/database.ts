@@ -115,7 +115,7 @@ type StoredAnswer = { reply: unknown } | { json: unknown } | { failure: { code: 
 const storedFailures: ReadonlySet<FailureCode> = new Set(['invalid', 'not_found', 'gone']);
 
 /** Matches the pool's error when no connection became free in time: Postgres can be available. */
-const poolIsBusy = /^timeout exceeded/;
+const busyPoolMessage = /^timeout exceeded/;
 
 /**
  * Runs the statements of a service in Postgres. Invariants:
@@ -370,7 +370,7 @@ export class Database {
     if ((error as { code?: unknown }).code === refusedUser) return new Failure('unauthorized');
     const kind = faultKind(error);
     if (kind === 'permanent') return error;
-    if (kind === 'unavailable' && !poolIsBusy.test((error as Error).message))
+    if (kind === 'unavailable' && !busyPoolMessage.test((error as Error).message))
       this.availability.suspect();
     return new Failure('unavailable', { cause: error });
   }

@@ -95,9 +95,9 @@ export class ServerProcess {
   }
 
   private async waitUntil(serves: () => Promise<unknown>): Promise<void> {
-    const limit = performance.now() + startLimitMs;
+    const deadline = performance.now() + startLimitMs;
     let problem: unknown;
-    while (this.end === undefined && performance.now() < limit) {
+    while (this.end === undefined && performance.now() < deadline) {
       try {
         // If another program listens on the port, it can leave the request unanswered.
         if (await Promise.race([serves().then(() => true), this.exited.then(() => false)])) return;
@@ -148,8 +148,8 @@ async function stopProcess(
         `${program.name} (process ${pid}) can't be stopped: ${(error as Error).message}`,
       );
     }
-    const limit = performance.now() + stopLimitMs;
-    while (performance.now() < limit) {
+    const deadline = performance.now() + stopLimitMs;
+    while (performance.now() < deadline) {
       if (!running()) return;
       await delay(20);
     }

@@ -3,7 +3,7 @@ import { z } from 'zod';
 import { ConfigurationError } from '#runtime';
 
 /** `host:port` pairs, separated by commas; an IPv6 host is in brackets. */
-const nodes = z
+const nodesSchema = z
   .string()
   .transform((list) => list.split(',').map((node) => node.trim()))
   .pipe(
@@ -22,7 +22,7 @@ export const redisConfig = z.object({
       'URL of the Redis for requests: `redis[s]://[user:password@]host[:port][/db]`; ' +
         '`rediss` is TLS.',
     ),
-  REDIS_SENTINELS: nodes
+  REDIS_SENTINELS: nodesSchema
     .optional()
     .describe(
       'Sentinels as `host:port,host:port`. When set, the server is the master that they report, ' +
@@ -33,7 +33,7 @@ export const redisConfig = z.object({
     .default('mymaster')
     .describe('Name of the master group that the Sentinels watch.'),
   REDIS_SENTINEL_PASSWORD: z.string().optional().describe('Password of the Sentinels themselves.'),
-  REDIS_CLUSTER: nodes
+  REDIS_CLUSTER: nodesSchema
     .optional()
     .describe(
       'Some nodes of a Redis Cluster as `host:port,host:port`. When set, `REDIS_URL` is not used.',

@@ -22,7 +22,7 @@ const columns = (id: 'id' | 'NULL') =>
  * $1 maximum number. A record without `sent_at` is new or was made due by an operator, and gets a
  * new job number. Locked rows are skipped.
  */
-const claims = [
+const claimStatements = [
   statement('deletion.claim_due', `SELECT ${columns('id')} FROM deletion.claim_due($1, $2)`),
   statement(
     'deletion.claim_due_erasures',
@@ -49,8 +49,8 @@ export function claimDue(
   limit: number,
   resendAfterMs: number,
 ): Promise<ClaimedRecord[][]> {
-  const claimed = claims.map((claim) =>
-    database.change<ClaimedRecord>(claim, [limit, resendAfterMs]),
+  const claimed = claimStatements.map((query) =>
+    database.change<ClaimedRecord>(query, [limit, resendAfterMs]),
   );
   return Promise.all(claimed);
 }

@@ -49,8 +49,8 @@ export class ListResponder {
     const array = arrays[contract.pattern as keyof typeof arrays];
     const url = this.urlOf(request);
     const sent = new QueryString(url.search, parameters[array]);
-    const limits = { userId, list: array, maxPerPage: this.config.MAX_PER_PAGE };
-    const query = readListQuery(sent, limits, this.cursors);
+    const target = { userId, list: array, maxPerPage: this.config.MAX_PER_PAGE };
+    const query = readListQuery(sent, target, this.cursors);
     const { since, podcastGuid, page, perPage, cursor, scope, ignored } = query;
     const identity: ListIdentity = {
       userId,

@@ -1,7 +1,7 @@
 import { performance } from 'node:perf_hooks';
 import { unavailable } from '#contracts';
 import { Batcher } from '../wire/batcher.js';
-import { retentionMs, group, serviceKeys, type ServiceKeys } from '../wire/format.js';
+import { requestRetentionMs, group, serviceKeys, type ServiceKeys } from '../wire/format.js';
 import type { RedisLink } from '../wire/redis.link.js';
 
 /**
@@ -109,7 +109,7 @@ export class ServiceView {
   private async add(additions: readonly Addition[]): Promise<void> {
     const counted = additions.flatMap(({ fields }) => [fields.length, ...fields]);
     try {
-      const ids = await this.link.redis.rpcAdd(this.keys.requests, retentionMs, ...counted);
+      const ids = await this.link.redis.rpcAdd(this.keys.requests, requestRetentionMs, ...counted);
       for (const [index, { done }] of additions.entries())
         done(
           ids[index]

@@ -31,7 +31,7 @@ export function replyChannel(client: string): string {
 /** Maximum budget of a call in milliseconds. */
 export const maxBudgetMs = 60_000;
 /** Age in milliseconds at which requests are deleted from the stream, long after any deadline. */
-export const retentionMs = 2 * maxBudgetMs;
+export const requestRetentionMs = 2 * maxBudgetMs;
 
 /** A request as it is encoded in a stream entry. */
 export interface WireRequest {
