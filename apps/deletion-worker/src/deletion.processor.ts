@@ -111,7 +111,8 @@ export class DeletionProcessor implements OnApplicationBootstrap, BeforeApplicat
   ): Promise<never> {
     const kind = faultKind(error);
     attempts.inc({ result: kind });
-    // addAttempt returns undefined for a final record. 0 attempts leave that record unchanged.
+    // addAttempt returns undefined for a record that has ended. 0 attempts then lead to the step
+    // `leave`, so that the record stays unchanged.
     const counted =
       kind === 'transient' ? ((await addAttempt(this.database, userId, deletionId)) ?? 0) : 0;
     const step = stepAfterFault(kind, counted, rootCauseOf(error));

@@ -34,7 +34,8 @@ const fewEntries = 25;
  * Invariants:
  * - all attempts of a chunk have the same request id, so a lost response causes no second effect;
  * - `unavailable` is not a rejection: the call is repeated until the service answers;
- * - nothing of a disabled or erased user is applied, and the first line of the part is rejected.
+ * - the first chunk after the user was disabled or erased ends the part, and its first line is
+ *   rejected. Chunks that were sent before stay applied (docs/reference/data.md).
  */
 export class PartSender {
   readonly sent: SentTotals = { subscriptions: 0, episodes: 0, waitingSince: undefined };

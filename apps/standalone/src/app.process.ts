@@ -120,7 +120,8 @@ const notInherited =
 
 function inherited(): NodeJS.ProcessEnv {
   const kept = Object.entries(process.env).filter(([name]) => !notInherited.test(name));
-  // If NODE_OPTIONS has several heap limits, Node uses the last one.
+  // Node uses the last heap limit in NODE_OPTIONS, so a limit that the operator sets overrides
+  // ours.
   return {
     ...Object.fromEntries(kept),
     NODE_OPTIONS: `${heapLimit} ${process.env.NODE_OPTIONS ?? ''}`.trim(),

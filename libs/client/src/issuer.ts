@@ -87,7 +87,10 @@ export function postForm<T>(
   return requestJson<T>(fetch, url, { type: 'application/x-www-form-urlencoded', body });
 }
 
-/** Returns the URL of a well-known document of a base URL, whose path it keeps (RFC 8414, 3.1). */
+/**
+ * Returns the URL of a well-known document. The path of the base URL follows the document's name
+ * (RFC 8414, 3.1).
+ */
 function wellKnown(url: URL, document: string): string {
   return `${url.origin}/.well-known/${document}${url.pathname.replace(/\/$/, '')}`;
 }

@@ -97,7 +97,7 @@ export class LiveSync {
       } catch (error) {
         if (signal.aborted) return;
         this.reportError(error);
-        // The next sync can need a sign-in or the network. A poll or a change ends the wait early.
+        // The cause can be a missing sign-in or network. A poll or a change ends the wait early.
         const retryAfter = error instanceof ApiError ? (error.retryAfter ?? 0) * 1_000 : 0;
         await pause(retryAfter, signal).catch(() => {});
         await Promise.race([wokenUp, pause(jitter(failures++), signal).catch(() => {})]);
@@ -132,7 +132,10 @@ export class LiveSync {
     }
   }
 
-  /** Returns true if the stamp is later than the store. Most stamps are of this client's writes. */
+  /**
+   * Returns true if the store lacks the changes of a stamp. Most stamps are those of this client's
+   * own writes, which the store has.
+   */
   private async isNewStamp(stamp: string): Promise<boolean> {
     const { subscriptions, episodes } = await readMeta(this.options.store);
     return !(subscriptions && episodes && stamp <= subscriptions && stamp <= episodes);

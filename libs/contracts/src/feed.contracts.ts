@@ -203,7 +203,10 @@ export const startImport = rpc({
   }),
 });
 
-/** Sends the password, encrypted with RSA-OAEP and SHA-256. Without effect if replaced. */
+/**
+ * Sends the password, encrypted with RSA-OAEP and SHA-256. Has no effect if another import has
+ * replaced the one with this id.
+ */
 export const unlockImport = rpc({
   pattern: 'feed.unlock_import',
   write: false,

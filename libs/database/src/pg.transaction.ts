@@ -31,8 +31,8 @@ interface Waiting {
 export type ClockCallback = (userId: string, stamp: string) => void;
 
 /**
- * Returns the user ($1) and the new clock after a statement that advanced it (its column `moved`);
- * else undefined.
+ * Returns the user id and the new stamp of a statement that advanced a clock, or undefined if it
+ * did not. The statement's $1 is the user; its column `moved` is the new stamp.
  */
 export function clockIn(
   values: readonly unknown[],

@@ -257,7 +257,7 @@ export class Fetcher {
     };
     buildConnector({
       timeout: this.limits.connectMs,
-      // With this option, `lookup` is asked for all addresses.
+      // Node asks `lookup` for all addresses of the host, and tries them one after another.
       autoSelectFamily: true,
       autoSelectFamilyAttemptTimeout: nextAddressMs,
       lookup: lookUp,

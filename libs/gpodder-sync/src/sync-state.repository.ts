@@ -18,8 +18,8 @@ interface ListRead {
   readonly userId: string;
   readonly list: List;
   /**
-   * The client: its app password, its session if it has one, and its `since`. Undefined reads the
-   * whole list.
+   * The client: its app password, its session if it has one, and its `since` in whole seconds.
+   * Undefined reads the whole list.
    */
   readonly reader?:
     | {
@@ -68,7 +68,7 @@ interface Row {
   readonly stamp: number;
   readonly answered: number;
   readonly now: number;
-  /** `since` of K; null if K is not stored. */
+  /** `since` of K in whole seconds; null if K is not stored. */
   readonly since: number | null;
   readonly readerAnswered: number;
   readonly safe: number;

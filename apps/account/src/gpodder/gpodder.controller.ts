@@ -15,7 +15,7 @@ import { Devices } from './devices.js';
 import { GpodderSessions } from './gpodder-sessions.js';
 import { Settings } from './settings.js';
 
-/** Handles messages of the gpodder app. */
+/** Handles the messages that `apps/gpodder` sends. */
 @Controller()
 export class GpodderController {
   constructor(

@@ -186,7 +186,7 @@ function renderError(
   const uri = params?.['redirect_uri'];
   const redirectUri =
     typeof uri === 'string' && client?.redirectUriAllowed(uri) === true ? uri : undefined;
-  // `login_required` has the status of a redirect.
+  // oidc-provider reports `login_required` with a redirect's status, but this is an error page.
   if (ctx.status < 400) ctx.status = 400;
   ctx.type = 'html';
   ctx.body = errorPage(ctx.req, { ...out, redirectUri });

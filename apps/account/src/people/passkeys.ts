@@ -124,7 +124,8 @@ export class Passkeys {
       challenge: this.createChallenge(binding),
       timeout: challengeMs,
       excludeCredentials: (await this.list(id)).map(describe),
-      // A stored passkey replaces the name, and the check of its user the password.
+      // The browser stores the name with the passkey, so that nobody types it. It verifies the
+      // user, for example by a PIN, which replaces the password.
       authenticatorSelection: { residentKey: 'required', userVerification: 'required' },
     });
   }

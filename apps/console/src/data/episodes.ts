@@ -140,7 +140,7 @@ export function historyOf(guid: string): readonly Episode[] | undefined {
   const all = ofPodcasts.value.get(guid);
   const listed = episodes.value.filter(({ podcast_guid }) => podcast_guid === guid);
   if (isComplete.value) return listed;
-  // The rows of the history have the later changes.
+  // An episode can be in both lists. The row of `episodes` has the later changes.
   const current = new Set(listed.map(({ sync_id }) => sync_id));
   return (
     all && [

@@ -37,7 +37,8 @@ const hoursOf = (seconds: number) => hourFormat.format(seconds / 3_600);
 /** Renders the hours that the listener heard, by week and by podcast. */
 export function Statistics() {
   const hasFailed = useSignal(false);
-  // The list shows the names of podcasts.
+  // The list of top podcasts needs each subscription's title or URL. Publishers' titles can arrive
+  // later.
   const isReady = useComputed(
     () => areSubscriptionsComplete.value && (isComplete.value || loadedCount.value >= maxEpisodes),
   ).value;

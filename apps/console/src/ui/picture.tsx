@@ -2,8 +2,9 @@ import { useSignal } from '@preact/signals';
 import { podcasts } from '../data/podcasts.js';
 
 /**
- * Renders the picture of a podcast, else the first letters of its name on a colour of its guid. The
- * policy of the page blocks pictures that other servers serve.
+ * Renders the server's copy of a podcast's picture, because the content security policy of the page
+ * blocks those of other servers. Without a copy, renders the first letters of the name on a colour
+ * that depends on the guid.
  */
 export function Picture({ guid, name }: { guid: string; name: string }) {
   const failed = useSignal<string | undefined>(undefined);

@@ -95,7 +95,8 @@ export class DeletionService {
       const linkedAt = at ?? transaction.stamp;
       const link = (deletionId: number | null) =>
         transaction.sendWithCommit(linkDeletion, [userId, subscriptionId, deletionId, linkedAt]);
-      // A tombstone with an earlier time. With the later time, no POST between the two revives it.
+      // The subscription is a tombstone with an earlier time. It gets the later time, so that a
+      // POST whose time is between the two does not revive it.
       if (movesTime) {
         link(null);
         return { deletionId: null };

@@ -63,8 +63,9 @@ export class FeedExtractor implements Partial<Handler> {
   /** True for Atom, where a `link` is empty and needs no prefix. */
   private isAtom = false;
   private readonly prefixes = new Map<string, string>();
-  /** The last start tag, and the attributes of a link. */
+  /** The name of the last start tag. */
   private tag = '';
+  /** The attributes of the current `link` element of Atom. */
   private readonly link = { rel: '', href: '' };
   /** The field of the current text, its target, and the length of `open` including its element. */
   private current: { field: Field; target: FieldTexts; depth: number } | undefined;

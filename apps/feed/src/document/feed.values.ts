@@ -57,7 +57,7 @@ function mail(text: string): number | undefined {
   const [, day, name = '', year = '', hour = 0, minute = 0, second = 0, zone] = match;
   const month = months.indexOf(name.toLowerCase());
   if (month === -1) return undefined;
-  // Years of two digits: RFC 2822, 4.3.
+  // Years of two digits: 00 to 49 are 2000 to 2049 (RFC 2822, 4.3).
   const century = year.length === 4 ? 0 : Number(year) < 50 ? 2_000 : 1_900;
   const fullYear = century + Number(year);
   if (!isDay(fullYear, month + 1, Number(day))) return undefined;

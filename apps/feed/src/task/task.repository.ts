@@ -116,7 +116,7 @@ const finishTask = statement(
    WHERE k.id = $1 AND k.busy_until = $2::timestamptz AND NOT EXISTS (SELECT FROM done)`,
 );
 
-/** The SQL of touched feeds, and of tasks that visit the followers of a feed. */
+/** The SQL of the outbox of touched feeds, and of tasks that visit the followers of a feed. */
 export class TaskRepository {
   constructor(private readonly database: Database) {}
 
@@ -130,7 +130,10 @@ export class TaskRepository {
     return { urls: found.map(({ url }) => url), isFull: uploads >= limit };
   }
 
-  /** Creates or restarts the tasks of touched feeds, and removes them from the outbox. */
+  /**
+   * Creates a task for each touched feed, or restarts the feed's task, and removes the feeds from
+   * the outbox.
+   */
   async createTasks(urls: readonly string[], keys: readonly Buffer[]): Promise<void> {
     await this.database.change(createTasks, [urls, keys]);
   }

@@ -6,7 +6,7 @@ import type { FastifyReply, FastifyRequest } from 'fastify';
 import { Operation } from '../openapi.decorators.js';
 import { ChangeStreams } from './change.streams.js';
 
-/** A `since` later than every stamp: the list is empty, and the service reads only the clock. */
+/** Reading a list with this `since` returns the clock and no rows, as no stamp is later. */
 const latestTime = '9999-12-31T23:59:59.999Z';
 
 /** Headers against proxy caches and buffers. `close` lets a client reconnect to another gateway. */

@@ -26,7 +26,7 @@ export const failureAnswers: FailureAnswers = {
 /** Answer to a request without the necessary permission. */
 export const forbidden: ErrorAnswer = { status: 403, message: 'Not allowed' };
 
-/** An error with its own HTTP answer, such as 403, which no failure code has. */
+/** An error with an HTTP answer for which no failure code exists, such as 403. */
 export class RefusalError extends Error {
   constructor(readonly answer: ErrorAnswer) {
     super(answer.message);

@@ -59,7 +59,10 @@ const feedsSchema = z.object({ add: listSchema });
 const deviceSchema = z.object({ id: z.string() });
 const titledFeedSchema = z.object({ url: z.string() });
 
-/** Generates the JSON texts of actions. Returns the next request's `since`, 0 if it is missing. */
+/**
+ * Yields the JSON text of each action. After the last one it returns the `since` of the next
+ * request, in whole seconds; 0 if the answer has no timestamp.
+ */
 export type Actions = AsyncGenerator<string, number>;
 
 /** The server that an account is imported from. All methods throw ServerError. */
@@ -68,7 +71,10 @@ export interface SourceServer {
   readonly protocol: string;
   /** Returns the subscribed feeds: URLs, objects with a `url`, or invalid entries. */
   readFeeds(): Promise<unknown[]>;
-  /** Returns the result of `read`, during which the answer arrives. */
+  /**
+   * Requests the actions since a time in whole seconds, and passes them to `read` while the answer
+   * arrives. Returns the result of `read`.
+   */
   readActions<T>(since: number, read: (actions: Actions) => Promise<T>): Promise<T>;
   /** Returns the favourites: objects with `url` and `podcast_url`, or invalid entries. */
   readFavorites(): Promise<unknown[]>;
@@ -83,10 +89,10 @@ export interface SourceOptions {
 }
 
 /**
- * Detects a server's protocol.
+ * Detects a server's protocol, and returns the server.
  *
  * @param from base URL with a trailing `/`.
- * @throws ServerError for an unsupported one or a wrong password.
+ * @throws ServerError for an unsupported protocol, a wrong password or an unreachable server.
  */
 export async function openSource(
   from: URL,

@@ -17,6 +17,7 @@ const pollCount = 100;
 /** Result of a request that became a dead letter. */
 const deadLetterResult = encodeResult({ error: { code: 'unavailable' } });
 
+/** Options of the takeover of abandoned requests. */
 export interface TakeoverOptions {
   readonly keys: ServiceKeys;
   readonly replica: string;
