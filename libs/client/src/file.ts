@@ -118,7 +118,7 @@ async function withFileLock<T>(path: string, run: () => Promise<T>): Promise<T> 
   }
 }
 
-/** Waits until the lock is free and acquires it. Of concurrent `link` calls only one succeeds. */
+/** Waits until the lock is free and acquires it. Of concurrent hard links, one succeeds. */
 async function acquire(path: string, own: string): Promise<void> {
   let last = { heartbeat: '', since: 0 };
   for (;;) {

@@ -201,7 +201,7 @@ export class Simulation {
     for (const list of ['subscriptions', 'episodes'] as const) {
       yield* this.readList(client, list, next);
       yield* this.upload(client, list, next);
-      // Most apps store the timestamp after each list, these two after both.
+      // Most apps store the timestamp after reading each list, these two after both lists.
       if (!['cardo', 'gnome-podcasts'].includes(client.kind)) Object.assign(client.since, next);
     }
     if (client.kind === 'cardo')
