@@ -86,7 +86,7 @@ function writeServer(folder) {
   for (const path of ['dist/programs', 'dist/console', 'docs', 'README.md', 'CHANGELOG.md'])
     cpSync(path, join(folder, path), { recursive: true });
   for (const path of linkedPages) cpSync(path, join(folder, path));
-  for (const path of ['LICENSE', 'SECURITY.md', '.npmrc']) cpSync(path, join(folder, path));
+  for (const path of ['LICENSE', 'SECURITY.md']) cpSync(path, join(folder, path));
   const { name, description, license, type, bin, engines, allowScripts } = manifest;
   writeJson(join(folder, 'package.json'), {
     name,
@@ -97,6 +97,9 @@ function writeServer(folder) {
     bin,
     engines,
     allowScripts,
+    // npm packs no .npmrc, so npm 10 runs the script of @scarf/scarf (of swagger-ui-dist), which
+    // would report the installation.
+    scarfSettings: { enabled: false },
     files: ['dist', 'docs', 'npm-shrinkwrap.json', 'CHANGELOG.md', 'SECURITY.md', ...linkedPages],
     scripts: { start: 'exec node dist/programs/podcast-sync.js start', ...commands },
     dependencies: Object.fromEntries(

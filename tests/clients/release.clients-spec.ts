@@ -94,6 +94,14 @@ describe('a release', () => {
     expect(megabytes).toBeLessThan(maxMegabytes);
   });
 
+  it('reports no installation, if npm runs scripts of packages', async () => {
+    const { stdout, stderr } = await run(process.execPath, ['report.js'], {
+      cwd: join(server, 'node_modules/@scarf/scarf'),
+      env: { ...process.env, INIT_CWD: server, SCARF_VERBOSE: 'true' },
+    });
+    expect(stdout + stderr).toContain('Scarf has been disabled via a package.json');
+  });
+
   it('starts, and serves apps and browsers', async () => {
     const data = join(folder, 'data');
     const system = await LaunchedSystem.start({ data, root: server });
