@@ -118,8 +118,11 @@ export class FeedUrlService {
   /** Returns the feeds of the reply to {@link changeFeeds}, and the reasons of rejections. */
   private async toResult(userId: string, { add, remove, rejections }: MatchedFeeds) {
     const feedsOf = await this.toFeeds(userId, [...add, ...remove]);
-    const feeds = { add: feedsOf(add), remove: feedsOf(remove) };
-    return rejections.length > 0 ? { ...feeds, rejections } : feeds;
+    return {
+      add: feedsOf(add),
+      remove: feedsOf(remove),
+      ...(rejections.length > 0 && { rejections }),
+    };
   }
 
   /**
