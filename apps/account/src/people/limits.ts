@@ -3,7 +3,6 @@ import { Inject, Injectable } from '@nestjs/common';
 import type { Cluster, Redis } from 'ioredis';
 import { RateLimiterMemory, RateLimiterRedis, RateLimiterRes } from 'rate-limiter-flexible';
 import { REDIS } from '../account.config.js';
-import { networkOf } from '#identity';
 import { type LimitedAction, Refusal } from './refusal.js';
 
 const hour = 3_600;
@@ -109,73 +108,4 @@ export async function consumePoint(limiter: RateLimiterRedis, key: string): Prom
 
 function hashKey(parts: readonly string[]): string {
   return createHash('sha256').update(JSON.stringify(parts)).digest('base64url');
-}
-
-/** Attempt to sign in: entered name, and client. */
-export interface SignInAttempt {
-  readonly name: string;
-  /** IP address of the client. */
-  readonly address: string;
-  /** Id of a device that signed in with this name before; otherwise undefined. */
-  readonly device: string | undefined;
-}
-
-/**
- * Rate limits of sign-in. Each trusted device has its own count. Other clients are counted by
- * network, so they cannot lock a trusted device out, even in its network.
- */
-@Injectable()
-export class SignInLimits {
-  constructor(private readonly limits: Limits) {}
-
-  /**
-   * Counts a sign-in attempt.
-   *
-   * @returns function that resets the count; call it after a success.
-   * @throws Refusal `limited`.
-   */
-  countSignIn(attempt: SignInAttempt): Promise<() => Promise<void>> {
-    return this.countAttempt('pair', 'address', attempt);
-  }
-
-  /** Counts an entered recovery code. Same result as {@link countSignIn}. */
-  countRecovery(attempt: SignInAttempt): Promise<() => Promise<void>> {
-    return this.countAttempt('recovery', 'recovery_address', attempt);
-  }
-
-  private async countAttempt(
-    pairPolicy: Policy,
-    networkPolicy: Policy,
-    { name, address, device }: SignInAttempt,
-  ): Promise<() => Promise<void>> {
-    const [subject, network] = [name.toLowerCase(), networkOf(address)];
-    if (device !== undefined) {
-      await this.limits.count(pairPolicy, subject, 'device', device);
-      return () => this.limits.reset(pairPolicy, subject, 'device', device);
-    }
-    await this.limits.count(pairPolicy, subject, 'network', network);
-    await this.limits.count(networkPolicy, network);
-    return async () => {
-      await this.limits.reset(pairPolicy, subject, 'network', network);
-      await this.limits.refund(networkPolicy, network);
-    };
-  }
-
-  /** Counts a password that a link sets. Same result as {@link countSignIn}. */
-  async countLink(address: string): Promise<() => Promise<void>> {
-    const network = networkOf(address);
-    await this.limits.count('link', network);
-    return () => this.limits.refund('link', network);
-  }
-
-  /** Counts a TOTP or recovery code of the second step. Same result as {@link countSignIn}. */
-  async countCode(
-    policy: 'code' | 'recovery',
-    accountId: string,
-    device: string | undefined,
-  ): Promise<() => Promise<void>> {
-    const key = device === undefined ? [accountId] : [accountId, device];
-    await this.limits.count(policy, ...key);
-    return () => this.limits.reset(policy, ...key);
-  }
 }

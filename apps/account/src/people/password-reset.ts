@@ -37,7 +37,7 @@ export class PasswordReset {
     if (link?.kind !== 'reset') throw new Refusal('link');
     const name = link.name ?? '';
     checkPassword(password, name);
-    const succeeded = await this.protection.limits.countLink(visitor.address);
+    const succeeded = await this.protection.countLink(visitor.address);
     const hash = await this.passwords.hash(password, 'untrusted', name, `link ${secret}`);
     await this.replace(hash, visitor, async (manager) => {
       const spent = await this.links.spend(manager, secret, 'reset');
@@ -59,7 +59,7 @@ export class PasswordReset {
     const { name, code, password } = entered;
     const { device, trust } = this.protection.assess(name, browser);
     const attempt = { name, address: browser.address, device };
-    const succeeded = await this.protection.limits.countRecovery(attempt);
+    const succeeded = await this.protection.countRecovery(attempt);
     // Hash first: a rejected password then uses no code, and the duration does not reveal if the
     // name exists.
     const hash = await this.passwords.hash(password, trust, name);

@@ -15,7 +15,7 @@ import { Administrators } from './administrators.js';
 import { Emails } from './emails.js';
 import { Erasure } from './erasure.js';
 import { TrustedClients } from './trusted-clients.js';
-import { Limits, SignInLimits } from './limits.js';
+import { Limits } from './limits.js';
 import { Links } from './links.js';
 import { Mail } from './mail.js';
 import { Notices } from './notices.js';
@@ -53,7 +53,6 @@ const people = [
   Sessions,
   SignIn,
   SignInProtection,
-  SignInLimits,
   SignOut,
   Totp,
   TrustedClients,

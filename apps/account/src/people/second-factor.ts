@@ -80,7 +80,7 @@ export class SecondFactor {
     browser: Browser,
   ): Promise<void> {
     const { device } = this.protection.assess(by.name ?? '', browser);
-    const succeeded = await this.protection.limits.countCode(kind, by.id, device);
+    const succeeded = await this.protection.countCode(kind, by.id, device);
     if (kind === 'code') await this.totp.remove(by.id, code);
     else
       await this.spendRecoveryCode(by.id, code, { session: by.session }, async (manager) => {

@@ -1,14 +1,28 @@
 import { Injectable } from '@nestjs/common';
-import { TrustedClients } from './trusted-clients.js';
-import { SignInLimits } from './limits.js';
+import { networkOf } from '#identity';
+import { Limits, type Policy } from './limits.js';
 import { Notices } from './notices.js';
 import type { Browser } from './sessions.js';
+import { TrustedClients } from './trusted-clients.js';
 
-/** Groups rate limits, trusted clients and notices for sign-ins. */
+/** Attempt to sign in: entered name, and client. */
+interface SignInAttempt {
+  readonly name: string;
+  /** IP address of the client. */
+  readonly address: string;
+  /** Id of a device that signed in with this name before; otherwise undefined. */
+  readonly device: string | undefined;
+}
+
+/**
+ * Groups rate limits, trusted clients and notices for sign-ins. Each trusted device has its own
+ * count. Other clients are counted by network, so they cannot lock a trusted device out, even in
+ * its network.
+ */
 @Injectable()
 export class SignInProtection {
   constructor(
-    readonly limits: SignInLimits,
+    private readonly limits: Limits,
     readonly clients: TrustedClients,
     readonly notices: Notices,
   ) {}
@@ -17,5 +31,56 @@ export class SignInProtection {
   assess(name: string, { address, device: cookie }: Browser) {
     const device = this.clients.deviceOf(name, cookie);
     return { device, trust: this.clients.trustOf(address, device) };
+  }
+
+  /**
+   * Counts a sign-in attempt.
+   *
+   * @returns function that resets the count; call it after a success.
+   * @throws Refusal `limited`.
+   */
+  countSignIn(attempt: SignInAttempt): Promise<() => Promise<void>> {
+    return this.countAttempt('pair', 'address', attempt);
+  }
+
+  /** Counts an entered recovery code. Same result as {@link countSignIn}. */
+  countRecovery(attempt: SignInAttempt): Promise<() => Promise<void>> {
+    return this.countAttempt('recovery', 'recovery_address', attempt);
+  }
+
+  private async countAttempt(
+    pairPolicy: Policy,
+    networkPolicy: Policy,
+    { name, address, device }: SignInAttempt,
+  ): Promise<() => Promise<void>> {
+    const [subject, network] = [name.toLowerCase(), networkOf(address)];
+    if (device !== undefined) {
+      await this.limits.count(pairPolicy, subject, 'device', device);
+      return () => this.limits.reset(pairPolicy, subject, 'device', device);
+    }
+    await this.limits.count(pairPolicy, subject, 'network', network);
+    await this.limits.count(networkPolicy, network);
+    return async () => {
+      await this.limits.reset(pairPolicy, subject, 'network', network);
+      await this.limits.refund(networkPolicy, network);
+    };
+  }
+
+  /** Counts a password that a link sets. Same result as {@link countSignIn}. */
+  async countLink(address: string): Promise<() => Promise<void>> {
+    const network = networkOf(address);
+    await this.limits.count('link', network);
+    return () => this.limits.refund('link', network);
+  }
+
+  /** Counts a TOTP or recovery code of the second step. Same result as {@link countSignIn}. */
+  async countCode(
+    policy: 'code' | 'recovery',
+    accountId: string,
+    device: string | undefined,
+  ): Promise<() => Promise<void>> {
+    const key = device === undefined ? [accountId] : [accountId, device];
+    await this.limits.count(policy, ...key);
+    return () => this.limits.reset(policy, ...key);
   }
 }

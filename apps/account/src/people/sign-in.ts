@@ -66,7 +66,7 @@ export class SignIn {
   ): Promise<SignInResult | CodeRequired> {
     return this.countOutcome(async () => {
       const { trust, device } = this.protection.assess(name, browser);
-      const succeeded = await this.protection.limits.countSignIn({
+      const succeeded = await this.protection.countSignIn({
         name,
         address: browser.address,
         device,
@@ -159,7 +159,7 @@ export class SignIn {
     return this.countOutcome(async () => {
       const account = await this.secondFactor.readTicket(ticket);
       const { device } = this.protection.assess(account.name ?? '', browser);
-      const succeeded = await this.protection.limits.countCode(policy, account.id, device);
+      const succeeded = await this.protection.countCode(policy, account.id, device);
       await check(account);
       await succeeded();
       return this.startSession(account, browser, { password: account.password });
