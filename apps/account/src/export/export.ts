@@ -40,47 +40,32 @@ const selectAccount = `
      WHERE c.account_id = a.id AND c.used_at IS NULL) AS recovery_codes_left
   FROM account.accounts a WHERE a.id = $1`;
 
+/** Returns SQL for a JSON array of the rows of a SELECT. */
+const arrayOf = (select: string) =>
+  `(SELECT coalesce(json_agg(item), '[]') FROM (SELECT ${select}) item)`;
+
 /**
  * SQL of valid links, approved login flows, notices, passkeys and data of gpodder clients, as one
- * JSON text.
- * Limits per account keep it at a few megabytes. It omits ids of gpodder sessions, which derive
- * from a secret.
+ * JSON text. Limits per account keep it at a few megabytes. It omits ids of gpodder sessions, which
+ * derive from a secret.
  */
 const selectAccountData = `
   SELECT json_build_object(
-    'links', (
-      SELECT coalesce(json_agg(json_build_object('kind', kind, 'email', email,
-        'created_at', created_at, 'expires_at', expires_at) ORDER BY created_at), '[]')
-      FROM account.links WHERE account_id = $1 AND expires_at > now()),
-    'login_flows', (
-      SELECT coalesce(json_agg(json_build_object('app', user_agent, 'address', address,
-        'server', server, 'created_at', created_at, 'expires_at', expires_at,
-        'app_password', credential_id)
-        ORDER BY created_at), '[]')
-      FROM account.logins WHERE account_id = $1 AND expires_at > now()),
-    'notices', (
-      SELECT coalesce(json_agg(json_build_object('created_at', created_at, 'kind', kind,
-        'label', label, 'address', address, 'user_agent', user_agent)
-        ORDER BY created_at, id), '[]')
-      FROM account.notices WHERE account_id = $1),
-    'passkeys', (
-      SELECT coalesce(json_agg(json_build_object('label', label, 'transports', transports,
-        'created_at', created_at, 'last_used_at', last_used_at, 'suspended_at', suspended_at)
-        ORDER BY created_at, id), '[]')
-      FROM account.passkeys WHERE account_id = $1),
-    'devices', (
-      SELECT coalesce(json_agg(json_build_object('id', id, 'caption', caption, 'type', type,
-        'app_password', credential_id, 'last_used_at', last_used_at) ORDER BY id), '[]')
-      FROM account.devices WHERE account_id = $1),
-    'settings', (
-      SELECT coalesce(json_agg(json_build_object('of', scope, 'id', nullif(subject, ''),
-        'settings', settings) ORDER BY scope, subject), '[]')
-      FROM account.settings WHERE account_id = $1),
-    'app_sessions', (
-      SELECT coalesce(json_agg(json_build_object('app_password', credential_id,
-        'created_at', created_at, 'last_used_at', last_used_at, 'ended_at', ended_at)
-        ORDER BY created_at, id), '[]')
-      FROM account.gpodder_sessions WHERE account_id = $1)
+    'links', ${arrayOf(`kind, email, created_at, expires_at FROM account.links
+      WHERE account_id = $1 AND expires_at > now() ORDER BY created_at`)},
+    'login_flows', ${arrayOf(`user_agent AS app, address, server, created_at, expires_at,
+        credential_id AS app_password
+      FROM account.logins WHERE account_id = $1 AND expires_at > now() ORDER BY created_at`)},
+    'notices', ${arrayOf(`created_at, kind, label, address, user_agent FROM account.notices
+      WHERE account_id = $1 ORDER BY created_at, id`)},
+    'passkeys', ${arrayOf(`label, transports, created_at, last_used_at, suspended_at
+      FROM account.passkeys WHERE account_id = $1 ORDER BY created_at, id`)},
+    'devices', ${arrayOf(`id, caption, type, credential_id AS app_password, last_used_at
+      FROM account.devices WHERE account_id = $1 ORDER BY id`)},
+    'settings', ${arrayOf(`scope AS of, nullif(subject, '') AS id, settings
+      FROM account.settings WHERE account_id = $1 ORDER BY scope, subject`)},
+    'app_sessions', ${arrayOf(`credential_id AS app_password, created_at, last_used_at, ended_at
+      FROM account.gpodder_sessions WHERE account_id = $1 ORDER BY created_at, id`)}
   )::text AS json`;
 
 /** A document in progress. */
