@@ -6,12 +6,10 @@ import type { Log } from '#runtime';
 import { StreamClient } from '#transport';
 import type { Cluster, Redis } from 'ioredis';
 import { type AccountConfig, CONFIG, LOG, REDIS } from './account.config.js';
-import { ConsoleModule } from './console/console.module.js';
 import { CredentialsModule } from './credentials/credentials.module.js';
 import { GpodderModule } from './gpodder/gpodder.module.js';
 import { ERROR_PAGE } from './issuer/provider.options.js';
 import { IssuerModule } from './issuer/issuer.module.js';
-import { ExportModule } from './export/export.module.js';
 import { issuerErrorPage } from './pages/failure.filter.js';
 import { PagesModule } from './pages/pages.module.js';
 import { PeopleModule } from './people/people.module.js';
@@ -54,12 +52,10 @@ export class AccountModule {
           dataSourceFactory: async () => createDataSource(foundation.database.pool),
         }),
         PeopleModule,
-        ConsoleModule,
         CredentialsModule,
         GpodderModule,
         IssuerModule,
         PagesModule,
-        ExportModule,
       ],
     };
   }
