@@ -69,7 +69,7 @@ type FieldProps = InputHTMLAttributes & {
   readonly error?: string | undefined;
 };
 
-/** Renders an input with its label. Screen readers read hint and error with it. */
+/** Renders an input with its label, named by its id. Screen readers read hint and error with it. */
 export function Field({ id, label, hint, error, ...input }: FieldProps) {
   const descriptions = [hint && `${id}-hint`, error && `${id}-error`].filter(Boolean).join(' ');
   return (
@@ -87,6 +87,7 @@ export function Field({ id, label, hint, error, ...input }: FieldProps) {
       )}
       <input
         id={id}
+        name={id}
         autocapitalize="none"
         spellcheck={false}
         aria-describedby={descriptions || undefined}

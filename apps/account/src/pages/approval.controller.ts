@@ -68,7 +68,10 @@ export class ApprovalController {
   @ForPerson()
   device(@Res() { page }: FastifyReply): void {
     const code = page.query['user_code'];
-    page.show(deviceCodePage, { code, ...page.takeOutcome<{ problem?: 'missing' | 'unknown' }>() });
+    page.show(deviceCodePage, {
+      code,
+      ...page.takeOutcome<Parameters<typeof deviceCodePage>[1]>(),
+    });
   }
 
   /** Asks for the decision about the code that this browser has entered. */

@@ -207,7 +207,8 @@ export class PageContext {
 const pathOf = (url: string) => url.split('?', 1)[0] as string;
 
 function readFields(values: unknown): Fields {
-  const texts = Object.entries(values ?? {}).filter(([, value]) => typeof value === 'string');
+  if (typeof values !== 'object' || values === null) return {};
+  const texts = Object.entries(values).filter(([, value]) => typeof value === 'string');
   if (!texts.every(([, text]) => isPlainText(text as string)))
     throw new BadRequestException('a field contains control characters');
   return Object.fromEntries(texts) as Fields;

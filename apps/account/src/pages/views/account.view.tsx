@@ -11,7 +11,7 @@ import { SuspendedNotice } from './app-passwords.view.js';
 import { appName } from './approval.view.js';
 import { browserName } from './browser-name.js';
 import { Notices } from './notices.view.js';
-import { EndButton, joinParts, renderTime, Rows } from './components.js';
+import { EndButton, joinParts, lifeOf, renderTime, Rows } from './components.js';
 
 /** Data of the account page. */
 export interface AccountOverview {
@@ -110,16 +110,13 @@ function AppPasswords({ visit, of }: SectionProps) {
   const { home } = visit.texts;
   const ofScripts = of.appPasswords.filter(({ isApp }) => !isApp);
   const rows = ofScripts.map((appPassword) => {
-    const { id, label, scopes, createdAt, lastUsedAt, expiresAt } = appPassword;
+    const { id, label, scopes, expiresAt } = appPassword;
     const state = problemOf(visit, appPassword);
     const life =
       expiresAt === null ? home.neverExpires : [home.expires, ' ', renderTime(visit, expiresAt)];
     const lines = [
       joinParts(rightsOf(visit.texts, scopes), state !== home.expired && life),
-      joinParts(
-        [home.created, ' ', renderTime(visit, createdAt)],
-        lastUsedAt ? [home.lastUsed, ' ', renderTime(visit, lastUsedAt)] : home.neverUsed,
-      ),
+      lifeOf(visit, appPassword),
     ];
     return (
       <Row name={label} tag={state && <span class="tag bad">{state}</span>} lines={lines}>

@@ -1,7 +1,7 @@
 import type { AppPassword } from '../../credentials/app-passwords.js';
 import type { Page, Visit } from '../document.js';
 import type { Texts } from '../texts/texts.js';
-import { Actions, Hidden, renderTime } from './components.js';
+import { Actions, Hidden, lifeOf } from './components.js';
 
 /** Renders a notice if some app passwords are suspended. */
 export function SuspendedNotice({
@@ -24,7 +24,7 @@ export function keepAppPasswordsPage(
   visit: Visit,
   of: { appPasswords: readonly AppPassword[]; next: string | undefined },
 ): Page {
-  const { home, keepAppPasswords, later, save } = visit.texts;
+  const { keepAppPasswords, later, save } = visit.texts;
   const { title, lead, legend } = keepAppPasswords;
   const body = (
     <form method="post" action="/app-passwords/keep">
@@ -32,22 +32,13 @@ export function keepAppPasswordsPage(
       <fieldset class="field">
         <legend>{legend}</legend>
         <div class="choices">
-          {of.appPasswords.map(({ id, label, createdAt, lastUsedAt }) => (
+          {of.appPasswords.map((appPassword) => (
             <label>
-              <input type="checkbox" name={id} />
+              <input type="checkbox" name={appPassword.id} />
               <span>
-                {label}
+                {appPassword.label}
                 <br />
-                <span class="quiet small">
-                  {home.created} {renderTime(visit, createdAt)} ·{' '}
-                  {lastUsedAt ? (
-                    <>
-                      {home.lastUsed} {renderTime(visit, lastUsedAt)}
-                    </>
-                  ) : (
-                    home.neverUsed
-                  )}
-                </span>
+                <span class="quiet small">{lifeOf(visit, appPassword)}</span>
               </span>
             </label>
           ))}

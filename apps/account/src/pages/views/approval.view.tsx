@@ -88,7 +88,6 @@ export function deviceCodePage(
     <form method="post" action="/device">
       <Field
         id="user_code"
-        name="user_code"
         label={device.code}
         value={of.code?.slice(0, 32)}
         error={of.problem && device[of.problem]}

@@ -22,7 +22,6 @@ export function NameField({
     <Field
       {...field}
       id="name"
-      name="name"
       label={texts.name}
       hint={hint}
       value={value}
@@ -93,7 +92,6 @@ export function PasswordField({
       <Field
         {...field}
         id={id}
-        name={id}
         label={label}
         type="password"
         autocomplete={autocomplete}
@@ -133,7 +131,6 @@ export function CodeField({ texts, hint, ...field }: FieldOf & { hint: string })
     <Field
       {...field}
       id="code"
-      name="code"
       label={texts.code}
       hint={hint}
       class="code"
@@ -149,15 +146,7 @@ export function CodeField({ texts, hint, ...field }: FieldOf & { hint: string })
 export function RecoveryCodeField({ texts, ...field }: FieldOf) {
   const label = texts.secondStep.recoveryCode;
   return (
-    <Field
-      {...field}
-      id="recovery"
-      name="recovery"
-      label={label}
-      autocomplete="off"
-      maxLength={64}
-      required
-    />
+    <Field {...field} id="recovery" label={label} autocomplete="off" maxLength={64} required />
   );
 }
 
@@ -290,6 +279,18 @@ export const joinParts = (...parts: ComponentChildren[]) =>
       {part}
     </>
   ));
+
+/** Returns the line with the times of a credential: of its creation, and of its last use. */
+export function lifeOf(
+  visit: Visit,
+  { createdAt, lastUsedAt }: { readonly createdAt: Date; readonly lastUsedAt: Date | null },
+) {
+  const { home } = visit.texts;
+  return joinParts(
+    [home.created, ' ', renderTime(visit, createdAt)],
+    lastUsedAt ? [home.lastUsed, ' ', renderTime(visit, lastUsedAt)] : home.neverUsed,
+  );
+}
 
 /** Renders a text, such as a URL, as a QR code. */
 export function QrCode({ text, alt }: { text: string; alt: string }) {

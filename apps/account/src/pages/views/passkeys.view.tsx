@@ -4,15 +4,7 @@ import type { Passkey } from '../../people/passkeys.js';
 import type { Page, Visit } from '../document.js';
 import type { RefusedForm } from '../refusal.texts.js';
 import type { Texts } from '../texts/texts.js';
-import {
-  EndButton,
-  Hidden,
-  joinParts,
-  LinkButton,
-  RefusalNotice,
-  renderTime,
-  Rows,
-} from './components.js';
+import { EndButton, Hidden, lifeOf, LinkButton, RefusalNotice, Rows } from './components.js';
 
 interface PasskeyFormProps {
   readonly texts: Texts;
@@ -64,21 +56,16 @@ export interface PasskeyList extends RefusedForm {
 export function passkeysPage(visit: Visit, of: PasskeyList): Page {
   const { texts } = visit;
   const { passkeys, home, back } = texts;
-  const rows = of.passkeys.map(({ id, label, createdAt, lastUsedAt, suspendedAt }) => (
+  const rows = of.passkeys.map((passkey) => (
     <Row
-      name={label}
-      tag={suspendedAt && <span class="tag bad">{home.suspended}</span>}
-      lines={[
-        joinParts(
-          [home.created, ' ', renderTime(visit, createdAt)],
-          lastUsedAt ? [home.lastUsed, ' ', renderTime(visit, lastUsedAt)] : home.neverUsed,
-        ),
-      ]}
+      name={passkey.label}
+      tag={passkey.suspendedAt && <span class="tag bad">{home.suspended}</span>}
+      lines={[lifeOf(visit, passkey)]}
     >
       <EndButton
         action="/passkeys/remove"
-        id={id.toString('base64url')}
-        label={home.removeNamed(label)}
+        id={passkey.id.toString('base64url')}
+        label={home.removeNamed(passkey.label)}
         text={home.remove}
       />
     </Row>
@@ -100,7 +87,6 @@ export function passkeysPage(visit: Visit, of: PasskeyList): Page {
         >
           <Field
             id="label"
-            name="label"
             label={passkeys.label}
             value={of.entered ?? of.label}
             error={of.problems?.label}

@@ -82,7 +82,6 @@ export function peoplePage(visit: Visit, of: PeopleList): Page {
         <form method="get" action="/people" role="search">
           <Field
             id="name"
-            name="name"
             type="search"
             label={people.search}
             value={of.name}
@@ -162,7 +161,6 @@ function invitationForm({ texts }: Visit, of: Invitation): Page {
         {of.mail && (
           <Field
             id="email"
-            name="email"
             type="email"
             label={people.inviteEmail}
             hint={people.inviteEmailHint}

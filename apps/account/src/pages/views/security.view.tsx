@@ -58,7 +58,6 @@ export function changeEmailPage(
       <form method="post" action="/email">
         <Field
           id="email"
-          name="email"
           label={texts.emailAddress}
           type="email"
           value={of.entered ?? of.email}
@@ -204,7 +203,6 @@ export function appPasswordPage({ texts }: Visit, { entered, problems }: Refused
     <form method="post" action="/app-passwords">
       <Field
         id="label"
-        name="label"
         label={appPassword.label}
         value={entered}
         hint={appPassword.labelHint}
@@ -263,7 +261,6 @@ export function erasePage(
     <form method="post" action="/erase">
       <Field
         id="name"
-        name="name"
         label={label}
         error={of.problem}
         autocomplete="off"
