@@ -14,14 +14,6 @@ export interface HeldChange {
   readonly kind: 'move' | 'guid';
 }
 
-const held = oneCounter(
-  'podcast_sync_feed_changes_held_total',
-  'Changes of feeds that are not applied to subscriptions, by kind.',
-  ['kind'],
-);
-// A counter that starts at 1 would not increase for Prometheus.
-for (const kind of ['move', 'guid']) held.inc({ kind }, 0);
-
 /** A subscription of a user, without its feed. */
 export interface Followed {
   readonly guid: string;
@@ -153,7 +145,16 @@ export interface Content {
 
 /** The SQL of feeds and their schedule. */
 export class FeedRepository {
-  constructor(private readonly database: Database) {}
+  private readonly held = oneCounter(
+    'podcast_sync_feed_changes_held_total',
+    'Changes of feeds that are not applied to subscriptions, by kind.',
+    ['kind'],
+  );
+
+  constructor(private readonly database: Database) {
+    // A counter that starts at 1 would not increase for Prometheus.
+    for (const kind of ['move', 'guid']) this.held.inc({ kind }, 0);
+  }
 
   /**
    * Reads a page of the feeds that a user follows. It has no rows if its version is one of
@@ -223,7 +224,7 @@ export class FeedRepository {
   ): Promise<HeldChange[]> {
     const values = [keys, moves, guids];
     const changes = await this.database.change<HeldChange>(sql.startVisits, values);
-    for (const { kind } of changes) held.inc({ kind });
+    for (const { kind } of changes) this.held.inc({ kind });
     return changes;
   }
 
