@@ -24,7 +24,7 @@ const charset = /charset\s{0,5}=\s{0,5}["']?([\w.:-]{1,40})/i;
  * no DTD and resolves only the entities of XML.
  */
 export class FeedReader {
-  private readonly extractor = new FeedExtractor((texts) => this.add(toItem(texts)));
+  private readonly extractor = new FeedExtractor((texts) => this.add(texts));
   private readonly parser = new Parser(this.extractor, {
     xmlMode: true,
     lowerCaseTags: true,
@@ -35,6 +35,8 @@ export class FeedReader {
   private startBytes = 0;
   private decoder: PieceDecoder | undefined;
   private items: FeedItem[] = [];
+  /** The time of the oldest kept item, once {@link maxEpisodes} are kept. */
+  private oldestTime: number | undefined;
   private isDone = false;
 
   /** @param contentType the header of the response. */
@@ -68,10 +70,17 @@ export class FeedReader {
     return isFeed ? toDocument(texts, items, isWhole && isComplete) : undefined;
   }
 
-  /** Adds an item. Sorts only once per {@link maxEpisodes} items. */
-  private add(item: FeedItem): void {
-    this.items.push(item);
-    if (this.items.length === 2 * maxEpisodes) this.items = newestItems(this.items);
+  /**
+   * Adds an item, unless enough newer ones are kept: most feeds begin with the newest item. Sorts
+   * only once per {@link maxEpisodes} items.
+   */
+  private add(texts: Texts): void {
+    const publishDate = dateOf(texts.get('date') ?? '');
+    if (this.oldestTime !== undefined && timeOf({ publishDate }) <= this.oldestTime) return;
+    this.items.push(toItem(texts, publishDate));
+    if (this.items.length < 2 * maxEpisodes) return;
+    this.items = newestItems(this.items);
+    if (this.items.length === maxEpisodes) this.oldestTime = Math.min(...this.items.map(timeOf));
   }
 
   private begin(): void {
@@ -182,13 +191,17 @@ export function uniqueItems(items: readonly FeedItem[]): FeedItem[] {
 /** Returns the newest unique items in their order. Items without a date are the oldest. */
 function newestItems(items: readonly FeedItem[]): FeedItem[] {
   const unique = uniqueItems(items);
-  const time = ({ publishDate }: FeedItem) => publishDate?.getTime() ?? -Infinity;
-  const byDate = unique.toSorted((one, other) => time(other) - time(one) || 0);
+  const byDate = unique.toSorted((one, other) => timeOf(other) - timeOf(one) || 0);
   const newest = new Set(byDate.slice(0, maxEpisodes));
   return unique.filter((item) => newest.has(item));
 }
 
-function toItem(texts: Texts): FeedItem {
+/** Returns the time of an item in milliseconds; without a date it is the oldest. */
+function timeOf({ publishDate }: { readonly publishDate?: Date | undefined }): number {
+  return publishDate?.getTime() ?? -Infinity;
+}
+
+function toItem(texts: Texts, publishDate: Date | undefined): FeedItem {
   const guid = texts.get('guid');
   return {
     guid:
@@ -196,7 +209,7 @@ function toItem(texts: Texts): FeedItem {
         ? guid
         : undefined,
     title: lineOf(texts.get('title') ?? ''),
-    publishDate: dateOf(texts.get('date') ?? ''),
+    publishDate,
     enclosureUrl: urlOf(texts.get('enclosure') ?? ''),
     episodeUrl: urlOf(texts.get('link') ?? ''),
     imageUrl: urlOf(texts.get('image') ?? ''),
