@@ -17,7 +17,7 @@ const loop = new FetchLoop({
   fetcher: new Fetcher({ userAgent: 'bench', guard: new AddressGuard(['127.0.0.0/8']) }),
   log: createLog('feed', 'warn'),
   apply: { moves: true, guids: true },
-  // A claim starts a fifth: the 64 bodies of 20 MB at once. Pauses between claims would count as
+  // A claim starts a fifth: all 64 bodies of 20 MB. Pauses between claims would count as
   // CPU time of feeds, because the timer of watchStalls runs on.
   concurrency: 320,
   // Never without validators.
