@@ -249,7 +249,7 @@ describe('the page that waits for an app', () => {
         headers: { authorization: `Bearer ${secret.trim()}`, 'content-type': 'application/json' },
         ...(body && { body: JSON.stringify(body) }),
       });
-    await page.getByRole('link', { name: 'I have done that' }).click();
+    await page.getByRole('link', { name: 'Done' }).click();
     await page.getByRole('heading', { name: 'Waiting for Kasts' }).waitFor();
     expect((await ask('/subscriptions')).status).toBe(200);
     await page.getByText('The app has sent no podcasts yet.').waitFor();

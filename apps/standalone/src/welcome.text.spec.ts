@@ -25,6 +25,12 @@ describe('welcomeText', () => {
     expect(welcomeText(welcome)).toContain('http://127.0.0.1:3000/connect');
   });
 
+  it('says how to start for a phone, if it cannot reach the address', () => {
+    const command = 'npm start -- --host 0.0.0.0';
+    expect(welcomeText(welcome)).toContain(command);
+    expect(welcomeText({ ...welcome, baseUrl: 'http://192.168.1.5:3000' })).not.toContain(command);
+  });
+
   it('has a QR code in a terminal, if a phone can reach the address', () => {
     const lan = { ...welcome, baseUrl: 'http://192.168.1.5:3000' };
     expect(welcomeText(lan, true)).toContain('█');

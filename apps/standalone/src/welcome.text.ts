@@ -19,6 +19,9 @@ export function welcomeText({ baseUrl, data, firstLink }: Welcome, isTerminal = 
     ? `Create the first account in a browser. The link is valid for 7 days, once:\n\n  ${firstLink}`
     : `Sign in and connect a podcast app:\n\n  ${connect}`;
   const isReachable = !['127.0.0.1', 'localhost', '[::1]'].includes(new URL(baseUrl).hostname);
+  const phone = isReachable
+    ? ''
+    : '\nA phone cannot reach this address. For a phone: npm start -- --host 0.0.0.0\n';
   const qr = isTerminal && isReachable ? `\n${renderUnicodeCompact(firstLink ?? connect)}\n` : '';
   return `
 Podcast Sync is ready. Ctrl-C stops it; the data stays in ${data}.
@@ -27,7 +30,7 @@ Podcast Sync is ready. Ctrl-C stops it; the data stays in ${data}.
   API reference  ${baseUrl}/docs
 
 ${begin}
-${qr}
+${phone}${qr}
 AntennaPod, Kasts, gPodder, Music Assistant, Cardo and GNOME Podcasts: ${connect}
 has the steps of each app.
 

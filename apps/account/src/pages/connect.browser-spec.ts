@@ -8,7 +8,7 @@ afterAll(() => browser.close());
 it('follows a registration, and makes an app password that the script copies', async () => {
   const { page, id, name } = await browser.person({ javaScriptEnabled: true });
   await page.goto('/connect');
-  await page.getByText('Only this computer reaches this address').waitFor();
+  await page.getByText('A phone cannot reach this address yet').waitFor();
   await page.getByRole('link', { name: 'Kasts' }).click();
   await page.getByText(browser.origin, { exact: true }).waitFor();
   await page.getByText(name, { exact: true }).waitFor();
@@ -22,7 +22,7 @@ it('follows a registration, and makes an app password that the script copies', a
   expect(await page.evaluate(() => navigator.clipboard.readText())).toBe(shown);
 
   // The page waits, and changes when the app uses its password.
-  await page.getByRole('link', { name: 'I have done that' }).click();
+  await page.getByRole('link', { name: 'Done' }).click();
   await page.getByRole('heading', { name: 'Waiting for Kasts' }).waitFor();
   await browser.database.query(
     'UPDATE account.credentials SET last_used_at = now() WHERE account_id = $1',
@@ -38,7 +38,7 @@ it('works without scripts, and shows an app password once', async () => {
   await page.getByRole('link', { name: 'gPodder Desktop' }).click();
   await page.getByRole('button', { name: 'Make an app password' }).click();
   await page.getByText(/^pst_/).waitFor();
-  const wait = await page.getByRole('link', { name: 'I have done that' }).getAttribute('href');
+  const wait = await page.getByRole('link', { name: 'Done' }).getAttribute('href');
   await page.reload();
   await page.getByRole('button', { name: 'Make an app password' }).waitFor();
   expect(await page.getByText(/^pst_/).count()).toBe(0);
@@ -67,7 +67,7 @@ it('reports an app that signed in by the browser, but none from before', async (
     );
   await insert('Before', '-1 hour');
   await page.goto('/connect/antennapod');
-  await page.getByRole('link', { name: 'I have done that' }).click();
+  await page.getByRole('link', { name: 'Done' }).click();
   await page.getByRole('heading', { name: 'Waiting for AntennaPod' }).waitFor();
   await insert('AntennaPod on a phone', '1 second');
   await page.getByRole('link', { name: 'Check now' }).click();

@@ -3,6 +3,9 @@ export function showCurrentTab(): void {
   showTab(document.querySelector<HTMLElement>('header.top [aria-current]'));
 }
 
+// A phone that is turned.
+addEventListener('resize', showCurrentTab);
+
 /** Scrolls the row of tabs so that a tab is in its middle. */
 function showTab(tab: HTMLElement | null): void {
   const row = tab?.parentElement;

@@ -14,7 +14,7 @@ export const connectTexts: typeof en = {
     antennapod: 'Android. Abonnements, Positionen, gehört',
     kasts: 'Linux. Abonnements, Positionen, gehört, neu',
     gpodder: 'Computer. Abonnements, gehört, heruntergeladen',
-    'music-assistant': 'Zu Hause. Positionen und gehört; liest Abonnements',
+    'music-assistant': 'Musik zu Hause. Positionen und gehört; liest Abonnements',
     cardo: 'Computer. Abonnements, Positionen',
     'gnome-podcasts': 'Linux. Abonnements, Positionen, gehört',
     other: 'Mit gPodder, Nextcloud oder der Open Podcast API',
@@ -24,9 +24,12 @@ export const connectTexts: typeof en = {
   phone: 'Weiter auf dem Telefon',
   phoneText: 'Scanne den Code, um diese Seite auf dem Telefon zu öffnen, im selben Netz.',
   phoneQr: 'QR-Code mit der Adresse dieser Seite',
-  localTitle: 'Nur dieser Computer erreicht diese Adresse',
+  localTitle: 'Ein Telefon erreicht diese Adresse noch nicht',
   localText:
-    'Für ein Telefon: Starte den Server wie folgt und öffne dort die Adresse, die er dann ausgibt:',
+    'Apps auf diesem Computer können sie verwenden. Für ein Telefon: Beende den Server mit ' +
+    'Strg-C, starte ihn wie folgt und melde dich unter der Adresse an, die er dann ausgibt. ' +
+    'Dein Konto bleibt.',
+  localCompose: 'Mit docker-compose: Setze PUBLIC_URL und HTTP_ADDRESS.',
   address: 'Serveradresse',
   name: 'Name',
   secret: 'App-Passwort',
@@ -40,8 +43,8 @@ export const connectTexts: typeof en = {
   steps: {
     antennapod: [
       'Öffne Einstellungen › Synchronisation › Anbieter für Synchronisierung auswählen.',
-      'Wähle Nextcloud.',
-      'Gib die Serveradresse ein und tippe auf Weiter.',
+      'Wähle Nextcloud. Du brauchst keine Nextcloud: Dieser Server spricht ihr Protokoll.',
+      'Gib die Serveradresse wie oben ein und tippe auf Weiter zur Anmeldung.',
       'Ein Browser öffnet sich. Melde dich an und erlaube AntennaPod den Zugriff.',
       'Geh zurück zu AntennaPod. Die erste Synchronisation beginnt.',
     ],
@@ -83,9 +86,12 @@ export const connectTexts: typeof en = {
       'GET /v1/subscriptions liefert deine Podcasts. Die API ist unter /docs beschrieben.',
     ],
   },
-  next: 'Das habe ich getan',
+  next: 'Erledigt',
   waitTitle: (app: string) => `Warten auf ${app}`,
-  waitText: 'Diese Seite ändert sich, sobald sich die App verbunden hat.',
+  waitText: 'Diese Seite ändert sich, sobald die App zum ersten Mal synchronisiert hat.',
+  waitHelp:
+    'Es passiert nichts? Starte die Synchronisation in der App. Öffne dann auf dem Gerät der ' +
+    'App die Serveradresse im Browser: So siehst du, ob das Gerät den Server erreicht.',
   check: 'Jetzt prüfen',
   backToSteps: 'Zurück zu den Schritten',
   connectedTitle: 'Verbunden',

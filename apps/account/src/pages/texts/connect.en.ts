@@ -23,8 +23,11 @@ export const connectTexts = {
   phone: 'Continue on your phone',
   phoneText: 'Scan this to open this page on your phone, in the same network.',
   phoneQr: 'QR code with the address of this page',
-  localTitle: 'Only this computer reaches this address',
-  localText: 'For a phone, start the server as follows, and open the address that it then prints:',
+  localTitle: 'A phone cannot reach this address yet',
+  localText:
+    'Apps on this computer can use it. For a phone, stop the server with Ctrl-C, start it as ' +
+    'follows, and sign in at the address that it then prints. Your account stays.',
+  localCompose: 'With docker-compose, set PUBLIC_URL and HTTP_ADDRESS.',
   address: 'Server address',
   name: 'Name',
   secret: 'App password',
@@ -37,8 +40,8 @@ export const connectTexts = {
   steps: {
     antennapod: [
       'Open Settings › Synchronization › Choose synchronization provider.',
-      'Choose Nextcloud.',
-      'Type the server address, and tap Proceed.',
+      'Choose Nextcloud. You need no Nextcloud: this server speaks its protocol.',
+      'Type the server address as it is above, and tap Proceed to login.',
       'A browser opens. Sign in and allow AntennaPod.',
       'Go back to AntennaPod. The first sync starts.',
     ],
@@ -80,9 +83,12 @@ export const connectTexts = {
       'GET /v1/subscriptions returns your podcasts. The API is described at /docs.',
     ],
   },
-  next: 'I have done that',
+  next: 'Done',
   waitTitle: (app: string) => `Waiting for ${app}`,
-  waitText: 'This page changes as soon as the app has connected.',
+  waitText: 'This page changes as soon as the app has synced for the first time.',
+  waitHelp:
+    'Nothing happens? Start the sync in the app. Then open the server address in a browser on ' +
+    'the device of the app: it shows whether the device can reach the server.',
   check: 'Check now',
   backToSteps: 'Back to the steps',
   connectedTitle: 'Connected',

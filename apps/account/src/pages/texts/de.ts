@@ -85,7 +85,8 @@ export const de: Texts = {
   },
   register: {
     firstTitle: 'Willkommen',
-    firstLead: 'Dieser Server ist neu. Leg sein erstes Konto an.',
+    firstLead:
+      'Dieser Server ist neu. Leg sein erstes Konto an. Damit kannst du später andere einladen.',
     inviteTitle: 'Du bist eingeladen',
     inviteLead:
       'Leg dein Konto auf diesem Server an. ' +
@@ -164,7 +165,8 @@ export const de: Texts = {
     deny: 'Ablehnen',
     allow: 'Erlauben',
     allowedTitle: 'Fertig',
-    allowedText: 'Die App ist verbunden. Geh zur App zurück; diese Seite kannst du schließen.',
+    allowedText:
+      'Die App darf jetzt synchronisieren. Geh zur App zurück; diese Seite kannst du schließen.',
     deniedTitle: 'Abgelehnt',
     deniedText: 'Die App hat keinen Zugang. Du kannst diese Seite schließen.',
   },

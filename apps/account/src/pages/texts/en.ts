@@ -76,7 +76,8 @@ export const en = {
   },
   register: {
     firstTitle: 'Welcome',
-    firstLead: 'This server is new. Create its first account.',
+    firstLead:
+      'This server is new. Create its first account. With it, you can invite others later.',
     inviteTitle: 'You are invited',
     inviteLead:
       'Create your account on this server. ' +
@@ -153,7 +154,7 @@ export const en = {
     deny: 'Deny',
     allow: 'Allow',
     allowedTitle: 'Done',
-    allowedText: 'The app is connected. Go back to the app; you can close this page.',
+    allowedText: 'The app may sync now. Go back to the app; you can close this page.',
     deniedTitle: 'Denied',
     deniedText: 'The app has no access. You can close this page.',
   },

@@ -105,7 +105,7 @@ export function PasswordField({
   );
 }
 
-/** Renders the field of a new password. By default, it has the focus after a rejection. */
+/** Renders the field of a new password. By default it is focused if it has an error. */
 export function NewPasswordField({
   texts,
   label = texts.newPassword,

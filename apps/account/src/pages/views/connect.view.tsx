@@ -18,6 +18,7 @@ export function connectPage({ texts }: Visit, { address }: { address: string }):
   const { connect } = texts;
   const body = (
     <>
+      {isLocal(address) && <LocalNotice connect={connect} />}
       <ul class="options" role="list">
         {keys.map((key) => (
           <li>
@@ -28,7 +29,7 @@ export function connectPage({ texts }: Visit, { address }: { address: string }):
           </li>
         ))}
       </ul>
-      <OnPhone connect={connect} address={address} />
+      {!isLocal(address) && <OnPhone connect={connect} address={address} />}
       <p>
         <a href="/console/">{connect.later}</a>
       </p>
@@ -38,7 +39,6 @@ export function connectPage({ texts }: Visit, { address }: { address: string }):
 }
 
 function OnPhone({ connect, address }: { connect: Texts['connect']; address: string }) {
-  if (isLocal(address)) return <LocalNotice connect={connect} />;
   return (
     <section class="stack">
       <h2>{connect.phone}</h2>
@@ -56,11 +56,12 @@ function LocalNotice({ connect }: { connect: Texts['connect'] }) {
       <p>
         <code class="command">npm start -- --host 0.0.0.0</code>
       </p>
+      <p class="quiet small">{connect.localCompose}</p>
     </section>
   );
 }
 
-/** Values and instructions of one app. */
+/** Content of the page with the steps of one app. The steps themselves are texts of its `key`. */
 export interface AppSteps {
   readonly key: AppKey;
   readonly address: string;
@@ -162,14 +163,17 @@ export function connectWaitPage(visit: Visit, of: ConnectState): Page {
       isConnect: true,
       lead: connect.waitText,
       body: (
-        <div data-wait="app" class="actions">
-          <a class="button plain" href={`/connect/${of.key}`}>
-            {connect.backToSteps}
-          </a>
-          <a class="button plain" href={of.path}>
-            {connect.check}
-          </a>
-        </div>
+        <>
+          <div data-wait="app" class="actions">
+            <a class="button plain" href={`/connect/${of.key}`}>
+              {connect.backToSteps}
+            </a>
+            <a class="button plain" href={of.path}>
+              {connect.check}
+            </a>
+          </div>
+          <p class="quiet small">{connect.waitHelp}</p>
+        </>
       ),
     };
   const body = (
