@@ -54,13 +54,13 @@ export function validateAction({
 
 /** Applies actions in order. @returns the outcome of each. */
 export async function applyActions(
-  known: EpisodeSet,
+  episodes: EpisodeSet,
   actions: readonly Upload[],
 ): Promise<(AppliedEntry | FailedEntry)[]> {
   const outcomes: (AppliedEntry | FailedEntry)[] = [];
   for (const [index, action] of actions.entries())
     if (
-      outcomes.push(applyUpload(known, action, index, unlimitedBudget)) % entriesPerIteration ===
+      outcomes.push(applyUpload(episodes, action, index, unlimitedBudget)) % entriesPerIteration ===
       0
     )
       await setImmediate();

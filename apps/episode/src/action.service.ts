@@ -83,16 +83,16 @@ export class ActionService {
     const action = validateAction({ feedUrl, enclosureUrl, statuses });
     if ('code' in action) throw new Failure('invalid');
     return this.database.write(this.writeOf(userId, [action], context), async (transaction) => {
-      const { known } = await this.read(transaction, userId, [action], context, ensure);
-      const outcome = applyUpload(known, action, 0, unlimitedBudget);
+      const { episodes } = await this.read(transaction, userId, [action], context, ensure);
+      const outcome = applyUpload(episodes, action, 0, unlimitedBudget);
       if ('code' in outcome && outcome.code !== 'unknown_subscription')
         throw new Failure('invalid');
-      const changes = known.changes();
+      const changes = episodes.changes();
       const isMissing = 'code' in outcome || (!ensure && changes.inserted.size > 0);
       if (isMissing || changes.rows.length === 0) transaction.discard();
       else await this.save(transaction, userId, changes);
       if (isMissing) return { episode: null };
-      const { syncId, statuses: current } = known.byId(outcome.id);
+      const { syncId, statuses: current } = episodes.byId(outcome.id);
       return {
         episode: { syncId, favorite: current.favoriteStatus?.value as boolean | undefined },
       };
@@ -116,9 +116,9 @@ export class ActionService {
     }
     const write = { ...this.writeOf(userId, actions, context), requestId };
     const applied = await this.database.write(write, async (transaction) => {
-      const { known, moved } = await this.read(transaction, userId, actions, context, true);
-      const outcomes = await applyActions(known, actions);
-      const changes = known.changes();
+      const { episodes, moved } = await this.read(transaction, userId, actions, context, true);
+      const outcomes = await applyActions(episodes, actions);
+      const changes = episodes.changes();
       if (changes.rows.length === 0) transaction.discard();
       else await this.save(transaction, userId, changes);
       return { outcomes, moved };
@@ -168,7 +168,7 @@ export class ActionService {
     actions: readonly Upload[],
     context: CallContext,
     ensure: boolean,
-  ): Promise<{ known: EpisodeSet; moved: [string, string][] }> {
+  ): Promise<{ episodes: EpisodeSet; moved: [string, string][] }> {
     const { stamp } = transaction;
     let { found } = transaction;
     const subscriptions = new Map(found[0]?.subscriptions);
@@ -191,8 +191,8 @@ export class ActionService {
         found = await transaction.query(query, bound);
       }
     }
-    const known = new EpisodeSet(toUploadData(found), stamp, context.arrivedMs);
-    return { known, moved: movedFeeds(found[0]?.renamed ?? []) };
+    const episodes = new EpisodeSet(toUploadData(found), stamp, context.arrivedMs);
+    return { episodes, moved: movedFeeds(found[0]?.renamed ?? []) };
   }
 
   /**

@@ -37,16 +37,16 @@ const entry = fc
   }));
 
 async function answer(entries: (Entry | null)[], maxBytes: number) {
-  const known = episodeSet([stored(1), stored(2), stored(3)]);
+  const episodes = episodeSet([stored(1), stored(2), stored(3)]);
   const judged = entries.map((each) => validateEntry(sentEntry(each)));
   const answered = (await applyUploads(
-    known,
+    episodes,
     judged,
     new AnswerBudget(maxBytes, judged),
   )) as JsonText<UploadAnswer>;
   return {
     verdicts: answered.parse(),
-    changes: known.changes(),
+    changes: episodes.changes(),
     bytes: Buffer.byteLength(answered.text),
   };
 }
@@ -118,8 +118,8 @@ describe('an entry whose outcome depends on unread rows', () => {
     const judged = entries.map((sent) =>
       validateEntry(sentEntry({ podcastGuid: podcast, ...sent })),
     );
-    const known = episodeSet([row], [], [[0, rank, to]]);
-    const verdicts = await applyUploads(known, judged, new AnswerBudget(1_000_000, judged));
+    const episodes = episodeSet([row], [], [[0, rank, to]]);
+    const verdicts = await applyUploads(episodes, judged, new AnswerBudget(1_000_000, judged));
     return verdicts?.parse().failure.map(({ code }) => code);
   };
 

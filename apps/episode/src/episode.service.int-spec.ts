@@ -253,16 +253,16 @@ describe('an upload', () => {
   });
 
   it('stamps only rows that are new, absorbed another or changed for clients', async () => {
-    const known = async () =>
+    const episodes = async () =>
       new Map((await list()).map((row) => [row.sync_id, JSON.stringify(row)]));
     await fc.assert(
       fc.asyncProperty(fc.array(batchedEntry, { maxLength: 7 }), async (entries) => {
         [userId, podcastGuid] = [freshUser(), randomUUID()];
         await context.subscription(userId, podcastGuid);
         for (const { sent } of entries) {
-          const [before, since] = [await known(), await clock()];
+          const [before, since] = [await episodes(), await clock()];
           const { success } = await upload([{ podcastGuid, ...sent }]);
-          const after = await known();
+          const after = await episodes();
           const differing = [...after.keys()].filter(
             (name) => after.get(name) !== before.get(name),
           );
@@ -355,11 +355,11 @@ describe('an upload', () => {
     const play = (entry: Entry) => ({ ...entry, playedStatus: { value: true, timestamp: ten } });
     const [first, ...others] = all as [Entry, ...Entry[]];
     const made = [await statementsOf([first]), await statementsOf(others)];
-    const known = [await statementsOf([play(first)]), await statementsOf(others.map(play))];
+    const episodes = [await statementsOf([play(first)]), await statementsOf(others.map(play))];
     expect(made[1]).toBe(made[0]);
-    expect(known[1]).toBe(known[0]);
+    expect(episodes[1]).toBe(episodes[0]);
     // Entries by sync_id need no second read, and no update of the counts.
-    expect(known[0]).toBeLessThan(made[0] as number);
+    expect(episodes[0]).toBeLessThan(made[0] as number);
     expect(made[0]).toBeLessThanOrEqual(10);
     const { items } = await page({ perPage: 2_000 });
     expect(items.filter((episode) => episode.played_status?.value).length).toBe(1_001);
@@ -506,14 +506,14 @@ describe('the list of episodes', () => {
 
   it('is one snapshot during writes, and a poller of its clock misses no change', async () => {
     let writing = true;
-    const [known, torn] = [new Map<string, Episode>(), [] as unknown[]];
+    const [episodes, torn] = [new Map<string, Episode>(), [] as unknown[]];
     const poll = async () => {
       let since: string | undefined;
       for (let last = false; !last;) {
         last = !writing;
         const { items, total, clock: seen } = await page({ since });
         if (total !== items.length) torn.push({ total, length: items.length });
-        for (const item of items) known.set(item.sync_id, item);
+        for (const item of items) episodes.set(item.sync_id, item);
         since = seen;
       }
     };
@@ -532,6 +532,6 @@ describe('the list of episodes', () => {
     await polling;
     expect(torn).toEqual([]);
     const byId = (a: Episode, b: Episode) => a.sync_id.localeCompare(b.sync_id);
-    expect([...known.values()].sort(byId)).toEqual((await list()).sort(byId));
+    expect([...episodes.values()].sort(byId)).toEqual((await list()).sort(byId));
   });
 });

@@ -49,8 +49,8 @@ export class EpisodeService {
     const { userId, body, maxBytes = defaultAnswerBytes } = request;
     const entries = body.episodes.map(validateEntry);
     const uploads = entries.filter((entry) => 'rawEntry' in entry);
-    const apply = (known: EpisodeSet) =>
-      applyUploads(known, entries, new AnswerBudget(maxBytes, entries));
+    const apply = (episodes: EpisodeSet) =>
+      applyUploads(episodes, entries, new AnswerBudget(maxBytes, entries));
     const write = {
       ...context.write,
       userId,
@@ -61,14 +61,14 @@ export class EpisodeService {
     return this.database.write(write, async (transaction) => {
       const toKnown = (found: typeof transaction.found) =>
         new EpisodeSet(toUploadData(found), transaction.stamp, context.arrivedMs);
-      let known = toKnown(transaction.found);
-      let answer = known.isIncomplete ? undefined : await apply(known);
+      let episodes = toKnown(transaction.found);
+      let answer = episodes.isIncomplete ? undefined : await apply(episodes);
       if (!answer) {
         const [all, values] = selectCandidates(userId, uploads, this.quotas);
-        known = toKnown(await transaction.query(all, values));
-        answer = (await apply(known)) as JsonText<UploadAnswer>;
+        episodes = toKnown(await transaction.query(all, values));
+        answer = (await apply(episodes)) as JsonText<UploadAnswer>;
       }
-      const changes = known.changes();
+      const changes = episodes.changes();
       // `false`: the answer is already built and could not show titles that are filled in now.
       if (this.hasFeeds) await describeNew(transaction, userId, changes, false);
       await saveChanges(transaction, userId, changes);

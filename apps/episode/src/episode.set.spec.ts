@@ -47,9 +47,9 @@ it('keeps sync_ids and episode_guids unique for any batches', () => {
         stored(3, { subscriptionId: 20 }),
         stored(4, { episodeGuid: '' }),
       ];
-      const known = episodeSet(before);
-      upload(known, ...entries);
-      const { rows, absorbed, aliases } = known.changes();
+      const episodes = episodeSet(before);
+      upload(episodes, ...entries);
+      const { rows, absorbed, aliases } = episodes.changes();
       const gone = new Set(absorbed.map(({ from }) => from));
       const written = new Map([...before, ...rows].map((row) => [row.id, row]));
       const after = [...written.values()].filter((row) => !gone.has(row.id));
@@ -79,24 +79,24 @@ it('has one episode for entries with parts of its metadata, in any order', () =>
       fc.shuffledSubarray([1, 2, 3, 4], { minLength: 4 }),
       fc.nat(12),
       (some, all, place) => {
-        const known = episodeSet();
+        const episodes = episodeSet();
         const entries = some.toSpliced(
           place,
           0,
           ...all.map((of) => ({ of, parts: 'both' as const })),
         );
         const rows = upload(
-          known,
+          episodes,
           ...entries.map(({ of, parts: sentParts }) => ({
             ...(sentParts !== 'enclosure' && { episodeGuid: metadata(of).episodeGuid }),
             ...(sentParts !== 'guid' && { enclosureUrl: metadata(of).enclosureUrl }),
           })),
         );
         const survivors = entries.map(
-          ({ of }, index) => [of, known.byId(Number(rows[index])).id] as const,
+          ({ of }, index) => [of, episodes.byId(Number(rows[index])).id] as const,
         );
         expect(new Set(survivors.map(String)).size).toBe(4);
-        expect(known.changes().rows).toHaveLength(4);
+        expect(episodes.changes().rows).toHaveLength(4);
       },
     ),
   );
@@ -135,15 +135,15 @@ it('keeps each status and its time if an entry sends none', () => {
   });
   fc.assert(
     fc.property(fc.array(fc.tuple(entry, trash, fc.boolean()), { maxLength: 15 }), (sent) => {
-      const known = episodeSet(before);
+      const episodes = episodeSet(before);
       const entries = sent.map(([of, only, isTrash]) => ({
         ...of,
         ...(isTrash && only),
         playedStatus: undefined,
       }));
-      upload(known, ...entries);
+      upload(episodes, ...entries);
       for (const { id, statuses } of before) {
-        const now = known.byId(id).statuses.playbackPosition?.at ?? '';
+        const now = episodes.byId(id).statuses.playbackPosition?.at ?? '';
         expect(now >= (statuses.playbackPosition?.at ?? '')).toBe(true);
       }
     }),
@@ -168,7 +168,7 @@ it('has the same outcome with only named candidates as with all, or is incomplet
         { episodes: 1_000, aliases: 1_000 },
         'named',
       );
-      const [outcome, expected] = [few, all].map((known) => upload(known, ...entries));
+      const [outcome, expected] = [few, all].map((episodes) => upload(episodes, ...entries));
       if (few.isIncomplete) return;
       enough += 1;
       expect(outcome).toEqual(expected);

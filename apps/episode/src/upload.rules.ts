@@ -94,15 +94,15 @@ export const unlimitedBudget = { reserve: () => true };
  * ({@link EpisodeSet.isIncomplete}).
  */
 export async function applyUploads(
-  known: EpisodeSet,
+  episodes: EpisodeSet,
   entries: readonly (Upload | FailedEntry)[],
   budget: AnswerBudget,
 ): Promise<JsonText<UploadAnswer> | undefined> {
   let index = 0;
   const outcomes: (AppliedEntry | FailedEntry)[] = [];
   for (const entry of entries) {
-    const outcome = 'rawEntry' in entry ? applyUpload(known, entry, index++, budget) : entry;
-    if (known.isIncomplete) return undefined;
+    const outcome = 'rawEntry' in entry ? applyUpload(episodes, entry, index++, budget) : entry;
+    if (episodes.isIncomplete) return undefined;
     if (
       outcomes.push('message' in outcome ? budget.reserveFailure(outcome) : outcome) %
         entriesPerIteration ===
@@ -112,7 +112,10 @@ export async function applyUploads(
   }
   const success = outcomes.filter((outcome): outcome is AppliedEntry => 'id' in outcome);
   const failure = outcomes.filter((outcome): outcome is FailedEntry => 'message' in outcome);
-  const survivors = success.map(({ id, temporaryId }) => ({ id: known.byId(id).id, temporaryId }));
+  const survivors = success.map(({ id, temporaryId }) => ({
+    id: episodes.byId(id).id,
+    temporaryId,
+  }));
   return JsonText.from(budget.answer(survivors, failure));
 }
 
@@ -123,42 +126,42 @@ export async function applyUploads(
  * @param entry index of the upload among the valid entries, for which candidates were read.
  */
 export function applyUpload(
-  known: EpisodeSet,
+  episodes: EpisodeSet,
   upload: Upload,
   entry: number,
   budget: Pick<AnswerBudget, 'reserve'>,
 ): AppliedEntry | FailedEntry {
-  const subscription = known.subscription(upload.podcast);
+  const subscription = episodes.subscription(upload.podcast);
   if (!subscription)
     return failedEntry(
       upload,
       'unknown_subscription',
       'There is no subscription with this podcast_guid',
     );
-  const match = matchEpisode(known, upload, entry, subscription.id);
+  const match = matchEpisode(episodes, upload, entry, subscription.id);
   if ('message' in match) return match;
   const { row, same } = match;
   const next = withStatuses(
     withMetadata(same.reduce(merged, row), upload.metadata),
     upload.statuses,
-    known.arrivedMs,
+    episodes.arrivedMs,
   );
   if (!budget.reserve(next, subscription.currentGuid, same))
     return failedEntry(upload, 'limit_reached', tooLarge);
-  known.save(next, same);
-  if (upload.syncId !== undefined) known.addAlias(next.id, upload.syncId);
+  episodes.save(next, same);
+  if (upload.syncId !== undefined) episodes.addAlias(next.id, upload.syncId);
   return { id: next.id, subscription, temporaryId: upload.temporaryId };
 }
 
 /** Matches the episode of an entry by sync_id, else by metadata. Without a match, drafts one. */
 function matchEpisode(
-  known: EpisodeSet,
+  episodes: EpisodeSet,
   upload: Upload,
   entry: number,
   subscriptionId: number,
 ): Match | FailedEntry {
   const { syncId, metadata } = upload;
-  const named = syncId === undefined ? undefined : known.bySyncId(syncId, entry);
+  const named = syncId === undefined ? undefined : episodes.bySyncId(syncId, entry);
   if (named === 'unread') return failedEntry(upload, 'limit_reached', tooManyCandidates);
   if (named && named.subscriptionId !== subscriptionId)
     return failedEntry(
@@ -169,10 +172,10 @@ function matchEpisode(
   if (!named && metadata.episodeGuid === undefined && metadata.enclosureUrl === undefined)
     return failedEntry(upload, 'missing_identifier', syncId ? unknownSyncId : noIdentifier);
   const searched = { ...unknownMetadata, ...metadata };
-  const found = named ?? known.match(subscriptionId, searched, entry);
-  const same = found && found !== 'unread' ? known.sameAs(found, metadata, entry) : [];
+  const found = named ?? episodes.match(subscriptionId, searched, entry);
+  const same = found && found !== 'unread' ? episodes.sameAs(found, metadata, entry) : [];
   if (found === 'unread' || same === 'unread')
     return failedEntry(upload, 'limit_reached', tooManyCandidates);
-  if (!found && !known.hasRoom) return failedEntry(upload, 'limit_reached', quotaReached);
-  return { row: found ?? known.draft(subscriptionId, searched, syncId), same };
+  if (!found && !episodes.hasRoom) return failedEntry(upload, 'limit_reached', quotaReached);
+  return { row: found ?? episodes.draft(subscriptionId, searched, syncId), same };
 }

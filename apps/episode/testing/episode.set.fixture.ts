@@ -79,19 +79,21 @@ export function episodeSet(
 }
 
 /** Applies entries; returns the row id of each, or the message of its failure. */
-export function upload(known: EpisodeSet, ...entries: Entry[]): (number | string)[] {
+export function upload(episodes: EpisodeSet, ...entries: Entry[]): (number | string)[] {
   const judged = entries.map((entry) =>
     validateEntry(sentEntry({ podcastGuid: podcast, ...entry })),
   );
   const budget = new AnswerBudget(defaultAnswerBytes, judged);
   const outcomes = judged.map((entry, index) =>
-    'rawEntry' in entry ? applyUpload(known, entry, index, budget) : entry,
+    'rawEntry' in entry ? applyUpload(episodes, entry, index, budget) : entry,
   );
-  return outcomes.map((outcome) => ('message' in outcome ? outcome.message : idOf(known, outcome)));
+  return outcomes.map((outcome) =>
+    'message' in outcome ? outcome.message : idOf(episodes, outcome),
+  );
 }
 
-function idOf(known: EpisodeSet, { id }: AppliedEntry): number {
-  return known.byId(id).id;
+function idOf(episodes: EpisodeSet, { id }: AppliedEntry): number {
+  return episodes.byId(id).id;
 }
 
 /** The changes of an upload that changes nothing. */
@@ -108,6 +110,6 @@ export const nothing: EpisodeChanges = {
 };
 
 /** Returns a row as the upload writes it; `undefined` if the upload does not change it. */
-export function changedRow(known: EpisodeSet, id: number): EpisodeRow | undefined {
-  return known.changes().rows.find((row) => row.id === id);
+export function changedRow(episodes: EpisodeSet, id: number): EpisodeRow | undefined {
+  return episodes.changes().rows.find((row) => row.id === id);
 }

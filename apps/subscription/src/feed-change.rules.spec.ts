@@ -27,14 +27,22 @@ const plain: SubscriptionFixture = {
 const other: SubscriptionFixture = { id: 2, urls: [to], guids: [podcastGuid(to)], declared: [] };
 
 function apply(change: { toUrl?: string; guid?: string }, ...described: SubscriptionFixture[]) {
-  const known = subscriptionSet(...described);
-  const outcome = applyFeedChange(known, { fromUrl: from, ...change }, new MergeBudget());
-  return { outcome, known, row: changedRow(known, 1), other: changedRow(known, 2) };
+  const subscriptions = subscriptionSet(...described);
+  const outcome = applyFeedChange(subscriptions, { fromUrl: from, ...change }, new MergeBudget());
+  return {
+    outcome,
+    subscriptions,
+    row: changedRow(subscriptions, 1),
+    other: changedRow(subscriptions, 2),
+  };
 }
 
 describe('a move', () => {
   it('changes the URL, and neither is_subscribed nor its time', () => {
-    const { outcome, row, known } = apply({ toUrl: to }, { ...plain, subscribedAt: earlier });
+    const { outcome, row, subscriptions } = apply(
+      { toUrl: to },
+      { ...plain, subscribedAt: earlier },
+    );
     expect(outcome).toBe('applied');
     expect(row).toMatchObject({
       feedUrl: to,
@@ -42,7 +50,7 @@ describe('a move', () => {
       isSubscribed: true,
       subscribedAt: earlier,
     });
-    expect(known.byUrl(from)?.id).toBe(1);
+    expect(subscriptions.byUrl(from)?.id).toBe(1);
   });
 
   it.each<[string, SubscriptionFixture]>([
@@ -51,8 +59,8 @@ describe('a move', () => {
     ['it is deleted', { ...plain, isSubscribed: false, deleted: earlier }],
     ['the user has another form of the URL', { ...plain, urls: ['https://U.example/feed'] }],
   ])('changes nothing where %s', (_, described) => {
-    const { outcome, known } = apply({ toUrl: to, guid: D }, described);
-    expect([outcome, known.changes().rows]).toEqual(['unchanged', []]);
+    const { outcome, subscriptions } = apply({ toUrl: to, guid: D }, described);
+    expect([outcome, subscriptions.changes().rows]).toEqual(['unchanged', []]);
   });
 
   it('merges another subscription with the URL if it has no declared guid', () => {
@@ -60,7 +68,7 @@ describe('a move', () => {
     expect(merged.outcome).toBe('applied');
     expect(merged.other).toMatchObject({ mergedInto: 1 });
     const taken = apply({ toUrl: to }, plain, { id: 2, urls: [to], guids: [B] });
-    expect([taken.outcome, taken.known.changes().rows]).toEqual(['taken', []]);
+    expect([taken.outcome, taken.subscriptions.changes().rows]).toEqual(['taken', []]);
   });
 
   it('takes the URL of a tombstone', () => {
@@ -75,26 +83,26 @@ describe('a move', () => {
     [{ urls: 0 }, [plain]],
     [{ pointers: 0 }, [plain, other]],
   ])('respects quotas: %j', (left, described) => {
-    const known = subscriptionSetWithin(left, ...described);
-    const outcome = applyFeedChange(known, { fromUrl: from, toUrl: to }, new MergeBudget());
-    expect([outcome, known.changes().rows]).toEqual(['limit', []]);
+    const subscriptions = subscriptionSetWithin(left, ...described);
+    const outcome = applyFeedChange(subscriptions, { fromUrl: from, toUrl: to }, new MergeBudget());
+    expect([outcome, subscriptions.changes().rows]).toEqual(['limit', []]);
   });
 });
 
 describe('a declared guid', () => {
   it('becomes the current guid if the subscription has no declared guid', () => {
-    const { outcome, row, known } = apply({ guid: D }, plain);
+    const { outcome, row, subscriptions } = apply({ guid: D }, plain);
     expect(outcome).toBe('applied');
     expect(row).toMatchObject({ guid: D, guidChanged: now, declaredGuids: 1 });
-    expect(known.byGuid(podcastGuid(from))?.id).toBe(1);
+    expect(subscriptions.byGuid(podcastGuid(from))?.id).toBe(1);
   });
 
   it.each<[string, SubscriptionFixture[]]>([
     ['another guid was declared', [{ id: 1, urls: [from], guids: [A] }]],
     ['another subscription has it', [plain, { id: 2, urls: [to], guids: [D] }]],
   ])('changes nothing where %s', (_, described) => {
-    const { outcome, known } = apply({ guid: D }, ...described);
-    expect([outcome, known.changes().rows]).toEqual(['unchanged', []]);
+    const { outcome, subscriptions } = apply({ guid: D }, ...described);
+    expect([outcome, subscriptions.changes().rows]).toEqual(['unchanged', []]);
   });
 
   it('is applied together with a move', () => {

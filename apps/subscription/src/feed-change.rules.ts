@@ -17,40 +17,40 @@ type Change = Omit<RequestOf<typeof applyFeed>, 'userId'>;
  * - The result is `limit`, and nothing changes, if the move or its merge exceeds a limit.
  */
 export function applyFeedChange(
-  known: SubscriptionSet,
+  subscriptions: SubscriptionSet,
   { fromUrl, toUrl, guid }: Change,
   budget: MergeBudget,
 ): FeedChangeOutcome {
-  const row = known.byUrl(fromUrl);
+  const row = subscriptions.byUrl(fromUrl);
   if (!row || !isLive(row) || !row.isSubscribed || row.feedUrl !== fromUrl) return 'unchanged';
-  const moved = toUrl === undefined ? 'unchanged' : applyMove(known, row, toUrl, budget);
+  const moved = toUrl === undefined ? 'unchanged' : applyMove(subscriptions, row, toUrl, budget);
   if (moved === 'taken' || moved === 'limit') return moved;
-  const isGuidApplied = guid !== undefined && applyGuid(known, row, guid);
+  const isGuidApplied = guid !== undefined && applyGuid(subscriptions, row, guid);
   return isGuidApplied ? 'applied' : moved;
 }
 
 function applyMove(
-  known: SubscriptionSet,
+  subscriptions: SubscriptionSet,
   row: SubscriptionRow,
   toUrl: string,
   budget: MergeBudget,
 ): FeedChangeOutcome {
-  const owner = known.byCurrentUrl(toUrl);
+  const owner = subscriptions.byCurrentUrl(toUrl);
   const other = isLive(owner) && owner !== row ? owner : undefined;
   if (other && other.declaredGuids > 0) return 'taken';
-  const needed = { urls: known.byUrl(toUrl) ? 0 : 1, pointers: other ? 1 : 0 };
-  if (!known.quota.allows(needed) || (other && !budget.take(other, row))) return 'limit';
-  if (other) known.merge(other, row);
-  known.moveTo(row, toUrl);
+  const needed = { urls: subscriptions.byUrl(toUrl) ? 0 : 1, pointers: other ? 1 : 0 };
+  if (!subscriptions.quota.allows(needed) || (other && !budget.take(other, row))) return 'limit';
+  if (other) subscriptions.merge(other, row);
+  subscriptions.moveTo(row, toUrl);
   return 'applied';
 }
 
-function applyGuid(known: SubscriptionSet, row: SubscriptionRow, guid: string): boolean {
+function applyGuid(subscriptions: SubscriptionSet, row: SubscriptionRow, guid: string): boolean {
   if (row.declaredGuids > 0 || row.guid === guid) return false;
-  const owner = known.byGuid(guid);
+  const owner = subscriptions.byGuid(guid);
   if (owner && owner !== row) return false;
-  const changes = known.wouldReplace(row, guid) ? 1 : 0;
-  if (!known.quota.allows({ guids: owner ? 0 : 1, guidChanges: changes })) return false;
-  known.changeGuid(row, guid);
+  const changes = subscriptions.wouldReplace(row, guid) ? 1 : 0;
+  if (!subscriptions.quota.allows({ guids: owner ? 0 : 1, guidChanges: changes })) return false;
+  subscriptions.changeGuid(row, guid);
   return true;
 }

@@ -28,10 +28,13 @@ export interface MatchedFeeds extends Record<'add' | 'remove', (SubscriptionRow 
  * subscription with a PENDING deletion, which is still subscribed. Returns the subscription of each
  * entry.
  */
-export function applyFeeds(known: SubscriptionSet, { add, remove }: ValidatedFeeds): MatchedFeeds {
+export function applyFeeds(
+  subscriptions: SubscriptionSet,
+  { add, remove }: ValidatedFeeds,
+): MatchedFeeds {
   const rejections: EntryFailureCode[] = [];
   const added = add.map((entry) => {
-    const outcome = entry.fault ?? subscribeWithTitle(known, entry);
+    const outcome = entry.fault ?? subscribeWithTitle(subscriptions, entry);
     if (!('code' in outcome)) return outcome;
     rejections.push(outcome.code);
     return undefined;
@@ -39,37 +42,42 @@ export function applyFeeds(known: SubscriptionSet, { add, remove }: ValidatedFee
   // A subscription that is in both lists, under different URLs, stays subscribed.
   const addedIds = new Set(added.flatMap((row) => (row ? [row.id] : [])));
   const removed = remove.map((entry) =>
-    entry.fault ? undefined : live(matchEntry(known, entry).row),
+    entry.fault ? undefined : live(matchEntry(subscriptions, entry).row),
   );
   for (const row of removed)
-    if (row?.isSubscribed && !addedIds.has(row.id)) known.setSubscribed(row, false);
+    if (row?.isSubscribed && !addedIds.has(row.id)) subscriptions.setSubscribed(row, false);
   return { add: added, remove: removed, rejections };
 }
 
 /** Returns the live subscription that an entry matches by URL or derived guid. */
 export function findFeed(
-  known: SubscriptionSet,
+  subscriptions: SubscriptionSet,
   entry: ValidatedEntry,
 ): SubscriptionRow | undefined {
-  return entry.fault ? undefined : live(matchEntry(known, entry).row);
+  return entry.fault ? undefined : live(matchEntry(subscriptions, entry).row);
 }
 
 function subscribeWithTitle(
-  known: SubscriptionSet,
+  subscriptions: SubscriptionSet,
   { title, ...entry }: ValidEntry,
 ): SubscriptionRow | EntryFailure {
-  const outcome = subscribe(known, entry);
+  const outcome = subscribe(subscriptions, entry);
   if ('code' in outcome) return outcome;
   // These are publishers' titles, sent with each full list. They never replace a listener's title.
-  if (outcome.titleAt === null && title !== undefined) known.setTitle(outcome, title, earliestTime);
+  if (outcome.titleAt === null && title !== undefined)
+    subscriptions.setTitle(outcome, title, earliestTime);
   return outcome;
 }
 
-function subscribe(known: SubscriptionSet, entry: ValidEntry): SubscriptionRow | EntryFailure {
-  const { row, url } = matchEntry(known, entry);
-  if (!row?.isSubscribed) return applyEntry(known, entry, new MergeBudget());
+function subscribe(
+  subscriptions: SubscriptionSet,
+  entry: ValidEntry,
+): SubscriptionRow | EntryFailure {
+  const { row, url } = matchEntry(subscriptions, entry);
+  if (!row?.isSubscribed) return applyEntry(subscriptions, entry, new MergeBudget());
   // The client has stored this URL, so it must be listed when the subscription is removed.
-  if (url !== undefined && known.quota.allows({ urls: 1 })) known.assignUrl(row, entry.feedUrl);
+  if (url !== undefined && subscriptions.quota.allows({ urls: 1 }))
+    subscriptions.assignUrl(row, entry.feedUrl);
   return row;
 }
 

@@ -83,8 +83,8 @@ export class FeedUrlService {
       const { query, found, stamp: before } = transaction;
       const snapshot = toSnapshot(found);
       const apply = (stamp: string): { matched: MatchedFeeds; changes: SubscriptionChanges } => {
-        const known = new SubscriptionSet(snapshot, stamp, context.arrivedMs);
-        return { matched: applyFeeds(known, entries), changes: known.changes() };
+        const subscriptions = new SubscriptionSet(snapshot, stamp, context.arrivedMs);
+        return { matched: applyFeeds(subscriptions, entries), changes: subscriptions.changes() };
       };
       const trial = apply(before);
       const others =
@@ -140,8 +140,8 @@ export class FeedUrlService {
       query<SnapshotRow>(select, values),
     ]);
     unlessRefused(clock);
-    const known = new SubscriptionSet(toSnapshot(found), '', 0);
-    const rows = entries.map((entry) => findFeed(known, entry));
+    const subscriptions = new SubscriptionSet(toSnapshot(found), '', 0);
+    const rows = entries.map((entry) => findFeed(subscriptions, entry));
     return { feeds: (await this.toFeeds(userId, rows))(rows) };
   }
 

@@ -40,10 +40,10 @@ const nothing = {
 const plain = (url: string) => url.replace('https', 'http');
 
 function post(
-  known: SubscriptionSet,
+  subscriptions: SubscriptionSet,
   ...entries: { feedUrl: string; guid?: string; timestamp?: string; title?: string }[]
 ) {
-  return applyBatch(known, entries.map(validateEntry), new MergeBudget());
+  return applyBatch(subscriptions, entries.map(validateEntry), new MergeBudget());
 }
 
 describe('validateEntry', () => {
@@ -116,10 +116,10 @@ describe('validateEntry', () => {
 
 describe('a batch', () => {
   it('keeps the order of the request in both arrays', () => {
-    const known = subscriptionSet();
-    expect(post(known)).toEqual({ success: [], failure: [] });
+    const subscriptions = subscriptionSet();
+    expect(post(subscriptions)).toEqual({ success: [], failure: [] });
     const answer = post(
-      known,
+      subscriptions,
       { feedUrl: v },
       { feedUrl: 'x' },
       { feedUrl: u },
@@ -131,11 +131,11 @@ describe('a batch', () => {
   });
 
   it('creates one subscription for a feed that is sent twice', () => {
-    const known = subscriptionSet();
-    const { success } = post(known, { feedUrl: u }, { feedUrl: u });
+    const subscriptions = subscriptionSet();
+    const { success } = post(subscriptions, { feedUrl: u }, { feedUrl: u });
     expect(success).toHaveLength(2);
     expect(success[0]).toEqual(success[1]);
-    expect(known.changes().rows).toHaveLength(1);
+    expect(subscriptions.changes().rows).toHaveLength(1);
   });
 
   it('shows the final guid of the batch in every success item', () => {
@@ -146,11 +146,11 @@ describe('a batch', () => {
 
 describe('an entry with a stored guid', () => {
   it('matches its subscription and keeps a current URL', () => {
-    const known = subscriptionSet({ id: 1, urls: [u], guids: [A] });
-    expect(post(known, { feedUrl: u, guid: A }).success).toEqual([
+    const subscriptions = subscriptionSet({ id: 1, urls: [u], guids: [A] });
+    expect(post(subscriptions, { feedUrl: u, guid: A }).success).toEqual([
       { feed_url: u, guid: A, is_subscribed: true, subscription_changed: now },
     ]);
-    expect(changedRow(known, 1)).toMatchObject({
+    expect(changedRow(subscriptions, 1)).toMatchObject({
       feedUrl: u,
       guid: A,
       guidChanged: null,
@@ -159,131 +159,143 @@ describe('an entry with a stored guid', () => {
   });
 
   it('matches its subscription and does not return to a former URL', () => {
-    const known = subscriptionSet({ id: 1, urls: [u, v], guids: [A] });
-    post(known, { feedUrl: v, guid: A });
-    expect(changedRow(known, 1)).toMatchObject({ feedUrl: u });
+    const subscriptions = subscriptionSet({ id: 1, urls: [u, v], guids: [A] });
+    post(subscriptions, { feedUrl: v, guid: A });
+    expect(changedRow(subscriptions, 1)).toMatchObject({ feedUrl: u });
   });
 
   it('moves its subscription to a new URL; the old one stays an alias', () => {
-    const known = subscriptionSet({ id: 1, urls: [u], guids: [A] });
-    expect(post(known, { feedUrl: v, guid: A }).success[0]).toMatchObject({ feed_url: v, guid: A });
-    expect(changedRow(known, 1)).toMatchObject({
+    const subscriptions = subscriptionSet({ id: 1, urls: [u], guids: [A] });
+    expect(post(subscriptions, { feedUrl: v, guid: A }).success[0]).toMatchObject({
+      feed_url: v,
+      guid: A,
+    });
+    expect(changedRow(subscriptions, 1)).toMatchObject({
       feedUrl: v,
       subscriptionChanged: now,
       guidChanged: null,
     });
-    expect([known.byUrl(u)?.id, known.byUrl(v)?.id]).toEqual([1, 1]);
+    expect([subscriptions.byUrl(u)?.id, subscriptions.byUrl(v)?.id]).toEqual([1, 1]);
   });
 
   it('moves its subscription to a former URL of another, which loses it', () => {
-    const known = subscriptionSet(
+    const subscriptions = subscriptionSet(
       { id: 1, urls: [u], guids: [A] },
       { id: 2, urls: [w, v], guids: [B] },
     );
-    post(known, { feedUrl: v, guid: A });
-    expect(changedRow(known, 1)).toMatchObject({ feedUrl: v });
-    expect(known.byUrl(v)?.id).toBe(1);
+    post(subscriptions, { feedUrl: v, guid: A });
+    expect(changedRow(subscriptions, 1)).toMatchObject({ feedUrl: v });
+    expect(subscriptions.byUrl(v)?.id).toBe(1);
     // Clients that have stored the other subscription only by that URL receive it again.
-    expect(changedRow(known, 2)).toMatchObject({ feedUrl: w, isSubscribed: true, flippedAt: now });
+    expect(changedRow(subscriptions, 2)).toMatchObject({
+      feedUrl: w,
+      isSubscribed: true,
+      flippedAt: now,
+    });
   });
 
   it('fails with feed_url_taken if another declared subscription has the URL', () => {
-    const known = subscriptionSet(
+    const subscriptions = subscriptionSet(
       { id: 1, urls: [u], guids: [A] },
       { id: 2, urls: [v], guids: [B] },
     );
     const message = 'Another subscription has this feed_url';
-    expect(post(known, { feedUrl: v, guid: A })).toEqual({
+    expect(post(subscriptions, { feedUrl: v, guid: A })).toEqual({
       success: [],
       failure: [{ feed_url: v, code: 'feed_url_taken', message, guid: B }],
     });
-    expect(known.changes()).toEqual(nothing);
+    expect(subscriptions.changes()).toEqual(nothing);
   });
 
   it('does not swap the URLs of two declared subscriptions in one batch', () => {
-    const known = subscriptionSet(
+    const subscriptions = subscriptionSet(
       { id: 1, urls: [u], guids: [A] },
       { id: 2, urls: [v], guids: [B] },
     );
-    const { failure } = post(known, { feedUrl: v, guid: A }, { feedUrl: u, guid: B });
+    const { failure } = post(subscriptions, { feedUrl: v, guid: A }, { feedUrl: u, guid: B });
     expect(failure.map(({ code }) => code)).toEqual(['feed_url_taken', 'feed_url_taken']);
-    expect(known.changes()).toEqual(nothing);
+    expect(subscriptions.changes()).toEqual(nothing);
   });
 
   it('merges the subscription with the URL if that only has derived guids', () => {
-    const known = subscriptionSet(
+    const subscriptions = subscriptionSet(
       { id: 1, urls: [u], guids: [A] },
       { id: 2, urls: [v], guids: [podcastGuid(v)], declared: [] },
     );
-    expect(post(known, { feedUrl: v, guid: A }).success).toEqual([
+    expect(post(subscriptions, { feedUrl: v, guid: A }).success).toEqual([
       { feed_url: v, guid: A, is_subscribed: true, subscription_changed: now },
     ]);
-    expect(changedRow(known, 1)).toMatchObject({ feedUrl: v, guid: A });
-    expect(changedRow(known, 2)).toMatchObject({ mergedInto: 1, mergedAt: now });
-    expect([known.byUrl(v)?.id, known.byGuid(podcastGuid(v))?.id]).toEqual([1, 1]);
-    expect(known.changes().merges).toEqual([{ from: 2, into: 1, hasStates: true, survivor: 1 }]);
+    expect(changedRow(subscriptions, 1)).toMatchObject({ feedUrl: v, guid: A });
+    expect(changedRow(subscriptions, 2)).toMatchObject({ mergedInto: 1, mergedAt: now });
+    expect([subscriptions.byUrl(v)?.id, subscriptions.byGuid(podcastGuid(v))?.id]).toEqual([1, 1]);
+    expect(subscriptions.changes().merges).toEqual([
+      { from: 2, into: 1, hasStates: true, survivor: 1 },
+    ]);
   });
 
   it('also merges the subscription with the URL if a client sent its derived guid', () => {
     const derived = podcastGuid(v);
-    const known = subscriptionSet(
+    const subscriptions = subscriptionSet(
       { id: 1, urls: [u], guids: [A] },
       { id: 2, urls: [v], guids: [derived], declared: [derived] },
     );
-    expect(post(known, { feedUrl: v, guid: A }).failure).toEqual([]);
-    expect(known.changes().merges).toHaveLength(1);
+    expect(post(subscriptions, { feedUrl: v, guid: A }).failure).toEqual([]);
+    expect(subscriptions.changes().merges).toHaveLength(1);
   });
 
   it('merges the subscription that the derived guid of a new URL matches', () => {
-    const known = subscriptionSet(
+    const subscriptions = subscriptionSet(
       { id: 1, urls: [u], guids: [A] },
       { id: 2, urls: [plain(v)], guids: [podcastGuid(v)], declared: [] },
     );
-    post(known, { feedUrl: v, guid: A });
-    expect(changedRow(known, 1)).toMatchObject({ feedUrl: v });
-    expect(changedRow(known, 2)).toMatchObject({ mergedInto: 1 });
+    post(subscriptions, { feedUrl: v, guid: A });
+    expect(changedRow(subscriptions, 1)).toMatchObject({ feedUrl: v });
+    expect(changedRow(subscriptions, 2)).toMatchObject({ mergedInto: 1 });
   });
 
   it('gets a new URL, but not its derived guid if that is of a declared subscription', () => {
-    const known = subscriptionSet(
+    const subscriptions = subscriptionSet(
       { id: 1, urls: [u], guids: [A] },
       { id: 2, urls: [plain(v)], guids: [B] },
     );
-    post(known, { feedUrl: v, guid: A });
-    expect(changedRow(known, 1)).toMatchObject({ feedUrl: v });
-    expect(known.byGuid(podcastGuid(v))?.id).toBe(2);
-    expect(known.changes().merges).toEqual([]);
+    post(subscriptions, { feedUrl: v, guid: A });
+    expect(changedRow(subscriptions, 1)).toMatchObject({ feedUrl: v });
+    expect(subscriptions.byGuid(podcastGuid(v))?.id).toBe(2);
+    expect(subscriptions.changes().merges).toEqual([]);
   });
 
   it('matches by a former guid and answers with the current one', () => {
-    const known = subscriptionSet({ id: 1, urls: [u], guids: [B, A] });
-    expect(post(known, { feedUrl: u, guid: A }).success[0]?.guid).toBe(B);
-    expect(changedRow(known, 1)).toMatchObject({ guid: B, guidChanged: null });
+    const subscriptions = subscriptionSet({ id: 1, urls: [u], guids: [B, A] });
+    expect(post(subscriptions, { feedUrl: u, guid: A }).success[0]?.guid).toBe(B);
+    expect(changedRow(subscriptions, 1)).toMatchObject({ guid: B, guidChanged: null });
   });
 });
 
 describe('an entry with a new guid', () => {
   it('changes the guid of the subscription whose current URL was sent', () => {
-    const known = subscriptionSet({ id: 1, urls: [u], guids: [A] });
-    expect(post(known, { feedUrl: u, guid: B }).success[0]?.guid).toBe(B);
-    expect(changedRow(known, 1)).toMatchObject({ guid: B, guidChanged: now });
-    expect(known.changes().formerGuids).toEqual([[1, A]]);
-    expect([known.byGuid(A)?.id, known.byGuid(B)?.id]).toEqual([1, 1]);
+    const subscriptions = subscriptionSet({ id: 1, urls: [u], guids: [A] });
+    expect(post(subscriptions, { feedUrl: u, guid: B }).success[0]?.guid).toBe(B);
+    expect(changedRow(subscriptions, 1)).toMatchObject({ guid: B, guidChanged: now });
+    expect(subscriptions.changes().formerGuids).toEqual([[1, A]]);
+    expect([subscriptions.byGuid(A)?.id, subscriptions.byGuid(B)?.id]).toEqual([1, 1]);
   });
 
   it('becomes an alias of the subscription whose former URL was sent', () => {
-    const known = subscriptionSet({ id: 1, urls: [u, v], guids: [A] });
-    expect(post(known, { feedUrl: v, guid: B }).success[0]).toMatchObject({ feed_url: v, guid: A });
-    expect(known.byGuid(B)?.id).toBe(1);
-    expect(changedRow(known, 1)).toMatchObject({ guid: A, feedUrl: u, guidChanged: null });
+    const subscriptions = subscriptionSet({ id: 1, urls: [u, v], guids: [A] });
+    expect(post(subscriptions, { feedUrl: v, guid: B }).success[0]).toMatchObject({
+      feed_url: v,
+      guid: A,
+    });
+    expect(subscriptions.byGuid(B)?.id).toBe(1);
+    expect(changedRow(subscriptions, 1)).toMatchObject({ guid: A, feedUrl: u, guidChanged: null });
   });
 
   it('creates a subscription if the URL is new as well', () => {
-    const known = subscriptionSet();
-    expect(post(known, { feedUrl: u, guid: A }).success).toEqual([
+    const subscriptions = subscriptionSet();
+    expect(post(subscriptions, { feedUrl: u, guid: A }).success).toEqual([
       { feed_url: u, guid: A, is_subscribed: true, subscription_changed: now },
     ]);
-    expect(changedRow(known, 100)).toMatchObject({
+    expect(changedRow(subscriptions, 100)).toMatchObject({
       feedUrl: u,
       guid: A,
       guidChanged: null,
@@ -294,70 +306,72 @@ describe('an entry with a new guid', () => {
 
 describe('an entry without a guid', () => {
   it('matches by the exact URL, current or former, and moves nothing', () => {
-    const known = subscriptionSet({ id: 1, urls: [u, v], guids: [A] });
-    expect(post(known, { feedUrl: v }, { feedUrl: u }).success.map((item) => item.guid)).toEqual([
-      A,
-      A,
-    ]);
-    expect(changedRow(known, 1)).toMatchObject({ feedUrl: u, guid: A });
+    const subscriptions = subscriptionSet({ id: 1, urls: [u, v], guids: [A] });
+    expect(
+      post(subscriptions, { feedUrl: v }, { feedUrl: u }).success.map((item) => item.guid),
+    ).toEqual([A, A]);
+    expect(changedRow(subscriptions, 1)).toMatchObject({ feedUrl: u, guid: A });
   });
 
   it('prefers a match by the URL to one by its derived guid', () => {
-    const known = subscriptionSet(
+    const subscriptions = subscriptionSet(
       { id: 1, urls: [v], guids: [podcastGuid(u)] },
       { id: 2, urls: [w, u], guids: [B] },
     );
-    expect(post(known, { feedUrl: u }).success[0]?.guid).toBe(B);
+    expect(post(subscriptions, { feedUrl: u }).success[0]?.guid).toBe(B);
   });
 
   it('matches by the derived guid and adds the URL as an alias', () => {
-    const known = subscriptionSet({ id: 1, urls: [v], guids: [A, podcastGuid(u)] });
+    const subscriptions = subscriptionSet({ id: 1, urls: [v], guids: [A, podcastGuid(u)] });
     const sent = u.replace('https', 'http');
-    expect(post(known, { feedUrl: sent }).success[0]).toMatchObject({ feed_url: sent, guid: A });
-    expect(changedRow(known, 1)).toMatchObject({ feedUrl: v, guid: A, guidChanged: null });
-    expect(known.byUrl(sent)?.id).toBe(1);
+    expect(post(subscriptions, { feedUrl: sent }).success[0]).toMatchObject({
+      feed_url: sent,
+      guid: A,
+    });
+    expect(changedRow(subscriptions, 1)).toMatchObject({ feedUrl: v, guid: A, guidChanged: null });
+    expect(subscriptions.byUrl(sent)?.id).toBe(1);
   });
 
   it('creates a subscription with the derived guid', () => {
-    const known = subscriptionSet();
-    expect(post(known, { feedUrl: u }).success[0]?.guid).toBe(podcastGuid(u));
+    const subscriptions = subscriptionSet();
+    expect(post(subscriptions, { feedUrl: u }).success[0]?.guid).toBe(podcastGuid(u));
   });
 });
 
 describe('the guid derived from a URL', () => {
   it('matches the subscription in addition to the declared guid', () => {
-    const known = subscriptionSet();
-    post(known, { feedUrl: u, guid: A });
-    expect(known.byGuid(podcastGuid(u))?.id).toBe(100);
-    expect(post(known, { feedUrl: plain(u) }).success[0]).toMatchObject({ guid: A });
-    expect(known.byUrl(plain(u))?.id).toBe(100);
+    const subscriptions = subscriptionSet();
+    post(subscriptions, { feedUrl: u, guid: A });
+    expect(subscriptions.byGuid(podcastGuid(u))?.id).toBe(100);
+    expect(post(subscriptions, { feedUrl: plain(u) }).success[0]).toMatchObject({ guid: A });
+    expect(subscriptions.byUrl(plain(u))?.id).toBe(100);
   });
 
   it('matches the subscription for each of its URLs', () => {
-    const known = subscriptionSet({ id: 1, urls: [u], guids: [A] });
-    post(known, { feedUrl: v, guid: A });
-    expect(known.byGuid(podcastGuid(v))?.id).toBe(1);
+    const subscriptions = subscriptionSet({ id: 1, urls: [u], guids: [A] });
+    post(subscriptions, { feedUrl: v, guid: A });
+    expect(subscriptions.byGuid(podcastGuid(v))?.id).toBe(1);
   });
 
   it('moves with its URL', () => {
-    const known = subscriptionSet(
+    const subscriptions = subscriptionSet(
       { id: 1, urls: [u], guids: [A] },
       { id: 2, urls: [w, v], guids: [B] },
     );
-    post(known, { feedUrl: v, guid: A });
-    expect(known.byGuid(podcastGuid(v))?.id).toBe(1);
+    post(subscriptions, { feedUrl: v, guid: A });
+    expect(subscriptions.byGuid(podcastGuid(v))?.id).toBe(1);
   });
 
   it('stays if it is the current guid, and counts as declared if a client sent it', () => {
     const derived = podcastGuid(v);
-    const known = subscriptionSet(
+    const subscriptions = subscriptionSet(
       { id: 1, urls: [u], guids: [A] },
       { id: 2, urls: [w, v], guids: [derived] },
     );
-    post(known, { feedUrl: v, guid: A });
-    expect(known.byUrl(v)?.id).toBe(1);
-    expect(known.byGuid(derived)?.id).toBe(2);
-    expect(changedRow(known, 2)).toMatchObject({
+    post(subscriptions, { feedUrl: v, guid: A });
+    expect(subscriptions.byUrl(v)?.id).toBe(1);
+    expect(subscriptions.byGuid(derived)?.id).toBe(2);
+    expect(changedRow(subscriptions, 2)).toMatchObject({
       guid: derived,
       declaredGuids: 1,
       subscriptionChanged: now,
@@ -365,35 +379,38 @@ describe('the guid derived from a URL', () => {
   });
 
   it('lets a declared guid with a new URL become the current one', () => {
-    const known = subscriptionSet({
+    const subscriptions = subscriptionSet({
       id: 1,
       urls: [plain(u)],
       guids: [podcastGuid(u)],
       declared: [],
     });
-    expect(post(known, { feedUrl: u, guid: A }).success[0]).toMatchObject({ feed_url: u, guid: A });
-    expect(changedRow(known, 1)).toMatchObject({
+    expect(post(subscriptions, { feedUrl: u, guid: A }).success[0]).toMatchObject({
+      feed_url: u,
+      guid: A,
+    });
+    expect(changedRow(subscriptions, 1)).toMatchObject({
       guid: A,
       guidChanged: now,
       feedUrl: plain(u),
       declaredGuids: 1,
     });
-    expect(known.byUrl(u)?.id).toBe(1);
+    expect(subscriptions.byUrl(u)?.id).toBe(1);
   });
 
   it('is omitted above the quota of guids, and the entry is applied', () => {
-    const known = subscriptionSetWithin({ guids: 1 });
-    expect(post(known, { feedUrl: u, guid: A }).failure).toEqual([]);
-    expect(known.byGuid(podcastGuid(u))).toBeUndefined();
-    expect(known.quota.isExceeded).toBe(false);
+    const subscriptions = subscriptionSetWithin({ guids: 1 });
+    expect(post(subscriptions, { feedUrl: u, guid: A }).failure).toEqual([]);
+    expect(subscriptions.byGuid(podcastGuid(u))).toBeUndefined();
+    expect(subscriptions.quota.isExceeded).toBe(false);
   });
 });
 
 describe('a guid counts as declared', () => {
   const declared = (...entries: Parameters<typeof post>[1][]) => {
-    const known = subscriptionSet();
-    post(known, ...entries);
-    return changedRow(known, 100)?.declaredGuids;
+    const subscriptions = subscriptionSet();
+    post(subscriptions, ...entries);
+    return changedRow(subscriptions, 100)?.declaredGuids;
   };
 
   it.each<[number, string, Parameters<typeof post>[1][]]>([
@@ -427,13 +444,13 @@ describe('a guid counts as declared', () => {
   ])('%i: %s', (count, _, entries) => expect(declared(...entries)).toBe(count));
 
   it('also after a merge', () => {
-    const known = subscriptionSet(
+    const subscriptions = subscriptionSet(
       { id: 1, urls: [u], guids: [A] },
       { id: 2, urls: [v], guids: [podcastGuid(v)], declared: [] },
     );
-    post(known, { feedUrl: v, guid: A });
-    expect(changedRow(known, 1)?.declaredGuids).toBe(1);
-    expect(changedRow(known, 2)?.declaredGuids).toBe(0);
+    post(subscriptions, { feedUrl: v, guid: A });
+    expect(changedRow(subscriptions, 1)?.declaredGuids).toBe(1);
+    expect(changedRow(subscriptions, 2)?.declaredGuids).toBe(0);
   });
 });
 
@@ -448,45 +465,54 @@ describe('a tombstone never blocks a live subscription', () => {
   const live: SubscriptionFixture = { id: 1, urls: [u], guids: [A] };
 
   it('loses its current URL to the subscription with the guid', () => {
-    const known = subscriptionSet(live, gone);
-    post(known, { feedUrl: v, guid: A });
-    expect(changedRow(known, 1)).toMatchObject({ feedUrl: v });
-    expect(known.byUrl(v)?.id).toBe(1);
-    expect(known.byUrl(w)?.id).toBe(2);
-    expect(changedRow(known, 2)).toMatchObject({ changed: earlier, hasLostUrl: true });
+    const subscriptions = subscriptionSet(live, gone);
+    post(subscriptions, { feedUrl: v, guid: A });
+    expect(changedRow(subscriptions, 1)).toMatchObject({ feedUrl: v });
+    expect(subscriptions.byUrl(v)?.id).toBe(1);
+    expect(subscriptions.byUrl(w)?.id).toBe(2);
+    expect(changedRow(subscriptions, 2)).toMatchObject({ changed: earlier, hasLostUrl: true });
   });
 
   it('loses a former guid to the live subscription with the URL', () => {
-    const known = subscriptionSet(live, gone);
-    expect(post(known, { feedUrl: u, guid: C }).success).toEqual([
+    const subscriptions = subscriptionSet(live, gone);
+    expect(post(subscriptions, { feedUrl: u, guid: C }).success).toEqual([
       { feed_url: u, guid: A, is_subscribed: true, subscription_changed: now },
     ]);
-    expect(known.byGuid(C)?.id).toBe(1);
-    expect(known.byGuid(B)?.id).toBe(2);
+    expect(subscriptions.byGuid(C)?.id).toBe(1);
+    expect(subscriptions.byGuid(B)?.id).toBe(2);
   });
 
   it('becomes a pointer to the new owner of its current guid', () => {
-    const known = subscriptionSet(live, gone);
-    post(known, { feedUrl: u, guid: B });
-    expect(changedRow(known, 2)).toMatchObject({ mergedInto: 1, mergedAt: now, guid: B });
-    expect([known.byGuid(B)?.id, known.byGuid(C)?.id, known.byUrl(v)?.id]).toEqual([1, 1, 1]);
-    expect(known.changes().merges).toEqual([{ from: 2, into: 1, hasStates: false, survivor: 1 }]);
+    const subscriptions = subscriptionSet(live, gone);
+    post(subscriptions, { feedUrl: u, guid: B });
+    expect(changedRow(subscriptions, 2)).toMatchObject({ mergedInto: 1, mergedAt: now, guid: B });
+    expect([
+      subscriptions.byGuid(B)?.id,
+      subscriptions.byGuid(C)?.id,
+      subscriptions.byUrl(v)?.id,
+    ]).toEqual([1, 1, 1]);
+    expect(subscriptions.changes().merges).toEqual([
+      { from: 2, into: 1, hasStates: false, survivor: 1 },
+    ]);
   });
 
   it('loses its URL to the live subscription with the derived guid', () => {
-    const known = subscriptionSet(
+    const subscriptions = subscriptionSet(
       { ...gone, urls: [v], guids: [B] },
       { id: 1, urls: [plain(v)], guids: [A] },
     );
-    post(known, { feedUrl: v });
-    expect(known.byUrl(v)?.id).toBe(1);
-    expect(changedRow(known, 2)).toMatchObject({ changed: earlier, hasLostUrl: true });
+    post(subscriptions, { feedUrl: v });
+    expect(subscriptions.byUrl(v)?.id).toBe(1);
+    expect(changedRow(subscriptions, 2)).toMatchObject({ changed: earlier, hasLostUrl: true });
   });
 
   it('loses a guid to the live subscription with the derived guid of a new URL', () => {
-    const known = subscriptionSet({ id: 1, urls: [plain(u)], guids: [A] }, { ...gone, urls: [v] });
-    expect(post(known, { feedUrl: u, guid: C }).success[0]).toMatchObject({ guid: A });
-    expect(known.byGuid(C)?.id).toBe(1);
+    const subscriptions = subscriptionSet(
+      { id: 1, urls: [plain(u)], guids: [A] },
+      { ...gone, urls: [v] },
+    );
+    expect(post(subscriptions, { feedUrl: u, guid: C }).success[0]).toMatchObject({ guid: A });
+    expect(subscriptions.byGuid(C)?.id).toBe(1);
   });
 
   it('is revived by its guid or URL if no live subscription matches', () => {
@@ -495,41 +521,41 @@ describe('a tombstone never blocks a live subscription', () => {
       { feedUrl: w },
       { feedUrl: 'https://new.example', guid: C },
     ]) {
-      const known = subscriptionSet(live, gone);
-      post(known, entry);
-      expect(changedRow(known, 2)).toMatchObject({ deleted: null, isSubscribed: true });
+      const subscriptions = subscriptionSet(live, gone);
+      post(subscriptions, entry);
+      expect(changedRow(subscriptions, 2)).toMatchObject({ deleted: null, isSubscribed: true });
     }
   });
 
   it('is revived by its URL with a new guid, which becomes the current one', () => {
-    const known = subscriptionSet(gone);
-    expect(post(known, { feedUrl: v, guid: A }).success[0]?.guid).toBe(A);
-    expect(changedRow(known, 2)).toMatchObject({
+    const subscriptions = subscriptionSet(gone);
+    expect(post(subscriptions, { feedUrl: v, guid: A }).success[0]?.guid).toBe(A);
+    expect(changedRow(subscriptions, 2)).toMatchObject({
       guid: A,
       guidChanged: now,
       deleted: null,
       isSubscribed: true,
     });
-    expect(known.byGuid(B)?.id).toBe(2);
+    expect(subscriptions.byGuid(B)?.id).toBe(2);
   });
 
   it('that lost its current URL is revived at the sent URL', () => {
     for (const sent of [undefined, B]) {
-      const known = subscriptionSet(live, gone);
-      post(known, { feedUrl: v, guid: A }, { feedUrl: w, guid: sent });
-      expect(changedRow(known, 1)).toMatchObject({ feedUrl: v });
-      expect(changedRow(known, 2)).toMatchObject({ feedUrl: w, deleted: null });
+      const subscriptions = subscriptionSet(live, gone);
+      post(subscriptions, { feedUrl: v, guid: A }, { feedUrl: w, guid: sent });
+      expect(changedRow(subscriptions, 1)).toMatchObject({ feedUrl: v });
+      expect(changedRow(subscriptions, 2)).toMatchObject({ feedUrl: w, deleted: null });
     }
   });
 
   it("passes on a guid that is derived from the new owner's URL as undeclared", () => {
-    const known = subscriptionSet(
+    const subscriptions = subscriptionSet(
       { id: 1, urls: [u], guids: [A], declared: [] },
       { ...gone, guids: [B, podcastGuid(u)] },
     );
-    post(known, { feedUrl: u, guid: podcastGuid(u) });
-    expect(known.byGuid(podcastGuid(u))?.id).toBe(1);
-    expect(changedRow(known, 1)).toMatchObject({ declaredGuids: 0 });
+    post(subscriptions, { feedUrl: u, guid: podcastGuid(u) });
+    expect(subscriptions.byGuid(podcastGuid(u))?.id).toBe(1);
+    expect(changedRow(subscriptions, 1)).toMatchObject({ declaredGuids: 0 });
   });
 
   it('can become a pointer together with many others in one request', () => {
@@ -543,13 +569,13 @@ describe('a tombstone never blocks a live subscription', () => {
         deleted: earlier,
       };
     });
-    const known = subscriptionSet(live, ...tombstones);
+    const subscriptions = subscriptionSet(live, ...tombstones);
     const { success } = post(
-      known,
+      subscriptions,
       ...tombstones.map(({ guids }) => ({ feedUrl: u, guid: guids[0] })),
     );
     expect(success).toHaveLength(50);
-    expect(known.changes().merges).toHaveLength(50);
+    expect(subscriptions.changes().merges).toHaveLength(50);
   });
 });
 
@@ -567,25 +593,26 @@ describe('the merges of one POST', () => {
     new MergeBudget(new Map([N, ...others].map(({ id }) => [id, states[id] ?? 0])));
 
   it('are limited to 8 pairs; further entries fail with limit_reached', () => {
-    const known = subscriptionSet(N, ...others);
-    const { success, failure } = post(known, ...entries);
+    const subscriptions = subscriptionSet(N, ...others);
+    const { success, failure } = post(subscriptions, ...entries);
     expect(success).toHaveLength(8);
     expect(failure).toEqual(
       entries
         .slice(8)
         .map(({ feedUrl }) => ({ feed_url: feedUrl, code: 'limit_reached', message })),
     );
-    expect(known.changes().merges).toHaveLength(8);
-    expect([known.byUrl(entries[8]!.feedUrl)?.id, known.byUrl(entries[9]!.feedUrl)?.id]).toEqual([
-      18, 19,
-    ]);
+    expect(subscriptions.changes().merges).toHaveLength(8);
+    expect([
+      subscriptions.byUrl(entries[8]!.feedUrl)?.id,
+      subscriptions.byUrl(entries[9]!.feedUrl)?.id,
+    ]).toEqual([18, 19]);
   });
 
   it('are limited to 20,000 states, each subscription counted once', () => {
-    const known = subscriptionSet(N, ...others);
+    const subscriptions = subscriptionSet(N, ...others);
     const judged = entries.slice(0, 4).map(validateEntry);
     const { success, failure } = applyBatch(
-      known,
+      subscriptions,
       judged,
       counted({ 1: 9_000, 10: 6_000, 11: 5_001, 12: 5_000 }),
     );
@@ -615,32 +642,32 @@ describe('a timestamp', () => {
   const message = 'The subscription was unsubscribed or deleted after the timestamp';
 
   it('becomes the time of a new subscription', () => {
-    const known = subscriptionSet();
-    post(known, { feedUrl: u, timestamp: sent(5) });
-    expect(changedRow(known, 100)?.subscribedAt).toBe(at(5));
+    const subscriptions = subscriptionSet();
+    post(subscriptions, { feedUrl: u, timestamp: sent(5) });
+    expect(changedRow(subscriptions, 100)?.subscribedAt).toBe(at(5));
   });
 
   it('defaults to the time of the database, not to the stamp', () => {
-    const known = subscriptionSet();
-    post(known, { feedUrl: u });
-    expect(changedRow(known, 100)?.subscribedAt).toBe(`${now.slice(0, 23)}000Z`);
+    const subscriptions = subscriptionSet();
+    post(subscriptions, { feedUrl: u });
+    expect(changedRow(subscriptions, 100)?.subscribedAt).toBe(`${now.slice(0, 23)}000Z`);
   });
 
   it('is not needed to subscribe again if the current time is in the future', () => {
-    const known = subscriptionSet(
+    const subscriptions = subscriptionSet(
       current({ isSubscribed: false, subscribedAt: '2026-02-02T00:04:00.000000Z' }),
     );
-    expect(post(known, { feedUrl: u }).failure).toEqual([]);
-    expect(changedRow(known, 1)).toMatchObject({
+    expect(post(subscriptions, { feedUrl: u }).failure).toEqual([]);
+    expect(changedRow(subscriptions, 1)).toMatchObject({
       isSubscribed: true,
       subscribedAt: '2026-02-02T00:04:00.000000Z',
     });
   });
 
   it('that is later subscribes and becomes the current time', () => {
-    const known = subscriptionSet(current({ isSubscribed: false }));
-    expect(post(known, { feedUrl: u, timestamp: sent(11) }).success).toHaveLength(1);
-    expect(changedRow(known, 1)).toMatchObject({
+    const subscriptions = subscriptionSet(current({ isSubscribed: false }));
+    expect(post(subscriptions, { feedUrl: u, timestamp: sent(11) }).success).toHaveLength(1);
+    expect(changedRow(subscriptions, 1)).toMatchObject({
       isSubscribed: true,
       subscribedAt: at(11),
       subscriptionChanged: now,
@@ -648,35 +675,35 @@ describe('a timestamp', () => {
   });
 
   it('that is earlier than an unsubscription is superseded and changes nothing', () => {
-    const known = subscriptionSet(current({ isSubscribed: false }));
-    expect(post(known, { feedUrl: u, timestamp: sent(9) }).failure).toEqual([
+    const subscriptions = subscriptionSet(current({ isSubscribed: false }));
+    expect(post(subscriptions, { feedUrl: u, timestamp: sent(9) }).failure).toEqual([
       { feed_url: u, code: 'superseded', message },
     ]);
-    expect(known.changes()).toEqual(nothing);
+    expect(subscriptions.changes()).toEqual(nothing);
   });
 
   it('that is earlier leaves a subscribed row unchanged, with success', () => {
-    const known = subscriptionSet(current());
-    expect(post(known, { feedUrl: u, timestamp: sent(9) }).success).toEqual([
+    const subscriptions = subscriptionSet(current());
+    expect(post(subscriptions, { feedUrl: u, timestamp: sent(9) }).success).toEqual([
       { feed_url: u, guid: A, is_subscribed: true, subscription_changed: earlier },
     ]);
-    expect(known.changes()).toEqual(nothing);
+    expect(subscriptions.changes()).toEqual(nothing);
   });
 
   it('that is earlier moves nothing, but adds the guid and URL as aliases', () => {
-    const known = subscriptionSet(current());
+    const subscriptions = subscriptionSet(current());
     post(
-      known,
+      subscriptions,
       { feedUrl: v, guid: A, timestamp: sent(9) },
       { feedUrl: u, guid: B, timestamp: sent(9) },
     );
-    expect(changedRow(known, 1)).toMatchObject({
+    expect(changedRow(subscriptions, 1)).toMatchObject({
       feedUrl: u,
       guid: A,
       subscriptionChanged: earlier,
       guidChanged: null,
     });
-    expect([known.byUrl(v)?.id, known.byGuid(B)?.id]).toEqual([1, 1]);
+    expect([subscriptions.byUrl(v)?.id, subscriptions.byGuid(B)?.id]).toEqual([1, 1]);
   });
 
   it('that is earlier moves no guid or URL of a live subscription and merges nothing', () => {
@@ -686,33 +713,33 @@ describe('a timestamp', () => {
       guids: [podcastGuid(v)],
       declared: [],
     };
-    const known = subscriptionSet(current(), other);
+    const subscriptions = subscriptionSet(current(), other);
     const { success } = post(
-      known,
+      subscriptions,
       { feedUrl: v, guid: A, timestamp: sent(9) },
       { feedUrl: w, guid: A, timestamp: sent(9) },
     );
     expect(success).toHaveLength(2);
-    expect(known.changes()).toEqual(nothing);
+    expect(subscriptions.changes()).toEqual(nothing);
   });
 
   it('that is earlier than the DELETE of a tombstone is superseded and adds no alias', () => {
-    const known = subscriptionSet(current({ deleted: earlier }));
+    const subscriptions = subscriptionSet(current({ deleted: earlier }));
     const entries = [{ feedUrl: u }, { feedUrl: v, guid: A }].map((entry) => ({
       ...entry,
       timestamp: sent(9),
     }));
-    expect(post(known, ...entries).failure.map(({ code }) => code)).toEqual([
+    expect(post(subscriptions, ...entries).failure.map(({ code }) => code)).toEqual([
       'superseded',
       'superseded',
     ]);
-    expect(known.changes()).toEqual(nothing);
+    expect(subscriptions.changes()).toEqual(nothing);
   });
 
   it('that is not earlier than the DELETE revives a tombstone', () => {
-    const known = subscriptionSet(current({ deleted: earlier }));
-    post(known, { feedUrl: u, timestamp: sent(10) });
-    expect(changedRow(known, 1)).toMatchObject({
+    const subscriptions = subscriptionSet(current({ deleted: earlier }));
+    post(subscriptions, { feedUrl: u, timestamp: sent(10) });
+    expect(changedRow(subscriptions, 1)).toMatchObject({
       deleted: null,
       isSubscribed: true,
       subscribedAt: at(10),
@@ -720,11 +747,11 @@ describe('a timestamp', () => {
   });
 
   it('that is earlier than a pending DELETE is superseded', () => {
-    const known = subscriptionSet(current({ deletionId: 7 }));
-    expect(post(known, { feedUrl: u, timestamp: sent(9) }).failure).toEqual([
+    const subscriptions = subscriptionSet(current({ deletionId: 7 }));
+    expect(post(subscriptions, { feedUrl: u, timestamp: sent(9) }).failure).toEqual([
       { feed_url: u, code: 'superseded', message },
     ]);
-    expect(known.changes()).toEqual(nothing);
+    expect(subscriptions.changes()).toEqual(nothing);
   });
 
   it.each([{ isSubscribed: false }, { deletionId: 7 }])(
@@ -738,44 +765,48 @@ describe('a timestamp', () => {
         subscribedAt: at(10),
         ...newer,
       };
-      const known = subscriptionSet(old, derived);
-      expect(post(known, { feedUrl: v, guid: A, timestamp: sent(9) }).failure[0]).toMatchObject({
+      const subscriptions = subscriptionSet(old, derived);
+      expect(
+        post(subscriptions, { feedUrl: v, guid: A, timestamp: sent(9) }).failure[0],
+      ).toMatchObject({
         code: 'superseded',
       });
-      expect(known.changes()).toMatchObject({ rows: [], merges: [] });
-      post(known, { feedUrl: v, guid: A, timestamp: sent(11) });
-      expect(known.byUrl(v)).toMatchObject({ id: 1, isSubscribed: true });
+      expect(subscriptions.changes()).toMatchObject({ rows: [], merges: [] });
+      post(subscriptions, { feedUrl: v, guid: A, timestamp: sent(11) });
+      expect(subscriptions.byUrl(v)).toMatchObject({ id: 1, isSubscribed: true });
     },
   );
 
   it.each([sent(10), sent(11), undefined])(
     'that is not earlier than a pending DELETE cancels it: %s',
     (timestamp) => {
-      const known = subscriptionSet(current({ deletionId: 7 }));
-      post(known, { feedUrl: u, timestamp });
-      expect(changedRow(known, 1)).toMatchObject({ deletionId: null, isSubscribed: true });
+      const subscriptions = subscriptionSet(current({ deletionId: 7 }));
+      post(subscriptions, { feedUrl: u, timestamp });
+      expect(changedRow(subscriptions, 1)).toMatchObject({ deletionId: null, isSubscribed: true });
     },
   );
 
   it('more than 5 minutes ahead of the arrival counts as the arrival', () => {
-    const known = subscriptionSet(current({ isSubscribed: false }));
-    post(known, { feedUrl: u, timestamp: '2026-02-02T00:05:00.001Z' });
-    expect(changedRow(known, 1)?.subscribedAt).toBe('2026-02-02T00:00:00.000000Z');
+    const subscriptions = subscriptionSet(current({ isSubscribed: false }));
+    post(subscriptions, { feedUrl: u, timestamp: '2026-02-02T00:05:00.001Z' });
+    expect(changedRow(subscriptions, 1)?.subscribedAt).toBe('2026-02-02T00:00:00.000000Z');
   });
 
   it.each([sent(9), sent(10), '2027-01-01T00:00:00Z'])(
     'that is not later or clamped leaves a subscribed row unchanged: %s',
     (timestamp) => {
-      const known = subscriptionSet(current());
-      expect(post(known, { feedUrl: u, timestamp }).success).toHaveLength(1);
-      expect(known.changes()).toEqual(nothing);
+      const subscriptions = subscriptionSet(current());
+      expect(post(subscriptions, { feedUrl: u, timestamp }).success).toHaveLength(1);
+      expect(subscriptions.changes()).toEqual(nothing);
     },
   );
 
   it('before 1970 counts as 1970 for a feed without a subscription', () => {
-    const known = subscriptionSet();
-    expect(post(known, { feedUrl: u, timestamp: '1960-01-01T00:00:00Z' }).success).toHaveLength(1);
-    expect(changedRow(known, 100)?.subscribedAt).toBe('1970-01-01T00:00:00.000000Z');
+    const subscriptions = subscriptionSet();
+    expect(
+      post(subscriptions, { feedUrl: u, timestamp: '1960-01-01T00:00:00Z' }).success,
+    ).toHaveLength(1);
+    expect(changedRow(subscriptions, 100)?.subscribedAt).toBe('1970-01-01T00:00:00.000000Z');
   });
 
   it.each(['', '2026-01-15T00:00'])('other than RFC 3339 is invalid_value: %j', (timestamp) => {
@@ -789,15 +820,15 @@ describe('a timestamp', () => {
 
 describe('a matched subscription', () => {
   it('is subscribed again, stamped, and no longer a tombstone', () => {
-    const known = subscriptionSet({
+    const subscriptions = subscriptionSet({
       id: 1,
       urls: [u],
       guids: [A],
       deleted: earlier,
       isSubscribed: false,
     });
-    post(known, { feedUrl: u });
-    expect(changedRow(known, 1)).toMatchObject({
+    post(subscriptions, { feedUrl: u });
+    expect(changedRow(subscriptions, 1)).toMatchObject({
       isSubscribed: true,
       deleted: null,
       subscriptionChanged: now,
@@ -806,23 +837,23 @@ describe('a matched subscription', () => {
   });
 
   it('is matched by later entries in its changed state', () => {
-    const known = subscriptionSet();
+    const subscriptions = subscriptionSet();
     const { success } = post(
-      known,
+      subscriptions,
       { feedUrl: u, guid: A },
       { feedUrl: v, guid: A },
       { feedUrl: u },
       { feedUrl: v, guid: C },
     );
     expect(success.map((item) => item.guid)).toEqual([C, C, C, C]);
-    expect(known.changes().rows).toHaveLength(1);
-    expect(changedRow(known, 100)).toMatchObject({ feedUrl: v, guid: C });
+    expect(subscriptions.changes().rows).toHaveLength(1);
+    expect(changedRow(subscriptions, 100)).toMatchObject({ feedUrl: v, guid: C });
   });
 
   it('gets one former guid per request: the guid before the request', () => {
-    const known = subscriptionSet({ id: 1, urls: [u], guids: [A] });
-    post(known, { feedUrl: u, guid: B }, { feedUrl: u, guid: C });
-    expect(known.changes().formerGuids).toEqual([[1, A]]);
+    const subscriptions = subscriptionSet({ id: 1, urls: [u], guids: [A] });
+    post(subscriptions, { feedUrl: u, guid: B }, { feedUrl: u, guid: C });
+    expect(subscriptions.changes().formerGuids).toEqual([[1, A]]);
   });
 });
 
@@ -846,24 +877,24 @@ describe('an exceeded quota', () => {
     ['a change of the guid', { guidChanges: 0 }, { feedUrl: u, guid: C }],
     ['a guid as an alias', { guids: 0 }, { feedUrl: w, guid: C }],
   ])('rejects %s and changes nothing', (_, left, entry) => {
-    const known = subscriptionSetWithin(left, X, gone);
-    expect(post(known, entry)).toMatchObject({
+    const subscriptions = subscriptionSetWithin(left, X, gone);
+    expect(post(subscriptions, entry)).toMatchObject({
       success: [],
       failure: [{ feed_url: entry.feedUrl, code: 'limit_reached' }],
     });
-    expect(known.changes()).toEqual(nothing);
+    expect(subscriptions.changes()).toEqual(nothing);
   });
 
   it('does not affect existing subscriptions and names', () => {
-    const known = subscriptionSetWithin(none, X, { id: 2, urls: [v], guids: [B] });
+    const subscriptions = subscriptionSetWithin(none, X, { id: 2, urls: [v], guids: [B] });
     const entries = [
       { feedUrl: u },
       { feedUrl: w, guid: A },
       { feedUrl: w, guid: B },
       { feedUrl: v },
     ];
-    expect(post(known, ...entries).success).toHaveLength(4);
-    expect(known.quota.isExceeded).toBe(false);
+    expect(post(subscriptions, ...entries).success).toHaveLength(4);
+    expect(subscriptions.quota.isExceeded).toBe(false);
   });
 
   it('rejects the later entries of a batch', () => {
@@ -894,15 +925,15 @@ it('keeps every name at exactly one subscription for any batches', () => {
   );
   fc.assert(
     fc.property(fc.array(entry, { maxLength: 12 }), (entries) => {
-      const known = subscriptionSet(
+      const subscriptions = subscriptionSet(
         { id: 1, urls: [u], guids: [A] },
         { id: 2, urls: [w, v], guids: [B] },
       );
-      const { success, failure } = post(known, ...entries);
+      const { success, failure } = post(subscriptions, ...entries);
       expect(success.length + failure.length).toBe(entries.length);
       expect(failure.every(({ code }) => code === 'feed_url_taken')).toBe(true);
-      for (const row of known.changes().rows) {
-        const [byGuid, byUrl] = [known.byGuid(row.guid), known.byUrl(row.feedUrl)];
+      for (const row of subscriptions.changes().rows) {
+        const [byGuid, byUrl] = [subscriptions.byGuid(row.guid), subscriptions.byUrl(row.feedUrl)];
         // Guids and URLs of a pointer belong to its survivor, and can move on from there.
         const isPointer = row.mergedInto !== null;
         expect(
@@ -912,15 +943,15 @@ it('keeps every name at exactly one subscription for any batches', () => {
         ).toBe(true);
         expect(row.isSubscribed && row.deleted === null).toBe(true);
       }
-      expect(entries.every(({ feedUrl }) => known.byUrl(feedUrl))).toBe(true);
-      expect(entries.every((sent) => sent.guid === undefined || known.byGuid(sent.guid))).toBe(
-        true,
-      );
-      expect([u, w, v].map((url) => known.byUrl(url)?.deleted)).toEqual([null, null, null]);
+      expect(entries.every(({ feedUrl }) => subscriptions.byUrl(feedUrl))).toBe(true);
+      expect(
+        entries.every((sent) => sent.guid === undefined || subscriptions.byGuid(sent.guid)),
+      ).toBe(true);
+      expect([u, w, v].map((url) => subscriptions.byUrl(url)?.deleted)).toEqual([null, null, null]);
       const survivors = new Set(
-        known.changes().merges.map(({ survivor }) => known.byId(survivor).id),
+        subscriptions.changes().merges.map(({ survivor }) => subscriptions.byId(survivor).id),
       );
-      expect(known.changes().merges.every(({ from }) => !survivors.has(from))).toBe(true);
+      expect(subscriptions.changes().merges.every(({ from }) => !survivors.has(from))).toBe(true);
     }),
   );
 });
@@ -931,9 +962,11 @@ describe('a title', () => {
   const titled = { ...row, title: 'Old', titleAt: at(5) };
 
   it('belongs to a new subscription', () => {
-    const known = subscriptionSet();
-    post(known, { feedUrl: u, title: 'New', timestamp: at(3) });
-    expect(known.changes().rows).toMatchObject([{ title: 'New', titleAt: at(3), changed: now }]);
+    const subscriptions = subscriptionSet();
+    post(subscriptions, { feedUrl: u, title: 'New', timestamp: at(3) });
+    expect(subscriptions.changes().rows).toMatchObject([
+      { title: 'New', titleAt: at(3), changed: now },
+    ]);
   });
 
   it.each([
@@ -943,9 +976,9 @@ describe('a title', () => {
     ['is added, whatever the time of the subscription', row, at(1), 'New'],
     ['is added to an unsubscribed one', { ...row, isSubscribed: false }, at(1), 'New'],
   ])('%s, which is a change', (_, stored, timestamp, title) => {
-    const known = subscriptionSet(stored);
-    post(known, { feedUrl: u, title: 'New', timestamp });
-    expect(changedRow(known, 1)).toMatchObject({
+    const subscriptions = subscriptionSet(stored);
+    post(subscriptions, { feedUrl: u, title: 'New', timestamp });
+    expect(changedRow(subscriptions, 1)).toMatchObject({
       title,
       titleAt: timestamp,
       subscriptionChanged: now,
@@ -961,15 +994,15 @@ describe('a title', () => {
     ['not sent', titled, { timestamp: at(5) }],
     ['of a deleted subscription', { ...row, deleted: earlier }, { title: 'A', timestamp: at(4) }],
   ])('that is %s changes nothing', (_, stored, entry) => {
-    const known = subscriptionSet(stored);
-    post(known, { feedUrl: u, ...entry });
-    expect(known.changes()).toEqual(nothing);
+    const subscriptions = subscriptionSet(stored);
+    post(subscriptions, { feedUrl: u, ...entry });
+    expect(subscriptions.changes()).toEqual(nothing);
   });
 
   it('that is equal but later stores its time without a stamp', () => {
-    const known = subscriptionSet({ ...titled, subscribedAt: at(9) });
-    post(known, { feedUrl: u, title: 'Old', timestamp: at(7) });
-    expect(changedRow(known, 1)).toMatchObject({ titleAt: at(7), changed: earlier });
+    const subscriptions = subscriptionSet({ ...titled, subscribedAt: at(9) });
+    post(subscriptions, { feedUrl: u, title: 'Old', timestamp: at(7) });
+    expect(changedRow(subscriptions, 1)).toMatchObject({ titleAt: at(7), changed: earlier });
   });
 
   it.each([
@@ -977,13 +1010,17 @@ describe('a title', () => {
     ['the only one', 'Old', at(4), null, 'Old'],
     ['none if it was removed later', 'Old', at(4), at(5), null],
   ])('survives a merge: %s', (_, title, titleAt, removedAt, kept) => {
-    const known = subscriptionSet(
+    const subscriptions = subscriptionSet(
       { id: 1, urls: [u], guids: [A], declared: [], title, titleAt },
       { id: 2, urls: [v], guids: [B], titleAt: removedAt },
     );
-    post(known, { feedUrl: u, guid: B });
-    expect(changedRow(known, 1)).toMatchObject({ mergedInto: 2, title: null, titleAt: null });
-    expect(changedRow(known, 2)).toMatchObject({ title: kept });
+    post(subscriptions, { feedUrl: u, guid: B });
+    expect(changedRow(subscriptions, 1)).toMatchObject({
+      mergedInto: 2,
+      title: null,
+      titleAt: null,
+    });
+    expect(changedRow(subscriptions, 2)).toMatchObject({ title: kept });
   });
 });
 
@@ -991,28 +1028,34 @@ describe('equal URLs', () => {
   const pairs = inBothOrders([...equalUrls, ...decodedUrls]);
 
   it.each(pairs)('make one subscription, shown as first sent: %s, %s', (first, second) => {
-    const known = subscriptionSet();
-    const { success } = post(known, { feedUrl: first }, { feedUrl: second });
+    const subscriptions = subscriptionSet();
+    const { success } = post(subscriptions, { feedUrl: first }, { feedUrl: second });
     expect(success.map((item) => item.feed_url)).toEqual([first, second]);
     expect(success.map((item) => item.guid)).toEqual([podcastGuid(first), podcastGuid(first)]);
-    expect(known.changes()).toMatchObject({ rows: [{ feedUrl: first }], added: { urls: 1 } });
+    expect(subscriptions.changes()).toMatchObject({
+      rows: [{ feedUrl: first }],
+      added: { urls: 1 },
+    });
   });
 
   it.each(pairs)(
     'are the same URL of a subscription, so nothing moves: %s, %s',
     (first, second) => {
-      const known = subscriptionSet({ id: 1, urls: [first], guids: [A] });
-      post(known, { feedUrl: second, guid: A });
-      expect(known.changes()).toMatchObject({ rows: [{ id: 1, feedUrl: first }], urls: [] });
+      const subscriptions = subscriptionSet({ id: 1, urls: [first], guids: [A] });
+      post(subscriptions, { feedUrl: second, guid: A });
+      expect(subscriptions.changes()).toMatchObject({
+        rows: [{ id: 1, feedUrl: first }],
+        urls: [],
+      });
     },
   );
 
   it.each(pairs)('are the current URL of another podcast: %s, %s', (first, second) => {
-    const known = subscriptionSet(
+    const subscriptions = subscriptionSet(
       { id: 1, urls: [first], guids: [A] },
       { id: 2, urls: [v], guids: [B] },
     );
-    expect(post(known, { feedUrl: second, guid: B }).failure).toMatchObject([
+    expect(post(subscriptions, { feedUrl: second, guid: B }).failure).toMatchObject([
       { feed_url: second, code: 'feed_url_taken', guid: A },
     ]);
   });
@@ -1024,10 +1067,10 @@ describe('equal URLs', () => {
       guids: [A],
       deleted: earlier,
     } satisfies SubscriptionFixture;
-    const known = subscriptionSet(tombstone, { id: 2, urls: [v], guids: [B] });
-    post(known, { feedUrl: second, guid: B });
-    expect(changedRow(known, 1)).toMatchObject({ feedUrl: first, hasLostUrl: true });
-    expect(changedRow(known, 2)).toMatchObject({ feedUrl: second });
+    const subscriptions = subscriptionSet(tombstone, { id: 2, urls: [v], guids: [B] });
+    post(subscriptions, { feedUrl: second, guid: B });
+    expect(changedRow(subscriptions, 1)).toMatchObject({ feedUrl: first, hasLostUrl: true });
+    expect(changedRow(subscriptions, 2)).toMatchObject({ feedUrl: second });
   });
 
   it.each(inBothOrders(differentUrls))('are not %s and %s', (first, second) => {

@@ -108,19 +108,19 @@ function readTitle(sent: unknown, feedUrl: string): string | undefined {
 
 /** Applies a batch in order. Each item in `success` has the values after the whole batch. */
 export function applyBatch(
-  known: SubscriptionSet,
+  subscriptions: SubscriptionSet,
   entries: readonly ValidatedEntry[],
   budget: MergeBudget,
 ): SubscribeAnswer {
   const failure: SubscribeAnswer['failure'] = [];
   const accepted: { feedUrl: string; id: number }[] = [];
   for (const entry of entries) {
-    const outcome = entry.fault ?? applyEntry(known, entry, budget);
+    const outcome = entry.fault ?? applyEntry(subscriptions, entry, budget);
     if ('code' in outcome) failure.push({ feed_url: entry.feedUrl, ...outcome });
     else accepted.push({ feedUrl: entry.feedUrl, id: outcome.id });
   }
   const success = accepted.map(({ feedUrl, id }) => {
-    const { guid, subscriptionChanged } = known.byId(id);
+    const { guid, subscriptionChanged } = subscriptions.byId(id);
     return {
       feed_url: feedUrl,
       guid,
@@ -133,36 +133,37 @@ export function applyBatch(
 
 /** Applies one entry after the earlier entries of its batch. @returns its row or its failure. */
 export function applyEntry(
-  known: SubscriptionSet,
+  subscriptions: SubscriptionSet,
   entry: ValidEntry,
   budget: MergeBudget,
 ): SubscriptionRow | EntryFailure {
   const { feedUrl, guid, derivedGuid, timestamp } = entry;
-  const { row, duplicate, conflict, ...roles } = matchEntry(known, entry);
-  if (row && known.isSuperseded(row, true, timestamp)) return applySuperseded(known, entry, row);
+  const { row, duplicate, conflict, ...roles } = matchEntry(subscriptions, entry);
+  if (row && subscriptions.isSuperseded(row, true, timestamp))
+    return applySuperseded(subscriptions, entry, row);
   // A merge keeps the later time, so a later unsubscribe or deletion of the duplicate also wins
   // over this entry.
   if (
     row &&
     duplicate &&
     !isStillSubscribed(duplicate) &&
-    known.isSuperseded(duplicate, true, timestamp)
+    subscriptions.isSuperseded(duplicate, true, timestamp)
   )
-    return applySuperseded(known, entry, row);
+    return applySuperseded(subscriptions, entry, row);
   if (conflict)
     return {
       code: 'feed_url_taken',
       message: 'Another subscription has this feed_url',
       guid: conflict.guid,
     };
-  const owner = guid === undefined ? undefined : known.byGuid(guid);
+  const owner = guid === undefined ? undefined : subscriptions.byGuid(guid);
   const newGuid = guid ?? (row ? undefined : derivedGuid);
-  const isAllowed = known.quota.allows({
+  const isAllowed = subscriptions.quota.allows({
     live: (isLive(row) ? 0 : 1) - (duplicate ? 1 : 0),
-    guids: newGuid === undefined || known.byGuid(newGuid) ? 0 : 1,
-    urls: (row && !roles.url) || known.byUrl(feedUrl) ? 0 : 1,
+    guids: newGuid === undefined || subscriptions.byGuid(newGuid) ? 0 : 1,
+    urls: (row && !roles.url) || subscriptions.byUrl(feedUrl) ? 0 : 1,
     guidChanges:
-      row && guid !== undefined && roles.guid === 'current' && known.wouldReplace(row, guid)
+      row && guid !== undefined && roles.guid === 'current' && subscriptions.wouldReplace(row, guid)
         ? 1
         : 0,
     pointers: duplicate || (owner && owner !== row && owner.guid === guid) ? 1 : 0,
@@ -170,26 +171,32 @@ export function applyEntry(
   if (!isAllowed) return limitReached;
   if (duplicate && row && !budget.take(duplicate, row)) return mergeTooLarge;
   if (!row) {
-    const created = known.create(feedUrl, guid ?? derivedGuid, guid !== undefined, timestamp);
-    return withTitle(known, entry, created);
+    const created = subscriptions.create(
+      feedUrl,
+      guid ?? derivedGuid,
+      guid !== undefined,
+      timestamp,
+    );
+    return withTitle(subscriptions, entry, created);
   }
-  if (duplicate) known.merge(duplicate, row);
-  if (guid !== undefined && roles.guid === 'current') known.changeGuid(row, guid);
-  else if (guid !== undefined) known.assignGuid(row, guid, true);
+  if (duplicate) subscriptions.merge(duplicate, row);
+  if (guid !== undefined && roles.guid === 'current') subscriptions.changeGuid(row, guid);
+  else if (guid !== undefined) subscriptions.assignGuid(row, guid, true);
   // A revived tombstone whose URL now belongs to another subscription gets the entry's URL.
-  if (roles.url === 'current' || row.hasLostUrl) known.moveTo(row, feedUrl);
-  else if (roles.url === 'alias') known.assignUrl(row, feedUrl);
-  if (duplicate || !known.isUnchangedBy(row, timestamp)) known.subscribe(row, timestamp);
-  return withTitle(known, entry, row);
+  if (roles.url === 'current' || row.hasLostUrl) subscriptions.moveTo(row, feedUrl);
+  else if (roles.url === 'alias') subscriptions.assignUrl(row, feedUrl);
+  if (duplicate || !subscriptions.isUnchangedBy(row, timestamp))
+    subscriptions.subscribe(row, timestamp);
+  return withTitle(subscriptions, entry, row);
 }
 
 /** Applies the title of an entry, if it has one, with the entry's time. Returns the row. */
 function withTitle(
-  known: SubscriptionSet,
+  subscriptions: SubscriptionSet,
   { title, timestamp }: ValidEntry,
   row: SubscriptionRow,
 ): SubscriptionRow {
-  if (title !== undefined) known.setTitle(row, title, timestamp);
+  if (title !== undefined) subscriptions.setTitle(row, title, timestamp);
   return row;
 }
 
@@ -198,13 +205,13 @@ function withTitle(
  * a live subscription. @returns `superseded` unless the subscription is still subscribed.
  */
 function applySuperseded(
-  known: SubscriptionSet,
+  subscriptions: SubscriptionSet,
   entry: ValidEntry,
   row: SubscriptionRow,
 ): SubscriptionRow | EntryFailure {
   if (!isLive(row)) return superseded;
-  addUnusedAliases(known, entry, row);
-  withTitle(known, entry, row);
+  addUnusedAliases(subscriptions, entry, row);
+  withTitle(subscriptions, entry, row);
   return isStillSubscribed(row) ? row : superseded;
 }
 
@@ -213,32 +220,35 @@ function applySuperseded(
  * is reached.
  */
 function addUnusedAliases(
-  known: SubscriptionSet,
+  subscriptions: SubscriptionSet,
   { feedUrl, guid }: ValidEntry,
   row: SubscriptionRow,
 ): void {
   const isUnused = (owner: SubscriptionRow | undefined) => !isLive(owner);
   if (
     guid !== undefined &&
-    isUnused(known.byGuid(guid)) &&
-    known.quota.allows({ guids: 1, pointers: 1 })
+    isUnused(subscriptions.byGuid(guid)) &&
+    subscriptions.quota.allows({ guids: 1, pointers: 1 })
   )
-    known.assignGuid(row, guid, true);
-  if (isUnused(known.byUrl(feedUrl)) && known.quota.allows({ urls: 1 }))
-    known.assignUrl(row, feedUrl);
+    subscriptions.assignGuid(row, guid, true);
+  if (isUnused(subscriptions.byUrl(feedUrl)) && subscriptions.quota.allows({ urls: 1 }))
+    subscriptions.assignUrl(row, feedUrl);
 }
 
 /** Returns the match of an entry among the subscriptions that were read. */
-export function matchEntry(known: SubscriptionSet, entry: ValidEntry): EntryMatch {
+export function matchEntry(subscriptions: SubscriptionSet, entry: ValidEntry): EntryMatch {
   return entry.guid === undefined
-    ? matchByUrl(known, entry)
-    : matchByGuid(known, entry, entry.guid);
+    ? matchByUrl(subscriptions, entry)
+    : matchByGuid(subscriptions, entry, entry.guid);
 }
 
 /** Matches an entry without a guid by its URL, else by the derived guid. It moves no URL. */
-function matchByUrl(known: SubscriptionSet, { feedUrl, derivedGuid }: ValidEntry): EntryMatch {
-  const byUrl: EntryMatch = { row: known.byUrl(feedUrl) };
-  const byGuid: EntryMatch = { row: known.byGuid(derivedGuid), url: 'alias' };
+function matchByUrl(
+  subscriptions: SubscriptionSet,
+  { feedUrl, derivedGuid }: ValidEntry,
+): EntryMatch {
+  const byUrl: EntryMatch = { row: subscriptions.byUrl(feedUrl) };
+  const byGuid: EntryMatch = { row: subscriptions.byGuid(derivedGuid), url: 'alias' };
   // A live subscription takes precedence over a tombstone.
   return (
     [byUrl, byGuid].find(({ row }) => isLive(row)) ?? [byUrl, byGuid].find(({ row }) => row) ?? {}
@@ -251,15 +261,15 @@ function matchByUrl(known: SubscriptionSet, { feedUrl, derivedGuid }: ValidEntry
  * subscription.
  */
 function matchByGuid(
-  known: SubscriptionSet,
+  subscriptions: SubscriptionSet,
   { feedUrl, derivedGuid }: ValidEntry,
   guid: string,
 ): EntryMatch {
-  const match = known.byGuid(guid);
-  const owner = known.byUrl(feedUrl);
-  const current = known.byCurrentUrl(feedUrl);
+  const match = subscriptions.byGuid(guid);
+  const owner = subscriptions.byUrl(feedUrl);
+  const current = subscriptions.byCurrentUrl(feedUrl);
   // For a URL that no subscription has: its derived guid can still match one.
-  const byDerived = owner ? undefined : known.byGuid(derivedGuid);
+  const byDerived = owner ? undefined : subscriptions.byGuid(derivedGuid);
   if (!match) {
     if (owner) return { row: owner, guid: current ? 'current' : 'alias' };
     return byDerived && byDerived.declaredGuids === 0

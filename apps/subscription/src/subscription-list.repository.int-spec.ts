@@ -122,7 +122,7 @@ describe('the list of subscriptions', () => {
 
   it('is unchanged for a client with the current clock, at the cost of one read', async () => {
     await add(1);
-    const known = await clock();
+    const subscriptions = await clock();
     const ask = (knownClock: string) =>
       context.service.list({
         userId,
@@ -131,10 +131,10 @@ describe('the list of subscriptions', () => {
         knownClock,
       });
     const before = context.statements();
-    expect(await ask(known)).toEqual({ unchanged: true, clock: known });
+    expect(await ask(subscriptions)).toEqual({ unchanged: true, clock: subscriptions });
     expect(context.statements() - before).toBe(1);
     await add(2);
-    expect(await ask(known)).toMatchObject({ unchanged: false, total: 2 });
+    expect(await ask(subscriptions)).toMatchObject({ unchanged: false, total: 2 });
   });
 
   it('returns pages after and before a row, with the given total', async () => {
@@ -187,7 +187,7 @@ describe('the list of subscriptions', () => {
 
   it('is one snapshot during writes, and a poller of its clock misses no change', async () => {
     let writing = true;
-    const [known, torn] = [new Map<string, string>(), [] as unknown[]];
+    const [subscriptions, torn] = [new Map<string, string>(), [] as unknown[]];
     const poll = async () => {
       let since: string | undefined;
       for (let last = false; !last;) {
@@ -196,7 +196,7 @@ describe('the list of subscriptions', () => {
         const late = items.filter((item) => (item.subscription_changed ?? '') > seen);
         if (total !== items.length || late.length > 0)
           torn.push({ total, length: items.length, late });
-        for (const item of items) known.set(item.guid, String(item.is_subscribed));
+        for (const item of items) subscriptions.set(item.guid, String(item.is_subscribed));
         since = seen;
       }
     };
@@ -215,7 +215,7 @@ describe('the list of subscriptions', () => {
       item.guid,
       String(item.is_subscribed),
     ]);
-    expect([...known].sort()).toEqual(truth.sort());
+    expect([...subscriptions].sort()).toEqual(truth.sort());
   });
 });
 

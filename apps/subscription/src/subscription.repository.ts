@@ -231,7 +231,7 @@ export function selectMatches(userId: string, lookup: Lookup): Bound<SnapshotRow
 /** Converts the row of {@link selectSnapshot}. */
 export function toSnapshot([result]: readonly SnapshotRow[]): Snapshot {
   return {
-    rows: (result?.rows ?? []).map(withStamps),
+    rows: (result?.rows ?? []).map(normalizeStamps),
     guids: result?.guids ?? [],
     urls: result?.urls ?? [],
     newIds: result?.newIds ?? [],
@@ -315,8 +315,8 @@ export async function findByGuid(
   return unlessRefused(row).id === null ? undefined : row;
 }
 
-/** Converts the stamps of a row: Postgres' JSON has a UTC offset instead of `Z`. */
-function withStamps(row: SubscriptionRow): SubscriptionRow {
+/** Rewrites the stamps of a row to end in `Z`. Postgres' JSON has a UTC offset. */
+function normalizeStamps(row: SubscriptionRow): SubscriptionRow {
   const stamp = (time: string) => new Date(time).toISOString();
   const optional = (time: string | null) => time && stamp(time);
   return {

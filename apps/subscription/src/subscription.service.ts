@@ -68,13 +68,13 @@ export class SubscriptionService {
     });
     const write = { userId, smallAnswer: false, changes, reads, ...context.write };
     return this.database.write(write, async (transaction) => {
-      const { result, known } = await applyWithMerges(
+      const { result, subscriptions } = await applyWithMerges(
         transaction,
         userId,
         context,
         (batch, merges) => applyBatch(batch, entries, merges),
       );
-      await saveChanges(transaction, userId, known.changes(), this.quotas);
+      await saveChanges(transaction, userId, subscriptions.changes(), this.quotas);
       return JsonText.of(result);
     });
   }
@@ -101,16 +101,16 @@ export class SubscriptionService {
     const reads = selectMatches(userId, { guids, urls, newRows: 0, quotas: this.quotas });
     const write = { userId, smallAnswer: false, changes, reads, ...context.write };
     return this.database.write(write, async (transaction) => {
-      const known = new SubscriptionSet(
+      const subscriptions = new SubscriptionSet(
         toSnapshot(transaction.found),
         transaction.stamp,
         context.arrivedMs,
       );
-      const row = known.byGuid(guid);
+      const row = subscriptions.byGuid(guid);
       if (!row || row.deleted !== null) throw new Failure('not_found');
-      const answer = applyPatch(known, row, { ...patch, timestamp });
-      if (known.quota.isExceeded) throw new Failure('invalid');
-      await saveChanges(transaction, userId, known.changes(), this.quotas);
+      const answer = applyPatch(subscriptions, row, { ...patch, timestamp });
+      if (subscriptions.quota.isExceeded) throw new Failure('invalid');
+      await saveChanges(transaction, userId, subscriptions.changes(), this.quotas);
       return JsonText.of(answer);
     });
   }
@@ -126,14 +126,14 @@ export class SubscriptionService {
     const reads = selectMatches(userId, { guids, urls, newRows: 0, quotas: this.quotas });
     const write = { userId, smallAnswer: true, changes, reads, ...context.write };
     return this.database.write(write, async (transaction) => {
-      const { result: outcome, known } = await applyWithMerges(
+      const { result: outcome, subscriptions } = await applyWithMerges(
         transaction,
         userId,
         context,
         (snapshot, merges) => applyFeedChange(snapshot, change, merges),
       );
       if (outcome === 'applied')
-        await saveChanges(transaction, userId, known.changes(), this.quotas);
+        await saveChanges(transaction, userId, subscriptions.changes(), this.quotas);
       else transaction.discard();
       return { outcome };
     });
@@ -185,12 +185,12 @@ async function applyWithMerges<Result>(
   transaction: Transaction<SnapshotRow>,
   userId: string,
   context: CallContext,
-  apply: (known: SubscriptionSet, merges: MergeBudget) => Result,
-): Promise<{ result: Result; known: SubscriptionSet }> {
+  apply: (subscriptions: SubscriptionSet, merges: MergeBudget) => Result,
+): Promise<{ result: Result; subscriptions: SubscriptionSet }> {
   const snapshot = toSnapshot(transaction.found);
   const applyWithin = (merges: MergeBudget) => {
-    const known = new SubscriptionSet(snapshot, transaction.stamp, context.arrivedMs);
-    return { result: apply(known, merges), known };
+    const subscriptions = new SubscriptionSet(snapshot, transaction.stamp, context.arrivedMs);
+    return { result: apply(subscriptions, merges), subscriptions };
   };
   const merges = new MergeBudget();
   const applied = applyWithin(merges);

@@ -37,9 +37,14 @@ function patch(
   },
   ...described: SubscriptionFixture[]
 ) {
-  const known = subscriptionSet(...described);
-  const answer = applyPatch(known, known.byGuid(A) as SubscriptionRow, fields);
-  return { known, answer, row: changedRow(known, 1), other: changedRow(known, 2) };
+  const subscriptions = subscriptionSet(...described);
+  const answer = applyPatch(subscriptions, subscriptions.byGuid(A) as SubscriptionRow, fields);
+  return {
+    subscriptions,
+    answer,
+    row: changedRow(subscriptions, 1),
+    other: changedRow(subscriptions, 2),
+  };
 }
 
 describe('PATCH', () => {
@@ -84,7 +89,7 @@ describe('PATCH', () => {
   });
 
   it('answers new_guid with guid_changed and keeps the old guid as an alias', () => {
-    const { answer, row, known } = patch({ newGuid: D }, X);
+    const { answer, row, subscriptions } = patch({ newGuid: D }, X);
     expect(answer).toEqual({ new_guid: D, guid_changed: now });
     expect(row).toMatchObject({
       guid: D,
@@ -92,28 +97,28 @@ describe('PATCH', () => {
       subscriptionChanged: earlier,
       changed: now,
     });
-    expect(known.byGuid(A)?.id).toBe(1);
-    expect(known.changes().formerGuids).toEqual([[1, A]]);
+    expect(subscriptions.byGuid(A)?.id).toBe(1);
+    expect(subscriptions.changes().formerGuids).toEqual([[1, A]]);
   });
 
   it('stamps a new_guid that is the current one, without a former guid', () => {
-    const { answer, row, known } = patch({ newGuid: A }, X);
+    const { answer, row, subscriptions } = patch({ newGuid: A }, X);
     expect(answer).toEqual({ new_guid: A, guid_changed: now });
     expect(row).toMatchObject({ guid: A, guidChanged: now });
-    expect(known.changes().formerGuids).toEqual([]);
+    expect(subscriptions.changes().formerGuids).toEqual([]);
   });
 
   it('can restore a former guid', () => {
-    const { row, known } = patch({ newGuid: B }, { ...X, guids: [A, B] });
+    const { row, subscriptions } = patch({ newGuid: B }, { ...X, guids: [A, B] });
     expect(row).toMatchObject({ guid: B });
-    expect(known.changes()).toMatchObject({ formerGuids: [[1, A]], merges: [] });
+    expect(subscriptions.changes()).toMatchObject({ formerGuids: [[1, A]], merges: [] });
   });
 
   it('answers new_feed_url with subscription_changed and keeps the old URL', () => {
-    const { answer, row, known } = patch({ newFeedUrl: w }, X);
+    const { answer, row, subscriptions } = patch({ newFeedUrl: w }, X);
     expect(answer).toEqual({ new_feed_url: w, subscription_changed: now });
     expect(row).toMatchObject({ feedUrl: w, subscriptionChanged: now });
-    expect(known.byUrl(u)?.id).toBe(1);
+    expect(subscriptions.byUrl(u)?.id).toBe(1);
   });
 
   it('stamps a new_feed_url that is the current one', () => {
@@ -131,11 +136,11 @@ describe('PATCH', () => {
   });
 
   it('takes a former URL of another subscription without a merge', () => {
-    const { known, row, other } = patch({ newFeedUrl: w }, X, Y);
+    const { subscriptions, row, other } = patch({ newFeedUrl: w }, X, Y);
     expect(row).toMatchObject({ feedUrl: w });
-    expect(known.byUrl(w)?.id).toBe(1);
+    expect(subscriptions.byUrl(w)?.id).toBe(1);
     expect(other).toMatchObject({ mergedInto: null, isSubscribed: true, flippedAt: now });
-    expect(known.changes().merges).toEqual([]);
+    expect(subscriptions.changes().merges).toEqual([]);
   });
 });
 
@@ -144,11 +149,11 @@ describe('a merging PATCH', () => {
     ['the current guid', B],
     ['a former guid', C],
   ])('absorbs the subscription that new_guid names by %s, with all its names', (_, newGuid) => {
-    const { known, row, other, answer } = patch({ newGuid }, X, Y);
+    const { subscriptions, row, other, answer } = patch({ newGuid }, X, Y);
     expect(answer).toEqual({ new_guid: newGuid, guid_changed: now });
-    expect(known.changes().merges).toMatchObject([{ from: 2, into: 1 }]);
-    expect([A, B, C].map((name) => known.byGuid(name)?.id)).toEqual([1, 1, 1]);
-    expect([u, v, w].map((name) => known.byUrl(name)?.id)).toEqual([1, 1, 1]);
+    expect(subscriptions.changes().merges).toMatchObject([{ from: 2, into: 1 }]);
+    expect([A, B, C].map((name) => subscriptions.byGuid(name)?.id)).toEqual([1, 1, 1]);
+    expect([u, v, w].map((name) => subscriptions.byUrl(name)?.id)).toEqual([1, 1, 1]);
     expect(row).toMatchObject({
       guid: newGuid,
       feedUrl: u,
@@ -165,31 +170,34 @@ describe('a merging PATCH', () => {
   });
 
   it('absorbs the subscription with the current URL', () => {
-    const { known, row } = patch({ newFeedUrl: v }, X, Y);
-    expect(known.changes().merges).toMatchObject([{ from: 2, into: 1 }]);
+    const { subscriptions, row } = patch({ newFeedUrl: v }, X, Y);
+    expect(subscriptions.changes().merges).toMatchObject([{ from: 2, into: 1 }]);
     expect(row).toMatchObject({ feedUrl: v, guid: A, subscriptionChanged: now, guidChanged: null });
   });
 
   it('absorbs two subscriptions if guid and URL match different ones', () => {
     const Z: SubscriptionFixture = { id: 3, urls: [w], guids: [D] };
-    const { known, row } = patch({ newGuid: B, newFeedUrl: w }, X, { ...Y, urls: [v] }, Z);
-    expect(known.changes().merges).toMatchObject([
+    const { subscriptions, row } = patch({ newGuid: B, newFeedUrl: w }, X, { ...Y, urls: [v] }, Z);
+    expect(subscriptions.changes().merges).toMatchObject([
       { from: 2, into: 1 },
       { from: 3, into: 1 },
     ]);
     expect(row).toMatchObject({ guid: B, feedUrl: w });
-    expect([A, B, C, D].map((name) => known.byGuid(name)?.id)).toEqual([1, 1, 1, 1]);
+    expect([A, B, C, D].map((name) => subscriptions.byGuid(name)?.id)).toEqual([1, 1, 1, 1]);
   });
 
   it('absorbs a subscription once if both guid and URL match it', () => {
-    const { known, row } = patch({ newGuid: C, newFeedUrl: v }, X, Y);
-    expect(known.changes().merges).toMatchObject([{ from: 2, into: 1 }]);
+    const { subscriptions, row } = patch({ newGuid: C, newFeedUrl: v }, X, Y);
+    expect(subscriptions.changes().merges).toMatchObject([{ from: 2, into: 1 }]);
     expect(row).toMatchObject({ guid: C, feedUrl: v });
   });
 
   it('absorbs nothing if it has the guid and URL itself', () => {
-    const { known } = patch({ newGuid: D, newFeedUrl: w }, { ...X, guids: [A, D], urls: [u, w] });
-    expect(known.changes().merges).toEqual([]);
+    const { subscriptions } = patch(
+      { newGuid: D, newFeedUrl: w },
+      { ...X, guids: [A, D], urls: [u, w] },
+    );
+    expect(subscriptions.changes().merges).toEqual([]);
   });
 
   it('subscribes if either was subscribed, and stamps that change', () => {
@@ -281,9 +289,9 @@ describe('PATCH with a timestamp', () => {
 
 describe('names that a PATCH adds', () => {
   it('include the derived guid of new_feed_url, unless a live one has it', () => {
-    expect(patch({ newFeedUrl: w }, X).known.byGuid(podcastGuid(w))?.id).toBe(1);
+    expect(patch({ newFeedUrl: w }, X).subscriptions.byGuid(podcastGuid(w))?.id).toBe(1);
     const other: SubscriptionFixture = { id: 2, urls: [v], guids: [B, podcastGuid(w)] };
-    expect(patch({ newFeedUrl: w }, X, other).known.byGuid(podcastGuid(w))?.id).toBe(2);
+    expect(patch({ newFeedUrl: w }, X, other).subscriptions.byGuid(podcastGuid(w))?.id).toBe(2);
   });
 
   it('count new_guid as declared, unless a URL of the subscription yields it', () => {
@@ -298,9 +306,9 @@ describe('an exceeded quota', () => {
     left: Partial<RowCounts>,
     fields: { newFeedUrl?: string; newGuid?: string; isSubscribed?: boolean },
   ) => {
-    const known = subscriptionSetWithin(left, X, Y);
-    applyPatch(known, known.byGuid(A) as SubscriptionRow, fields);
-    return known.quota.isExceeded;
+    const subscriptions = subscriptionSetWithin(left, X, Y);
+    applyPatch(subscriptions, subscriptions.byGuid(A) as SubscriptionRow, fields);
+    return subscriptions.quota.isExceeded;
   };
 
   it.each<[Partial<RowCounts>, { newFeedUrl?: string; newGuid?: string }]>([
@@ -324,14 +332,18 @@ describe('new_feed_url that equals a stored URL', () => {
   const pairs = inBothOrders([...equalUrls, ...decodedUrls]);
 
   it.each(pairs)('changes the shown URL and keeps all guids and URLs: %s, %s', (first, second) => {
-    const { known, answer, row } = patch(
+    const { subscriptions, answer, row } = patch(
       { newFeedUrl: second },
       { id: 1, urls: [first], guids: [A] },
     );
     expect(answer).toEqual({ new_feed_url: second, subscription_changed: now });
     expect(row).toMatchObject({ feedUrl: second, guid: A });
-    expect(known.byUrl(first)?.id).toBe(1);
-    expect(known.changes()).toMatchObject({ merges: [], formerUrls: [first], added: { urls: 0 } });
+    expect(subscriptions.byUrl(first)?.id).toBe(1);
+    expect(subscriptions.changes()).toMatchObject({
+      merges: [],
+      formerUrls: [first],
+      added: { urls: 0 },
+    });
   });
 
   it.each(pairs)('merges the subscription that has it: %s, %s', (first, second) => {

@@ -19,21 +19,21 @@ type Patch = Omit<RequestOf<typeof updateSubscription>, 'userId' | 'guid'>;
  *   ignored. The answer has the current value.
  */
 export function applyPatch(
-  known: SubscriptionSet,
+  subscriptions: SubscriptionSet,
   row: SubscriptionRow,
   patch: Patch,
 ): UpdateAnswer {
   const { newFeedUrl, newGuid, isSubscribed, timestamp, title } = patch;
   const wasSubscribed = row.isSubscribed;
-  if (newGuid !== undefined) absorb(known, row, known.byGuid(newGuid));
-  if (newFeedUrl !== undefined) absorb(known, row, known.byCurrentUrl(newFeedUrl));
-  if (newGuid !== undefined) known.changeGuid(row, newGuid);
-  if (newFeedUrl !== undefined) known.moveTo(row, newFeedUrl);
+  if (newGuid !== undefined) absorb(subscriptions, row, subscriptions.byGuid(newGuid));
+  if (newFeedUrl !== undefined) absorb(subscriptions, row, subscriptions.byCurrentUrl(newFeedUrl));
+  if (newGuid !== undefined) subscriptions.changeGuid(row, newGuid);
+  if (newFeedUrl !== undefined) subscriptions.moveTo(row, newFeedUrl);
   const isMerged = row.isSubscribed !== wasSubscribed;
-  if (isSubscribed !== undefined && !known.isSuperseded(row, isSubscribed, timestamp))
-    known.setSubscribed(row, isSubscribed, timestamp);
-  else if (isMerged) known.stampSubscription(row);
-  if (title !== undefined) known.setTitle(row, storedTitle(title), timestamp);
+  if (isSubscribed !== undefined && !subscriptions.isSuperseded(row, isSubscribed, timestamp))
+    subscriptions.setSubscribed(row, isSubscribed, timestamp);
+  else if (isMerged) subscriptions.stampSubscription(row);
+  if (title !== undefined) subscriptions.setTitle(row, storedTitle(title), timestamp);
   const { subscriptionChanged, guidChanged } = row;
   const isStamped = [newFeedUrl, isSubscribed, title].some((value) => value !== undefined);
   return {
@@ -47,11 +47,11 @@ export function applyPatch(
 
 /** Merges `other` into the row, which is subscribed afterwards if either of them was. */
 function absorb(
-  known: SubscriptionSet,
+  subscriptions: SubscriptionSet,
   row: SubscriptionRow,
   other: SubscriptionRow | undefined,
 ): void {
   if (!other || other === row) return;
-  known.merge(other, row);
+  subscriptions.merge(other, row);
   if (other.isSubscribed) row.isSubscribed = true;
 }

@@ -97,8 +97,8 @@ export function subscriptionSetWithin(
 
 /** Returns a row as the write changes it; `undefined` if the write does not change it. */
 export function changedRow(
-  known: SubscriptionSet,
+  subscriptions: SubscriptionSet,
   id: number,
 ): SubscriptionChanges['rows'][number] | undefined {
-  return known.changes().rows.find((row) => row.id === id);
+  return subscriptions.changes().rows.find((row) => row.id === id);
 }
