@@ -35,7 +35,7 @@ export const accountConfig = z.object({
 });
 /** Parsed settings of the account app. */
 export type AccountSettings = z.output<typeof accountConfig>;
-/** Configuration of the account app: its settings, with the default of `API_URLS`. */
+/** The settings, with `API_URLS` always set: by default it is `PUBLIC_URL`. */
 export type AccountConfig = AccountSettings & { readonly API_URLS: [string, ...string[]] };
 
 /** Injection token of the configuration. */

@@ -35,8 +35,8 @@ export const edgeConfig = z
   );
 export type EdgeConfig = z.output<typeof edgeConfig>;
 
-/** Values that the account app does not get. Its limit of bodies has a smaller range. */
-const notOfAccount = { MAX_BODY_BYTES: '', MAX_BODY_BYTES_FILE: '' };
+/** Overrides that unset `MAX_BODY_BYTES` for the account app, whose own limit is smaller. */
+const accountOverrides = { MAX_BODY_BYTES: '', MAX_BODY_BYTES_FILE: '' };
 
 /**
  * Reads the configuration of each app.
@@ -74,7 +74,7 @@ export function appConfigs(
       return undefined;
     }
   };
-  const account = read(accountConfig, { PUBLIC_URL: origin }, notOfAccount);
+  const account = read(accountConfig, { PUBLIC_URL: origin }, accountOverrides);
   const gpodder = read(gpodderConfig);
   const ours = account &&
     gpodder && {

@@ -61,7 +61,7 @@ export async function compose(
     connectRedis(config),
     {
       onNotification: (userId, stamp) => streams.notify(userId, stamp),
-      onLost: () => streams.endAfterLoss(),
+      onReconnected: () => streams.endAfterLoss(),
     },
     log,
   );

@@ -82,8 +82,9 @@ export class RequestSweep implements OnApplicationBootstrap, BeforeApplicationSh
       do swept = await sweepBatch(this.database);
       while (swept === batchSize);
     } catch (error) {
-      // Outages have their own log lines.
-      if (faultKind(error) === 'unavailable') return;
+      // Outages have their own log lines. A missing privilege is none.
+      const { availability } = this.database;
+      if (faultKind(error) === 'unavailable' && (await availability.check()).length > 0) return;
       this.log.warn({ err: error }, 'expired request markers not deleted, retrying in a minute');
     }
   }

@@ -194,7 +194,7 @@ export class Fetcher {
     try {
       const path = pathname + search;
       const response = await agent.request({ origin, path, method: 'GET', headers, signal });
-      // A body that nobody reads must not end the process when it fails.
+      // Without a listener, an error of an unread body would end the process.
       response.body.on('error', () => undefined);
       return response;
     } catch (error) {

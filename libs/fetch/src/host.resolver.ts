@@ -9,8 +9,8 @@ const [tryMs, tries] = [1_000, 2];
 /** Resolves host names to allowed addresses. */
 export class HostResolver {
   /**
-   * Queries DNS servers directly. It ignores hosts files and search domains, which could lead to
-   * the local network, and a slow server occupies no thread of the pool.
+   * Queries DNS servers directly: hosts files and search domains could resolve to the local
+   * network, and `lookup` would block a thread of the pool.
    */
   private readonly resolver = new Resolver({ timeout: tryMs, tries });
 

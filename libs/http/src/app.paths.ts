@@ -14,7 +14,10 @@ export interface AppPaths {
   readonly expressions: readonly string[];
 }
 
-/** Paths by app, for the edge and the chart's Ingress. No path belongs to two apps. */
+/**
+ * Paths by app, for the edge and the chart's Ingress. Exact paths and prefixes of two apps never
+ * overlap; expressions override both ({@link AppPaths.expressions}).
+ */
 export const appPaths: Readonly<Record<AppName, AppPaths>> = {
   gpodder: {
     exact: ['/clientconfig.json', '/upload', '/getlist'],

@@ -86,7 +86,7 @@ export class TooLarge extends Error {
   }
 }
 
-/** Returns the body of an error answer; `code` is a string. */
+/** Returns the JSON body of an error answer. */
 export function errorBody({ status, message }: ErrorAnswer): { code: string; message: string } {
   return { code: String(status), message };
 }
@@ -104,7 +104,7 @@ export function answerFor(error: unknown, log: Log, failures: FailureAnswers): E
   const { statusCode, status = statusCode } = error as { statusCode?: number; status?: number };
   const answer = httpAnswers[status ?? 500];
   if (answer && status !== 400) return answer;
-  // Bad requests and unsupported media types of Fastify and Nest count as invalid input.
+  // Other 4xx errors of Fastify and Nest, such as bad requests, count as invalid input.
   if (status !== undefined && status >= 400 && status < 500) return failures.invalid;
   log.error({ err: error }, 'request failed: internal error');
   return failures.internal;

@@ -18,7 +18,7 @@ interface RateLimitConfig {
 
 /** Maximum wait for Redis to count a request, in milliseconds. */
 const countLimitMs = 250;
-/** Maximum wait for Redis at the start, in milliseconds. */
+/** Maximum wait for Redis at the start, in milliseconds. The app then starts without limits. */
 const openLimitMs = 2_000;
 
 /**

@@ -131,7 +131,10 @@ type Entries = [stream: string, entries: [id: string, fields: string[]][]];
 const blockMs = 2_000;
 /** Maximum entries of one read. */
 const perRead = 1_000;
-/** Maximum wait for Redis at the start, in milliseconds. */
+/**
+ * Time limit at the start for reading the retained revocations, in milliseconds. The app then
+ * starts without them.
+ */
 const openLimitMs = 2_000;
 /** Pause after a failed read, in milliseconds. */
 const retryMs = 250;
@@ -210,7 +213,8 @@ export class Revocations {
         if (this.condition.becomes('disconnected'))
           this.log.warn(
             { outage: 'Redis', err: error },
-            'revocation stream unavailable: Redis disconnected',
+            'revocation stream unavailable: revoked access tokens stay valid for up to ' +
+              '10 minutes, app passwords for 1 minute',
           );
         await delay(retryMs, undefined, { signal }).catch(() => {});
       }

@@ -22,7 +22,7 @@ describe.each(['cluster', 'sentinels'] as const)('Redis with %s', (kind) => {
       let losses = 0;
       const events = {
         onNotification: (user: string) => notified.add(user),
-        onLost: () => (losses += 1),
+        onReconnected: () => (losses += 1),
       };
       const [subscriptions, notifier] = [
         new ClockSubscriptions(connect(), connect(), events, log),

@@ -37,7 +37,7 @@ export class ClockNotifier {
         this.unanswered -= 1;
         this.counts.sent += 1;
         if (this.condition.becomes('sent'))
-          this.log.info({ outage: 'Redis' }, 'change notifications sent again');
+          this.log.info({ outage: 'Redis' }, 'change notifications resumed');
       },
       (error: unknown) => {
         this.unanswered -= 1;

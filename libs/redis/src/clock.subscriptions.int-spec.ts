@@ -31,7 +31,7 @@ async function subscriber(url = server.url, timings?: HeartbeatTimings) {
   let losses = 0;
   const events = {
     onNotification: (user: string, at: string) => received.push(`${user} ${at}`),
-    onLost: () => (losses += 1),
+    onReconnected: () => (losses += 1),
   };
   const connect = () => connectRedis(redisConfig.parse({ REDIS_URL: url }));
   const subscriptions = new ClockSubscriptions(connect(), connect(), events, log, timings);
@@ -96,7 +96,7 @@ describe('ClockSubscriptions', () => {
     const subscriptions = new ClockSubscriptions(
       connect(reading.url),
       connect(writing.url),
-      { onNotification: () => {}, onLost: () => (losses += 1) },
+      { onNotification: () => {}, onReconnected: () => (losses += 1) },
       log,
     );
     closing.push(() => subscriptions.close());

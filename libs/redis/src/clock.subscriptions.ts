@@ -7,8 +7,8 @@ import { Condition, type Log, withTimeLimit } from '#runtime';
 interface ClockEvents {
   /** A user's clock advanced to this stamp. Calls can be late, repeated and out of order. */
   onNotification(userId: string, stamp: string): void;
-  /** Redis is available again. Notifications may be lost, and all subscriptions have ended. */
-  onLost(): void;
+  /** Redis is available again. Notifications can be lost, and all subscriptions have ended. */
+  onReconnected(): void;
 }
 
 /**
@@ -29,7 +29,7 @@ const confirmLimitMs = 2_000;
  * Invariants:
  * - Each user has a channel, so Redis sends only the notifications of subscribed users.
  * - A lost connection, a lost heartbeat, or 10 s without a heartbeat ends all subscriptions. When
- *   heartbeats arrive again, `onLost` is called.
+ *   heartbeats arrive again, `onReconnected` is called.
  */
 export class ClockSubscriptions {
   /** Channel of its own heartbeats. */
@@ -141,15 +141,18 @@ export class ClockSubscriptions {
     if (!this.condition.becomes('connected')) return;
     if (!this.hasLost) return;
     this.hasLost = false;
-    this.log.info({ outage: 'Redis' }, 'change subscription available again');
-    this.events.onLost();
+    this.log.info({ outage: 'Redis' }, 'clock notifications available again');
+    this.events.onReconnected();
   }
 
   private onDisconnected(): void {
     // Users can be subscribed before the first heartbeat arrives.
     if (this.condition.becomes('disconnected') || this.users.size > 0) {
       if (!this.hasLost)
-        this.log.warn({ outage: 'Redis' }, 'change subscription unavailable: Redis disconnected');
+        this.log.warn(
+          { outage: 'Redis' },
+          'clock notifications unavailable: clients of change streams get none',
+        );
       this.hasLost = true;
     }
     this.users.clear();

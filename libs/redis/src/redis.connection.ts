@@ -87,8 +87,8 @@ export function isAccessDenied({ message, code }: Error & { code?: string }): bo
   );
 }
 
-/** Messages of ioredis for commands whose connection is closed or was lost. */
-const closedConnection =
+/** Messages of ioredis for commands without an answer: connection closed or lost, or timed out. */
+const unansweredCommand =
   /max retries per request|enableOfflineQueue|connection (is )?close|Command timed out/i;
 /** Codes of sockets and host names for a server that cannot be reached. */
 const unreachableCodes = /^(ECONN|EPIPE|ETIMEDOUT|ENOTFOUND|EHOST|ENET|EAI_AGAIN)/;
@@ -100,7 +100,7 @@ const unreachableCodes = /^(ECONN|EPIPE|ETIMEDOUT|ENOTFOUND|EHOST|ENET|EAI_AGAIN
 export function redisOutage(error: unknown): 'Redis' | undefined {
   const { code, message } = error as { code?: unknown; message?: unknown };
   const isOutage =
-    unreachableCodes.test(String(code ?? '')) || closedConnection.test(String(message ?? ''));
+    unreachableCodes.test(String(code ?? '')) || unansweredCommand.test(String(message ?? ''));
   return isOutage ? 'Redis' : undefined;
 }
 

@@ -144,10 +144,10 @@ export async function waitForDatabase(
     const isFirst = trouble.state === '';
     // Logs only changes of the list, because the operator can correct its items one by one.
     if (trouble.becomes(missing.join('; ')))
-      log.warn({ ...(isFirst && { outage }), missing }, 'waiting for Postgres');
+      log.warn({ ...(isFirst && { outage }), missing }, 'waiting for Postgres and its migrations');
     await delay(retryMs);
   }
-  if (trouble.state !== '') log.info({ outage }, 'Postgres available');
+  if (trouble.state !== '') log.info({ outage }, 'Postgres available, with all migrations');
   return database;
 }
 

@@ -73,7 +73,7 @@ export class Cookies {
     return binding;
   }
 
-  /** Returns the value of {@link bindChallenge}; undefined if the cookie has expired. */
+  /** Returns the value of {@link bindChallenge}; undefined if the cookie is missing or expired. */
   challengeBinding(request: FastifyRequest): string | undefined {
     return request.cookies[this.binding] || undefined;
   }

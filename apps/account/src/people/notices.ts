@@ -60,7 +60,10 @@ export class Notices {
         [accountId, kind, label, ...visit, maxPerKind - 1],
       );
     } catch (error) {
-      this.log.error({ err: error, kind }, 'notice of an account change not stored');
+      this.log.error(
+        { err: error, accountId, kind },
+        'notice of an account change not stored: the account page lacks it, mail is still sent',
+      );
     }
     if (!this.mail.isEnabled) return;
     this.mail.sendInBackground(async () => {

@@ -31,13 +31,13 @@ export const restore: CommandDefinition<RestoreInput> = {
       const own = { env: { LOG_LEVEL: 'warn', ...env }, stdin, stdout, stderr };
       if ((await runMigrate(own)) !== 0)
         throw new Error('migration failed (see above): nothing was restored');
-      const keys =
+      const keyTarget =
         secrets !== undefined
           ? ({ layout: 'secrets', path: secrets } as const)
           : ofData !== undefined
             ? ({ layout: 'data', path: ofData } as const)
             : undefined;
-      await run({ file, keys }, own);
+      await run({ file, keys: keyTarget }, own);
     };
     if (io.env['DATABASE_URL'] || io.env['DATABASE_URL_FILE']) return restoreTo(io.env);
     const { onStoppedData } = await import('../../../standalone/src/stopped.data.js');

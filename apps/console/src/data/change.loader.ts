@@ -11,7 +11,10 @@ export class ChangeLoader {
   /** The latest sync timestamp that was notified during the running request. */
   private notified: string | undefined;
 
-  /** @param request loads the changes after `since`, or all data. It returns its sync timestamp. */
+  /**
+   * @param request loads the changes after `since`, or all data if undefined, and resolves to the
+   *   sync timestamp of the answer.
+   */
   constructor(private readonly request: (since: string | undefined) => Promise<string>) {}
 
   /** Loads all data once. @throws ApiError on failure; the next call retries. */

@@ -68,16 +68,17 @@ function operatorName(): string {
   }
 }
 
-/** SQLSTATEs of a statement that timed out waiting for a lock. */
-const lockTimeouts = /^(55P03|57014)$/;
+/** SQLSTATEs of lock and statement timeouts. */
+const timeoutStates = /^(55P03|57014)$/;
 
 /** Returns an error whose message explains the failure to an operator. */
 function explained(error: unknown): Error {
   if (error instanceof CommandFailed) return error;
   const cause = (error instanceof Failure ? error.cause : error) as
     { code?: string; message?: string } | undefined;
-  const why = lockTimeouts.test(cause?.code ?? '')
-    ? 'the deletion is in progress; try again in a minute'
+  const why = timeoutStates.test(cause?.code ?? '')
+    ? 'the statement timed out, perhaps because the deletion is in progress; ' +
+      'try again in a minute'
     : `Postgres failed (${cause?.message || cause?.code || String(error)}); ` +
       'check DATABASE_URL and that Postgres is running';
   return new CommandFailed(why, { cause: error });

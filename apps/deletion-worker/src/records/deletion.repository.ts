@@ -109,7 +109,7 @@ const countAttempt = statement(
 /** Locks the clock, so that all other writes of the user wait. $1 user. */
 const lockClock = statement('sync.lock_clock', 'SELECT sync.lock_clock($1)');
 
-/** Turns bitmap scans off for the cascade; the migration of episode.episodes_enclosure says why. */
+/** Turns bitmap scans off for the cascade: see the index episode.episodes_subscription. */
 const avoidBitmaps = statement(
   'deletion.avoid_bitmaps',
   `SELECT set_config('enable_bitmapscan', 'off', true)`,

@@ -1,7 +1,10 @@
 import { type Bound, statement } from '#database';
 import type { DeletionQuotas } from '../deletion-worker.config.js';
 
-/** Maximum number of rows that one deletion removes, because it locks the user's clock. */
+/**
+ * Maximum number of tombstones, of pointers and of final records that one transaction removes,
+ * each. It keeps the lock of the user's clock short. Guids and URLs of these rows do not count.
+ */
 const maxRemovedRows = 100;
 
 /** SQL for the number of a user's rows above the quota $2, at most {@link maxRemovedRows}. */

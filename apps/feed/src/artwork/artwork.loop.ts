@@ -5,7 +5,7 @@ import type { DueImage, ImageRepository } from './image.repository.js';
 import type { Thumbnailer } from './thumbnailer.js';
 
 /** Maximum size of a picture in bytes. */
-const mostBytes = 8 * 2 ** 20;
+const maxBytes = 8 * 2 ** 20;
 
 const images = oneCounter('podcast_sync_feed_images_total', 'Fetches of pictures, by outcome.', [
   'outcome',
@@ -74,7 +74,7 @@ export async function readPicture({ status, body }: FetchedResponse): Promise<Ui
   let bytes = 0;
   for await (const chunk of body) {
     bytes += chunk.length;
-    if (bytes > mostBytes) throw new FetchError('too_large', 'the picture is larger than 8 MiB');
+    if (bytes > maxBytes) throw new FetchError('too_large', 'the picture is larger than 8 MiB');
     chunks.push(chunk);
   }
   return Buffer.concat(chunks);

@@ -3,9 +3,9 @@
 // process has no credentials, decodes in WebAssembly, and is killed by Thumbnailer if it is slow.
 
 /** Maximum WebAssembly memory in bytes. The library also allocates it at its start. */
-const mostMemory = 256 * 2 ** 20;
+const maxMemoryBytes = 256 * 2 ** 20;
 /** Maximum number of pixels: directories ask for 3,000 x 3,000. */
-const mostPixels = 4_096 * 4_096;
+const maxPixels = 4_096 * 4_096;
 const side = 256;
 const quality = 75;
 
@@ -13,7 +13,7 @@ const { Memory } = WebAssembly;
 /** The library declares 2 GB. A picture that needs more than the limit fails. */
 WebAssembly.Memory = class extends Memory {
   constructor(descriptor: WebAssembly.MemoryDescriptor) {
-    super({ ...descriptor, maximum: mostMemory / 65_536 });
+    super({ ...descriptor, maximum: maxMemoryBytes / 65_536 });
   }
 };
 
@@ -30,7 +30,7 @@ function thumbnailOf(bytes: Uint8Array): Uint8Array {
     fail_on: 'truncated',
   });
   try {
-    if (picture.width * picture.height > mostPixels) throw new Error('too many pixels');
+    if (picture.width * picture.height > maxPixels) throw new Error('too many pixels');
     const square = picture.thumbnailImage(side, { height: side, crop: 'centre' });
     try {
       return square.writeToBuffer('.webp', { Q: quality, keep: 'none' });

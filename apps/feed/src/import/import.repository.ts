@@ -1,8 +1,10 @@
 import type { ShownImport } from '#contracts';
 import { type Database, statement } from '#database';
 
-/** Seconds for which a start waits for a replica, and maximum number of waiting starts. */
-const [waitingSeconds, mostWaiting] = [10, 16];
+/** Seconds for which a requested import waits for a process to claim it. */
+const waitingSeconds = 10;
+/** Maximum number of waiting imports of other users. A further request is refused. */
+const maxWaiting = 16;
 /** Seconds without a sign of life after which the process of an import counts as dead. */
 const deadSeconds = 30;
 
@@ -13,7 +15,7 @@ const deadSeconds = 30;
 const request = statement(
   'feed.request_import',
   `INSERT INTO feed.imports AS i (user_id, id, source, login)
-   SELECT $1, gen_random_uuid(), $2, $3 WHERE ${mostWaiting} > (
+   SELECT $1, gen_random_uuid(), $2, $3 WHERE ${maxWaiting} > (
      SELECT count(*) FROM feed.imports w
      WHERE w.state = 'waiting' AND w.seen_at > now() - interval '${waitingSeconds} s'
        AND w.user_id <> $1

@@ -3,7 +3,7 @@ import { faultInHttpUrl, type FeedPreview } from '#contracts';
 import { lineOf } from '../document/feed.values.js';
 
 /** Maximum number of returned feeds. */
-const mostAlternates = 5;
+const maxAlternates = 5;
 
 const feedType = /^(?:application|text)\/(?:rss\+xml|atom\+xml|xml)\b/i;
 
@@ -16,7 +16,7 @@ export function alternatesOf(html: string, url: string): NonNullable<FeedPreview
   const found = new Map<string, string | undefined>();
   const parser = new Parser({
     onopentag(name, { rel = '', type = '', href = '', title = '' }) {
-      if (name !== 'link' || found.size === mostAlternates) return;
+      if (name !== 'link' || found.size === maxAlternates) return;
       if (!/\balternate\b/i.test(rel) || !feedType.test(type) || !URL.canParse(href, url)) return;
       const target = new URL(href, url).href;
       if (faultInHttpUrl(target) === undefined && !found.has(target))

@@ -9,7 +9,7 @@ import { appleIdOf, readLookup } from './apple.links.js';
 import type { PreviewRepository, PreviewRequest } from './preview.repository.js';
 
 /** Maximum bytes of a document that are read: the fields of a feed precede its episodes. */
-const mostBytes = 2 ** 20;
+const maxBytes = 2 ** 20;
 
 /** Options of a {@link PreviewLoop}. */
 export interface PreviewLoopOptions extends LoopOptions {
@@ -76,7 +76,7 @@ async function readDocument(
     reader.write(chunk);
     start.push(chunk);
     bytes += chunk.length;
-    if (bytes > mostBytes) break;
+    if (bytes > maxBytes) break;
   }
   const document = reader.end(false);
   if (!document) {

@@ -117,10 +117,10 @@ export async function contentOf(
   { latest }: PublishingInterval,
   { stored, contentSha256 }: { stored: () => Promise<string>; contentSha256?: string | null },
 ): Promise<{ content?: Content; sha256: string }> {
-  const known = async () => JSON.parse(await stored()) as Episode[];
-  const before = document.isWhole ? undefined : await known();
+  const readStored = async () => JSON.parse(await stored()) as Episode[];
+  const before = document.isWhole ? undefined : await readStored();
   const episodes = newest(document.items, before ?? []);
-  const fields = {
+  const podcast = {
     title: document.title ?? null,
     author: document.author ?? null,
     description: document.description ?? null,
@@ -130,17 +130,17 @@ export async function contentOf(
     declared_guid: document.declaredGuid ?? null,
     latest_publish_date: latest === undefined ? null : new Date(latest).toISOString(),
   };
-  const hashed = [fields, episodes.map(withoutSeen)];
+  const hashed = [podcast, episodes.map(withoutSeen)];
   const sha256 = createHash('sha256').update(JSON.stringify(hashed)).digest('hex');
   if (sha256 === contentSha256) return { sha256 };
   const seen = new Map(
-    (before ?? (await known())).map((episode) => [identityOf(episode), episode]),
+    (before ?? (await readStored())).map((episode) => [identityOf(episode), episode]),
   );
   const dated = episodes.map((episode) => {
     const earlier = seen.get(identityOf(episode));
     return { ...episode, seen: earlier ? earlier.seen : seenNow };
   });
-  return { content: { ...fields, episodes: JSON.stringify(dated) }, sha256 };
+  return { content: { ...podcast, episodes: JSON.stringify(dated) }, sha256 };
 }
 
 /** A stored episode: the form of an answer, without the podcast's guid. */

@@ -111,7 +111,7 @@ export class Authenticator {
 
   /** Returns the union of the key sets of `AUTH_JWKS_FILE`, to publish; `undefined` without any. */
   keySet(): JSONWebKeySet | undefined {
-    const sets = [...this.issuers.values()].flatMap((keys) => keys.published?.() ?? []);
+    const sets = [...this.issuers.values()].flatMap((keys) => keys.publishedKeySet?.() ?? []);
     return sets.length === 0 ? undefined : { keys: sets.flatMap(({ keys }) => keys) };
   }
 

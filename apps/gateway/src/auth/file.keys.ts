@@ -44,7 +44,7 @@ export class FileKeys implements IssuerKeys {
     return this.count;
   }
 
-  published(): JSONWebKeySet {
+  publishedKeySet(): JSONWebKeySet {
     this.refresh();
     return this.keySet;
   }

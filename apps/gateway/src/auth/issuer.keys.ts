@@ -10,6 +10,8 @@ export interface IssuerKeys {
    * @throws Failure `unavailable` if no keys could be fetched yet; JOSEError if no key matches.
    */
   readonly find: JWTVerifyGetKey;
-  /** Returns the key set to publish; only for issuers whose keys the gateway publishes. */
-  published?(): JSONWebKeySet;
+  /**
+   * Returns the public keys that the gateway publishes. Absent for issuers that publish their own.
+   */
+  publishedKeySet?(): JSONWebKeySet;
 }

@@ -39,7 +39,7 @@ export class CredentialEntity {
   @Column({ name: 'expires_at', type: 'timestamp with time zone', nullable: true })
   expiresAt!: Date | null;
 
-  /** Time of a sign-out after which it is refused until its owner keeps it; null while valid. */
+  /** Time of the sign-out that suspended the app password; null if it is not suspended. */
   @Column({ name: 'suspended_at', type: 'timestamp with time zone', nullable: true })
   suspendedAt!: Date | null;
 
