@@ -6,7 +6,7 @@ import { ActionController } from './actions/action.controller.js';
 import { DownloadService } from './actions/download.service.js';
 import { UploadService } from './actions/upload.service.js';
 import { LoginController } from './auth/login.controller.js';
-import { Sessions } from './auth/sessions.js';
+import { GpodderSessions } from './auth/sessions.js';
 import { DevicesController } from './devices/devices.controller.js';
 import { DeviceRegistry } from './devices/device.registry.js';
 import { DirectoryController } from './directory/directory.controller.js';
@@ -26,7 +26,7 @@ interface Parts {
   readonly config: GpodderConfig;
   readonly log: Log;
   readonly services: Services;
-  readonly sessions: Sessions;
+  readonly sessions: GpodderSessions;
 }
 
 /**
@@ -54,7 +54,7 @@ export class GpodderModule {
         { provide: CONFIG, useValue: config },
         { provide: LOG, useValue: log },
         { provide: Services, useValue: services },
-        { provide: Sessions, useValue: sessions },
+        { provide: GpodderSessions, useValue: sessions },
         { provide: APP_FILTER, useValue: new FailureFilter(errorFormat(config), log) },
         DeviceRegistry,
         FeedListService,

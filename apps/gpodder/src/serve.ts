@@ -8,8 +8,8 @@ import {
   Services,
 } from '#http';
 import type { Log, RunningProcess } from '#runtime';
-import { Authenticator } from './auth/authenticator.js';
-import { Sessions } from './auth/sessions.js';
+import { GpodderAuthenticator } from './auth/authenticator.js';
+import { GpodderSessions } from './auth/sessions.js';
 import type { GpodderConfig } from './gpodder.config.js';
 import { GpodderModule } from './gpodder.module.js';
 import { serverOptions } from './http/server.options.js';
@@ -33,10 +33,10 @@ export async function compose(
   connections: Connections,
 ): Promise<HttpApp> {
   const { client, revocations, appPasswords, limits, missing } = connections;
-  const sessions = new Sessions(client, revocations);
+  const sessions = new GpodderSessions(client, revocations);
   const services = new Services(client, config);
   const { limiter } = services;
-  const authenticator = new Authenticator(appPasswords, sessions, config.SESSION_KEY);
+  const authenticator = new GpodderAuthenticator(appPasswords, sessions, config.SESSION_KEY);
   const adapter = await createHttpAdapter(
     serverOptions(config, { authenticator, limits, limiter }, log),
   );

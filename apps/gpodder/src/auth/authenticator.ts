@@ -9,7 +9,7 @@ import {
 } from '#identity';
 import type { FastifyRequest } from 'fastify';
 import { readSession, type SignedSession } from './session.cookie.js';
-import type { Sessions } from './sessions.js';
+import type { GpodderSessions } from './sessions.js';
 
 /** The authenticated client. */
 export interface Caller extends VerifiedCredential {
@@ -29,13 +29,13 @@ interface SentCredential {
  * `Authorization` header takes precedence over the cookie. Failed attempts never block valid
  * credentials, so that nobody can lock a user out.
  */
-export class Authenticator {
+export class GpodderAuthenticator {
   /** Counts wrong credentials by network and name: at most 60 per minute in this process. */
   private readonly failures = new RateCounter(60);
 
   constructor(
     private readonly appPasswords: AppPasswordVerifier,
-    private readonly sessions: Sessions,
+    private readonly sessions: GpodderSessions,
     private readonly key: string,
   ) {}
 

@@ -3,7 +3,7 @@ import type { FastifyReply } from 'fastify';
 import { NeedsReadScope } from './route.access.js';
 import { callerOf } from './request.caller.js';
 import { expiredCookie } from './session.cookie.js';
-import { Sessions } from './sessions.js';
+import { GpodderSessions } from './sessions.js';
 
 /**
  * Login and logout of clients. `login` has no code: the admission of the HTTP server authenticates
@@ -11,7 +11,7 @@ import { Sessions } from './sessions.js';
  */
 @Controller('api/2/auth/:user')
 export class LoginController {
-  constructor(private readonly sessions: Sessions) {}
+  constructor(private readonly sessions: GpodderSessions) {}
 
   @Post('login.json')
   @HttpCode(200)

@@ -4,17 +4,17 @@ import type { Failure } from '#contracts';
 import { eventually, Fixture } from '#testing';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { openCredentials } from '../../../../libs/identity/testing/credential.service.js';
-import { Sessions } from './sessions.js';
+import { GpodderSessions } from './sessions.js';
 
 const fixture = new Fixture();
 let { book, client, revocations } = {} as Awaited<ReturnType<typeof openCredentials>>;
-let sessions: Sessions;
+let sessions: GpodderSessions;
 
 beforeAll(async () => {
   ({ book, client, revocations } = await openCredentials(fixture));
 });
 beforeEach(() => {
-  sessions = new Sessions(client, revocations);
+  sessions = new GpodderSessions(client, revocations);
   book.asked.length = 0;
 });
 afterAll(() => fixture.close());
@@ -26,7 +26,7 @@ function newSessions(count: number) {
   return Array.from({ length: count }, () => ({ sessionId: randomUUID(), credentialId }));
 }
 
-describe('Sessions', () => {
+describe('GpodderSessions', () => {
   it('rejects a fifth concurrent lookup of one app password, and none of others', async () => {
     let answer!: (value?: unknown) => void;
     book.wait = new Promise((resolve) => (answer = resolve));

@@ -16,7 +16,7 @@ const [maxLookups, maxLookupsPerCredential] = [256, 4];
  * - One app password cannot use up all concurrent lookups.
  * - A revoked or ended session is rejected within a second.
  */
-export class Sessions {
+export class GpodderSessions {
   private readonly cache: CredentialCache<VerifiedCredential, SignedSession>;
   /** Running lookups: in total, and by app password. */
   private lookups = 0;

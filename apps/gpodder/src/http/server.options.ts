@@ -1,7 +1,7 @@
 import { type HttpOptions, linkBase, type RateLimits, type UserLimiter } from '#http';
 import type { Log } from '#runtime';
 import type { FastifyRequest } from 'fastify';
-import { type Authenticator, hasName } from '../auth/authenticator.js';
+import { type GpodderAuthenticator, hasName } from '../auth/authenticator.js';
 import { newCookieValue, sessionCookie } from '../auth/session.cookie.js';
 import type { GpodderConfig } from '../gpodder.config.js';
 import { gpodderSessionMetrics } from '../gpodder.metrics.js';
@@ -30,7 +30,7 @@ const nextcloudFolder =
 
 /** Objects that check a request before its handler runs. */
 interface AdmissionParts {
-  readonly authenticator: Authenticator;
+  readonly authenticator: GpodderAuthenticator;
   readonly limits: RateLimits;
   readonly limiter: UserLimiter;
 }
