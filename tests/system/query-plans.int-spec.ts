@@ -671,7 +671,7 @@ describe('query plans of feeds with 20,000 feeds in 2,000 lanes', () => {
     for (const since of [null, '2026-01-01T00:00:00Z'])
       await expectPlans(selectPage, [ascending, 0, 50, since, []], {
         uses: indexes,
-        buffers: 51 * 12,
+        buffers: 51 * 20,
       });
   });
 
