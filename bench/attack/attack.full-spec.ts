@@ -1,9 +1,10 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import type { Device } from '#testing';
 import { afterAll, beforeAll, describe, expect, inject, it } from 'vitest';
-import { type Outcome, problems, table } from './attack.table.js';
+import { floodedConnections, type Outcome, problems, table } from './attack.table.js';
 import { AttackedSystem } from './attacked.system.js';
 import { Attacker } from './attacker.js';
+import { BareServer } from './bare.server.js';
 import { bodyAttacks } from './body.attacks.js';
 import { connectionAttacks } from './connection.attacks.js';
 import { gpodderAttacks } from './gpodder.attacks.js';
@@ -38,16 +39,18 @@ describe.runIf(process.platform === 'linux')(
     let neighbour: Neighbour;
     let quiet: Device;
     let idle: Polls;
+    let flooded: Polls;
 
     beforeAll(async () => {
       [system, neighbour] = [await AttackedSystem.open(), new Neighbour()];
       quiet = await somebody(system);
       await neighbour.beside(quiet, system.baseUrl, () => delay(idleMs));
       idle = await neighbour.beside(quiet, system.baseUrl, () => delay(idleMs));
+      flooded = await floodBareServer(neighbour, quiet);
     }, 120_000);
 
     afterAll(async () => {
-      if (idle) console.log(table(outcomes, idle));
+      if (idle) console.log(table(outcomes, { idle, flooded }));
       neighbour?.close();
       await system?.close();
     });
@@ -76,10 +79,27 @@ describe.runIf(process.platform === 'linux')(
       proxy?.close();
       const outcome = { attack: attack.name, statuses: attacker.statuses, polls, processes };
       outcomes.push(outcome);
-      expect(problems(outcome, idle).join('; ')).toBe('');
+      expect(problems(outcome, { idle, flooded }).join('; ')).toBe('');
     });
   },
 );
+
+/** Returns the polls of a bare server while many connections send a request at the same time. */
+async function floodBareServer(neighbour: Neighbour, quiet: Device): Promise<Polls> {
+  const server = await BareServer.open();
+  const flood = () => {
+    const attacker = new Attacker(server.port, quiet);
+    const bytes = attacker.bytes({ target: '/' });
+    return attacker.flood(floodedConnections, floodedConnections, () => bytes);
+  };
+  // The first flood warms the server up.
+  await flood();
+  const polls = await neighbour.beside(quiet, `http://127.0.0.1:${server.port}`, () =>
+    Promise.all([flood(), delay(leastMs)]),
+  );
+  server.close();
+  return polls;
+}
 
 /** Creates a user with a page in each list. */
 async function somebody(system: AttackedSystem): Promise<Device> {
