@@ -5,6 +5,7 @@ export {
   type VerifiedCredential,
 } from './app-password.verifier.js';
 export { CredentialCache } from './credential.cache.js';
+export { LookupLimit } from './lookup.limit.js';
 export { RateCounter } from './rate.counter.js';
 export * from './named.users.js';
 export * from './network.js';
