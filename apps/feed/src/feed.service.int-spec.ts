@@ -181,9 +181,7 @@ describe('fetching', () => {
     await context.fetchDue();
     expect(await context.podcasts(userId)).toMatchObject([{ title: 'Old' }]);
     await context.makeDue();
-    const loop = context.openLoop(() => 0);
-    await loop.startDue();
-    await loop.waitForFetches();
+    await context.openLoop(() => 0).runDue();
     expect(await context.podcasts(userId)).toMatchObject([{ title: 'New' }]);
   });
 
@@ -287,8 +285,7 @@ describe('lanes', () => {
     const loops = [context.openLoop(), context.openLoop()];
     for (let round = 0; round < feeds.length; round++) {
       await Promise.all(loops.map((loop) => loop.startDue()));
-      await Promise.all(loops.map((loop) => loop.startDue()));
-      await Promise.all(loops.map((loop) => loop.waitForFetches()));
+      await Promise.all(loops.map((loop) => loop.runDue()));
       await context.owner.query(`UPDATE feed.lanes SET busy_until = '-infinity'`);
     }
     expect(most).toBe(1);
