@@ -22,24 +22,29 @@ export interface Followed {
   readonly isNew: boolean;
 }
 
+/** Columns of a feed's content that an answer shows under the same names. */
+export const shownColumns = [
+  'title',
+  'author',
+  'description',
+  'link',
+  'language',
+  'image_url',
+  'latest_publish_date',
+] as const;
+type ShownContent = Readonly<Record<(typeof shownColumns)[number], string | null>>;
+
 /**
- * A subscription of a user with its feed. All columns of the feed are null if no feed is stored, or
- * if the subscription changed in the last 8 seconds.
+ * A subscription of a user with its feed. The title is the listener's own, else the publisher's.
+ * All columns of the feed are null if no feed is stored, or if the subscription changed in the last
+ * 8 seconds.
  */
-export interface FollowedFeed {
+export interface FollowedFeed extends ShownContent {
   /** The id of the subscription. */
   readonly id: number;
   readonly guid: string;
   readonly feedUrl: string;
   readonly status: FeedStatus | null;
-  /** The listener's own title, else the publisher's. */
-  readonly title: string | null;
-  readonly author: string | null;
-  readonly description: string | null;
-  readonly link: string | null;
-  readonly language: string | null;
-  readonly imageUrl: string | null;
-  readonly latestPublishDate: string | null;
   /** A picture that a platform serves. */
   readonly artworkUrl: string | null;
   /** The id of the thumbnail. */
@@ -130,15 +135,8 @@ export interface Result {
 }
 
 /** The content of a document, by column. */
-export interface Content {
-  readonly title: string | null;
-  readonly author: string | null;
-  readonly description: string | null;
-  readonly link: string | null;
-  readonly language: string | null;
-  readonly image_url: string | null;
+export interface Content extends ShownContent {
   readonly declared_guid: string | null;
-  readonly latest_publish_date: string | null;
   /** A JSON array. */
   readonly episodes: string;
 }

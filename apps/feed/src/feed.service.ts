@@ -26,6 +26,7 @@ import {
   type FollowedFeed,
   type FollowedPage,
   type PageQuery,
+  shownColumns,
 } from './feed.repository.js';
 import { PreviewRepository } from './preview/preview.repository.js';
 import { validatePush, type PushedFeed } from './push/push.rules.js';
@@ -225,14 +226,8 @@ function toPodcast(row: FollowedFeed, artworkUrl: string | undefined): Podcast {
     feed_url: feedUrl,
     // Private feeds are not stored.
     status: row.status ?? (isPrivate(feedUrl) ? 'private' : 'pending'),
-    title: row.title ?? undefined,
-    author: row.author ?? undefined,
-    description: row.description ?? undefined,
-    link: row.link ?? undefined,
-    language: row.language ?? undefined,
-    image_url: row.imageUrl ?? undefined,
+    ...Object.fromEntries(shownColumns.map((column) => [column, row[column] ?? undefined])),
     artwork:
       artworkUrl && (artworkId === null ? (row.artworkUrl ?? undefined) : artworkUrl + artworkId),
-    latest_publish_date: row.latestPublishDate ?? undefined,
   };
 }

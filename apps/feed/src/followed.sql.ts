@@ -38,8 +38,8 @@ export const selectPage = statement(
    ), page AS MATERIALIZED (
      SELECT * FROM followed w LEFT JOIN LATERAL (
        SELECT f.status, f.title, f.author, f.description, f.link, f.language,
-         f.image_url AS "imageUrl", f.latest_publish_date AS "latestPublishDate",
-         f.artwork_url AS "artworkUrl", f.changed AS "feedChanged", f.last_read_at
+         f.image_url, f.latest_publish_date, f.artwork_url AS "artworkUrl",
+         f.changed AS "feedChanged", f.last_read_at
        FROM feed.feeds f WHERE NOT w.is_new AND f.url_sha256 = w.key OFFSET 0
      ) f ON true
    ), head AS (
@@ -58,7 +58,7 @@ export const selectPage = statement(
      FROM page p
    )
    SELECT h.*, p.id, p.guid, p."feedUrl", p.status, coalesce(p.own_title, p.title) AS title,
-     p.author, p.description, p.link, p.language, p."imageUrl", p."latestPublishDate",
+     p.author, p.description, p.link, p.language, p.image_url, p.latest_publish_date,
      p."artworkUrl", i.id AS "artworkId", p."feedChanged"
    FROM head h LEFT JOIN page p ON p.id <= coalesce(h.next, p.id)
      AND ($4::timestamptz IS NULL OR p.changed > $4 OR p."feedChanged" > $4)
