@@ -1,5 +1,4 @@
-import { Condition } from './condition.js';
-import type { Log } from './log.js';
+import { Condition, type Log } from './log.js';
 
 /** Messages of a {@link FaultLog}: at the first failure, and at the first success after it. */
 export interface FaultMessages {

@@ -1,5 +1,4 @@
 export * from './aligned.table.js';
-export * from './condition.js';
 export * from './config.js';
 export * from './fault.log.js';
 export * from './json.js';
