@@ -1,6 +1,6 @@
 import type { IncomingMessage } from 'node:http';
 import { answerBrokenHttp } from './errors.js';
-import type { RequestEnd } from './request.end.js';
+import type { RequestEnd } from './request.hooks.js';
 import type { PendingBody } from './user.limiter.js';
 
 /** Grace period of a body in milliseconds, and minimum rate after it in bytes per millisecond. */

@@ -33,6 +33,6 @@ export { type Connections, openConnections } from './connections.js';
 export { rateLimitMetrics } from './http.metrics.js';
 export { linkBase } from './link.base.js';
 export { RateLimits } from './rate.limits.js';
-export { RequestEnd } from './request.end.js';
+export { RequestEnd } from './request.hooks.js';
 export { type ServiceCallOptions, Services } from './services.js';
 export { type Hold, type CallPool, UserLimiter } from './user.limiter.js';

@@ -5,7 +5,6 @@ import { type Context, type Span, SpanKind, SpanStatusCode } from '@opentelemetr
 import { httpMetrics } from './http.metrics.js';
 import { beginSpan, type Log, traceOf } from '#runtime';
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
-import { RequestEnd } from './request.end.js';
 
 declare module 'fastify' {
   interface FastifyRequest {
@@ -69,6 +68,36 @@ function routeOf({ is404, nodeRoute, routeOptions }: FastifyRequest): string {
 
 function traceId(span: Span): string | undefined {
   return span.isRecording() ? span.spanContext().traceId : undefined;
+}
+
+/**
+ * The end of a request: its answer was sent, or its connection was closed. Replaces an
+ * `AbortSignal`, which takes ten times as long to use; each request has one.
+ */
+export class RequestEnd {
+  private readonly listeners = new Set<() => void>();
+  private ended = false;
+
+  get reached(): boolean {
+    return this.ended;
+  }
+
+  /**
+   * Calls `listener` when the request ends; never if it has ended already. Returns a function that
+   * removes the listener.
+   */
+  onReached(listener: () => void): () => void {
+    if (!this.ended) this.listeners.add(listener);
+    return () => void this.listeners.delete(listener);
+  }
+
+  /** Ends the request. Further calls do nothing. */
+  reach(): void {
+    if (this.ended) return;
+    this.ended = true;
+    for (const listener of this.listeners) listener();
+    this.listeners.clear();
+  }
 }
 
 /**

@@ -5,7 +5,7 @@ import type { StreamClient } from '#transport';
 import { SpanKind } from '@opentelemetry/api';
 import type { FastifyRequest } from 'fastify';
 import type { HttpConfig } from './http.config.js';
-import { RequestEnd } from './request.end.js';
+import { RequestEnd } from './request.hooks.js';
 import { type CallPool, UserLimiter } from './user.limiter.js';
 
 /** Options of a call in addition to its contract. */

@@ -1,5 +1,5 @@
 import { unavailable } from '#contracts';
-import type { RequestEnd } from './request.end.js';
+import type { RequestEnd } from './request.hooks.js';
 
 /**
  * Accounts for bytes that a request makes this process hold; a negative number releases them.
