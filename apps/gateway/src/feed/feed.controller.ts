@@ -21,7 +21,7 @@ import { AuthenticationFailure, linkBase, sentBatch, Services } from '#http';
 import { RateCounter } from '#identity';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import type { z } from 'zod';
-import { UserId } from '../auth/request.user.js';
+import { UserId } from '../http/server.options.js';
 import { CONFIG, type GatewayConfig } from '../gateway.config.js';
 import { QueryString } from '../http/query.string.js';
 import { type Cursor, Cursors } from '../list/cursor.js';

@@ -1,3 +1,5 @@
+import { createParamDecorator, type ExecutionContext } from '@nestjs/common';
+import { Failure } from '#contracts';
 import { type HttpOptions, type RateLimits, type UserLimiter } from '#http';
 import type { Log } from '#runtime';
 import type { FastifyRequest } from 'fastify';
@@ -14,6 +16,17 @@ declare module 'fastify' {
     bodyHash?: string | undefined;
   }
 }
+
+/** Returns the id of the authenticated user. @throws Failure `unauthorized` without one. */
+export function userIdOf({ caller }: FastifyRequest): string {
+  if (!caller) throw new Failure('unauthorized');
+  return caller.userId;
+}
+
+/** Injects {@link userIdOf} of the request into a handler's parameter. */
+export const UserId = createParamDecorator((_: unknown, context: ExecutionContext) =>
+  userIdOf(context.switchToHttp().getRequest<FastifyRequest>()),
+);
 
 /** Read-only paths that need no credential. */
 const publicPaths = [

@@ -4,7 +4,7 @@ import { listFeeds, type ReplyOf, type RequestOf, textLimits } from '#contracts'
 import { maxCompressedBytes, Services } from '#http';
 import { opmlEnd, opmlOutline, opmlStart } from '#opml';
 import type { FastifyReply, FastifyRequest } from 'fastify';
-import { userIdOf } from '../auth/request.user.js';
+import { userIdOf } from '../http/server.options.js';
 
 /** Minimum characters of each chunk except the last. */
 const pieceLength = 16_384;

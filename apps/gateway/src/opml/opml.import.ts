@@ -4,7 +4,7 @@ import { RequestEnd, Services, TooLarge } from '#http';
 import { type Opml, OpmlError, OpmlLimitError, readOpml } from '#opml';
 import { parsingSlot } from '#runtime';
 import type { FastifyRequest } from 'fastify';
-import { userIdOf } from '../auth/request.user.js';
+import { userIdOf } from '../http/server.options.js';
 import { CONFIG, type GatewayConfig, subscribedBytes } from '../gateway.config.js';
 
 /** Time limit of an import in milliseconds. The writes of 5,000 feeds take about two seconds. */
