@@ -2,8 +2,7 @@ import { unavailable } from '#contracts';
 import { setTimeout as delay } from 'node:timers/promises';
 import type { Cluster, Redis } from 'ioredis';
 import type { Logger } from 'pino';
-import { ManualResetEvent } from '../wire/manual-reset.event.js';
-import { RedisLink } from '../wire/redis.link.js';
+import { ManualResetEvent, RedisLink } from '../wire/redis.link.js';
 import { RepeatingTask } from '../wire/repeating.task.js';
 import { ServiceView } from './service.view.js';
 

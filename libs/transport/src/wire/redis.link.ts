@@ -3,7 +3,6 @@ import type { Cluster, Redis } from 'ioredis';
 import type { Logger } from 'pino';
 import { isAccessDenied, redisOutage } from '#redis';
 import { Condition, withTimeLimit } from '#runtime';
-import { ManualResetEvent } from './manual-reset.event.js';
 import { withScripts, type ScriptedRedis } from './redis.scripts.js';
 
 /** Time limit for Redis' answer to QUIT, in milliseconds. */
@@ -117,5 +116,34 @@ export class RedisLink {
       { outage, link: this.name, err: this.lastError },
       'Redis disconnected, reconnecting',
     );
+  }
+}
+
+/** A flag that any number of waiters can wait for, repeatedly. */
+export class ManualResetEvent {
+  private readonly waiters: (() => void)[] = [];
+
+  constructor(private isNowSet = false) {}
+
+  get isSet(): boolean {
+    return this.isNowSet;
+  }
+
+  set(): void {
+    this.isNowSet = true;
+    for (const resume of this.waiters.splice(0)) resume();
+  }
+
+  reset(): void {
+    this.isNowSet = false;
+  }
+
+  assign(isSet: boolean): void {
+    if (isSet) this.set();
+    else this.reset();
+  }
+
+  wait(): Promise<void> {
+    return this.isNowSet ? Promise.resolve() : new Promise((resolve) => this.waiters.push(resolve));
   }
 }
