@@ -1,4 +1,3 @@
-export * from './aligned.table.js';
 export * from './config.js';
 export * from './fault.log.js';
 export * from './json.js';
@@ -7,7 +6,6 @@ export * from './metrics.js';
 export * from './ops.server.js';
 export * from './parsing.slot.js';
 export * from './program.io.js';
-export * from './progress.line.js';
 export * from './reachable.url.js';
 export * from './run-app.js';
 export * from './time.limit.js';

@@ -1,6 +1,6 @@
 import { PassThrough } from 'node:stream';
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
-import { duration, ProgressLine } from './progress.line.js';
+import { duration, ProgressLine } from './program.io.js';
 
 describe('progress', () => {
   beforeEach(() => void vi.useFakeTimers());
