@@ -41,15 +41,6 @@ export async function readText(raw: IncomingMessage, limit: number): Promise<str
   }
 }
 
-/** Parses JSON; undefined for invalid text. */
-export function parseJson(text: string | undefined): unknown {
-  try {
-    return JSON.parse(text ?? '');
-  } catch {
-    return undefined;
-  }
-}
-
 /**
  * Returns true if no string or field name, at any depth, contains a control character or a lone
  * surrogate ({@link isPlainText}). RFC 6749, appendix A, forbids control characters too.

@@ -3,7 +3,7 @@ import { Inject, Injectable, type OnApplicationShutdown } from '@nestjs/common';
 import { scopes as apiScopes } from '#contracts';
 import type { NodeHandler } from '#http';
 import { RateLimited } from '#identity';
-import type { Log } from '#runtime';
+import { type Log, parseJson } from '#runtime';
 import { tokenMetrics } from '../account.metrics.js';
 import type { FastifyRequest } from 'fastify';
 import { type KoaContextWithOIDC, Provider } from 'oidc-provider';
@@ -12,7 +12,6 @@ import {
   allowAnyOrigin,
   hasOnlyPlainText,
   isPlainForm,
-  parseJson,
   readText,
   sendJson,
   sendPage,
@@ -166,7 +165,7 @@ export class Issuer implements OnApplicationShutdown {
       return this.sendRefusal(path, raw, response, malformed);
     if (path === '/auth') addDefaultScope(raw);
     if (path === '/reg') {
-      const sent = parseJson(await readText(raw, maxRegistrationBytes));
+      const sent = parseJson((await readText(raw, maxRegistrationBytes)) ?? '');
       if (!hasOnlyPlainText(sent)) return this.sendRefusal(path, raw, response, malformed);
       const registration = validateRegistration(sent);
       if ('error' in registration) return sendJson(response, 400, registration);

@@ -2,6 +2,7 @@ import { createHash } from 'node:crypto';
 import { readFile, rename, rm, writeFile } from 'node:fs/promises';
 import { z } from 'zod';
 import { type CursorStore, cursorSchema, type ImportCursor, startCursor } from '#gpodder-data';
+import { parseJson } from '#runtime';
 import type { ImportOptions } from './import.options.js';
 
 const storedSchema = cursorSchema.extend({ import: z.string() });
@@ -67,14 +68,5 @@ export class ImportProgress implements CursorStore {
   /** Removes the file after a complete import, so that the next import starts at the beginning. */
   async remove(): Promise<void> {
     if (!this.isUnwritable) await rm(this.path, { force: true });
-  }
-}
-
-/** Parses JSON. @returns undefined for invalid JSON. */
-function parseJson(text: string): unknown {
-  try {
-    return JSON.parse(text);
-  } catch {
-    return undefined;
   }
 }
