@@ -1,5 +1,13 @@
 import { LRUCache } from 'lru-cache';
-import { RateLimited } from './rate.limited.js';
+
+/** Error for more requests than a limit allows. */
+export class RateLimited extends Error {
+  /** @param retryAfter seconds until requests are allowed again. */
+  constructor(readonly retryAfter: number) {
+    super('too many requests');
+    this.name = 'RateLimited';
+  }
+}
 
 /**
  * Counts events by key in windows of a minute, in this process. The number of keys is limited; the
