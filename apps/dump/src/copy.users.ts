@@ -1,7 +1,6 @@
 import { count, duration, loadConfig, type ProgramIo, ProgressLine } from '#runtime';
 import { dumpClient } from './dump.client.js';
-import { copyConfig } from './dump.config.js';
-import type { CopyOptions } from './dump.options.js';
+import { copyConfig, type CopyOptions } from './dump.options.js';
 import { type DumpedUsers, namedUsers, readUsersOfPart } from './dumped.users.js';
 import { UserCopier } from './user.copier.js';
 

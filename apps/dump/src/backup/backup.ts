@@ -16,7 +16,7 @@ import {
   tables,
 } from './backup.format.js';
 import { dumpClient } from '../dump.client.js';
-import { backupConfig } from '../dump.config.js';
+import { backupConfig } from '../dump.options.js';
 import { type KeyDirectory, readKeys } from './key.files.js';
 
 /** Options of `podcast-sync backup`. */

@@ -9,7 +9,7 @@ import { from as copyFrom } from 'pg-copy-streams';
 import { type BackupHead, migrations, type Table, tables } from './backup.format.js';
 import { BackupReader } from './backup.reader.js';
 import { dumpClient } from '../dump.client.js';
-import { backupConfig } from '../dump.config.js';
+import { backupConfig } from '../dump.options.js';
 import { type KeyDirectory, writeKeys } from './key.files.js';
 
 /** Options of `podcast-sync restore`. */

@@ -1,3 +1,9 @@
+import { redisConfig } from '#redis';
+import { z } from 'zod';
+
+/** The configuration of `import`: the connection to the services. */
+export const importConfig = z.object(redisConfig.shape);
+
 /** Options of an import. */
 export interface ImportOptions {
   /** Base URL of the other server, with a trailing `/`. */

@@ -11,8 +11,7 @@ import {
 import { connectRedis } from '#redis';
 import { count, createLog, loadConfig, type ProgramIo, ProgressLine } from '#runtime';
 import { callUntilAvailable, StreamClient } from '#transport';
-import { importConfig } from './import.config.js';
-import type { ImportOptions } from './import.options.js';
+import { importConfig, type ImportOptions } from './import.options.js';
 import { ImportProgress } from './import.progress.js';
 import { readPassword } from './password.js';
 
