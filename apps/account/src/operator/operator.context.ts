@@ -1,6 +1,7 @@
 import { once } from 'node:events';
 import { setTimeout as delay } from 'node:timers/promises';
-import { createPool, databaseConfig } from '#database';
+import { Failure } from '#contracts';
+import { createPool, databaseConfig, rootCauseOf } from '#database';
 import {
   AccountEntity,
   createDataSource,
@@ -10,7 +11,7 @@ import {
 } from '#database/typeorm';
 import { RevocationWriter } from '#identity';
 import { connectRedis, redisConfig } from '#redis';
-import { createLog, loadConfig } from '#runtime';
+import { CommandFailed, ConfigurationError, createLog, loadConfig } from '#runtime';
 import { StreamClient } from '#transport';
 import { z } from 'zod';
 import { AppPasswords } from '../credentials/app-passwords.js';
@@ -22,9 +23,9 @@ import { Links } from '../people/links.js';
 import { Mail } from '../people/mail.js';
 import { Notices } from '../people/notices.js';
 import { Passwords } from '../people/passwords.js';
+import { Refusal, type RefusalCode } from '../people/refusal.js';
 import { Registration } from '../people/registration.js';
 import { SignOut } from '../people/sign-out.js';
-import { toOperatorError } from './operator.errors.js';
 
 /** Settings of the operator's commands: the settings of the account app that they need. */
 const operatorConfig = z.object({
@@ -114,4 +115,32 @@ export async function withOperatorContext<Result>(
     redis.disconnect();
     if (source.isInitialized) await source.destroy();
   }
+}
+
+const reasons: Partial<Record<RefusalCode, string>> = {
+  name: 'a name must have 1 to 64 of the characters A-Z a-z 0-9 _ . -',
+  name_taken: 'the name is taken, or its user id belongs to another account: choose another one',
+  erased: 'the data of this user was erased or is being erased, which is permanent',
+  link: 'the account is disabled: enable it first',
+  last_administrator: 'the account is the only enabled administrator: appoint another one first',
+  label: 'the label must have 1 to 64 characters, and at least one letter or digit',
+  scopes: 'unknown scope: see "token --help"',
+  expiry: 'the lifetime must be positive',
+  too_many: 'the account has the maximum number of app passwords: revoke one first',
+};
+
+/** Returns an error whose message explains the failure to the operator. */
+function toOperatorError(error: unknown): Error {
+  if (error instanceof CommandFailed || error instanceof ConfigurationError) return error;
+  return new CommandFailed(describeReason(error), { cause: error });
+}
+
+function describeReason(error: unknown): string {
+  if (error instanceof Refusal) return reasons[error.code] ?? error.code;
+  if (error instanceof Failure)
+    return `the deletion worker is unavailable (${rootCauseOf(error)}): nothing changed, try again`;
+  return (
+    `Postgres failed (${rootCauseOf(error)}): ` +
+    'check that the system is running and that DATABASE_URL is right'
+  );
 }

@@ -1,9 +1,14 @@
 import { userInfo } from 'node:os';
 import { Failure } from '#contracts';
 import { type Database, databaseConfig, openDatabase } from '#database';
-import { CommandFailed, loadConfig, type ProgramIo } from '#runtime';
-import { endByOperator, findDeletion, listDeletions, makeDue } from './operator.repository.js';
-import { tableOf } from './operator.text.js';
+import { alignedTable, CommandFailed, loadConfig, type ProgramIo } from '#runtime';
+import {
+  endByOperator,
+  findDeletion,
+  type ListedDeletion,
+  listDeletions,
+  makeDue,
+} from './operator.repository.js';
 
 /** A subcommand of `podcast-sync deletions`. */
 export type DeletionsCommand =
@@ -48,6 +53,20 @@ async function run(database: Database, command: DeletionsCommand): Promise<strin
       throw await notPending(database, deletionId);
     }
   }
+}
+
+const headings = ['ID', 'REQUESTED', 'SENT', 'JOBS', 'ATTEMPTS', 'USER', 'SUBSCRIPTION', 'CAUSE'];
+
+/** Formats records as an aligned table, one per line. */
+function tableOf(records: readonly ListedDeletion[]): string {
+  const rows = records.map(({ id, requested, sentAt, cause, ...record }) => {
+    const { jobNumber, attempts, userId, subscriptionId } = record;
+    // A cause can have several lines, but each record is one line of the table.
+    const oneLine = (cause ?? '').replace(/\s+/g, ' ');
+    const cells = [id, requested, sentAt ?? '-', jobNumber, attempts, userId, subscriptionId];
+    return [...cells.map(String), oneLine];
+  });
+  return alignedTable([headings, ...rows]);
 }
 
 async function notPending(database: Database, deletionId: number): Promise<CommandFailed> {
