@@ -6,7 +6,7 @@ import {
 } from '@nestjs/common';
 import { InjectDataSource } from '@nestjs/typeorm';
 import { faultKind } from '#database';
-import type { Log } from '#runtime';
+import { type Log, RepeatingTask } from '#runtime';
 import { DataSource } from 'typeorm';
 import { LOG } from './account.config.js';
 import { queryRows } from './people/query-rows.js';
@@ -52,8 +52,10 @@ const orphaned = {
 /** Deletes expired and orphaned rows every 1 to 2 minutes. Replicas can sweep concurrently. */
 @Injectable()
 export class Sweep implements OnApplicationBootstrap, OnApplicationShutdown {
-  private timer: NodeJS.Timeout | undefined;
-  private current: Promise<unknown> = Promise.resolve();
+  private readonly task = new RepeatingTask(
+    () => pauseMs * (1 + Math.random()),
+    () => this.run(),
+  );
   private isStopping = false;
   /** Last scanned key of {@link orphaned} by table. */
   private readonly cursors = { oidc: '', clients: '' };
@@ -64,13 +66,12 @@ export class Sweep implements OnApplicationBootstrap, OnApplicationShutdown {
   ) {}
 
   onApplicationBootstrap(): void {
-    this.schedule();
+    this.task.start();
   }
 
   async onApplicationShutdown(): Promise<void> {
     this.isStopping = true;
-    clearTimeout(this.timer);
-    await this.current;
+    await this.task.stop();
   }
 
   /**
@@ -128,11 +129,6 @@ export class Sweep implements OnApplicationBootstrap, OnApplicationShutdown {
     return deleted;
   }
 
-  private schedule(): void {
-    if (this.isStopping) return;
-    this.timer = setTimeout(() => (this.current = this.run()), pauseMs * (1 + Math.random()));
-  }
-
   private async run(): Promise<void> {
     try {
       const deleted = await this.sweep();
@@ -142,6 +138,5 @@ export class Sweep implements OnApplicationBootstrap, OnApplicationShutdown {
       if (faultKind(error) !== 'unavailable')
         this.log.warn({ err: error }, 'deletion of expired rows failed, retrying in 1 to 2 min');
     }
-    this.schedule();
   }
 }

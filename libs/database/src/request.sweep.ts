@@ -1,5 +1,6 @@
 import type { BeforeApplicationShutdown, OnApplicationBootstrap } from '@nestjs/common';
 import type { Logger } from 'pino';
+import { RepeatingTask } from '#runtime';
 import type { Database } from './database.js';
 import { faultKind } from './fault.rule.js';
 import { statement } from './statement.js';
@@ -55,8 +56,10 @@ const deleteMarkers = statement(
 
 /** Once a minute deletes the markers of all services that are older than an hour, with answers. */
 export class RequestSweep implements OnApplicationBootstrap, BeforeApplicationShutdown {
-  private timer: NodeJS.Timeout | undefined;
-  private sweeping: Promise<void> | undefined;
+  private readonly task = new RepeatingTask(
+    () => sweepMs,
+    () => this.sweep(),
+  );
 
   constructor(
     private readonly database: Database,
@@ -64,14 +67,11 @@ export class RequestSweep implements OnApplicationBootstrap, BeforeApplicationSh
   ) {}
 
   onApplicationBootstrap(): void {
-    this.timer = setInterval(() => {
-      this.sweeping ??= this.sweep().finally(() => (this.sweeping = undefined));
-    }, sweepMs);
+    this.task.start();
   }
 
-  async beforeApplicationShutdown(): Promise<void> {
-    clearInterval(this.timer);
-    await this.sweeping;
+  beforeApplicationShutdown(): Promise<void> {
+    return this.task.stop();
   }
 
   /** Deletes all old markers. A failure is logged, unless Postgres is unavailable. */

@@ -7,6 +7,7 @@ export * from './ops.server.js';
 export * from './parsing.slot.js';
 export * from './program.io.js';
 export * from './reachable.url.js';
+export * from './repeating.task.js';
 export * from './run-app.js';
 export * from './time.limit.js';
 export * from './tracing.js';

@@ -1,4 +1,3 @@
-import { setTimeout as delay } from 'node:timers/promises';
 import {
   type BeforeApplicationShutdown,
   Injectable,
@@ -6,7 +5,7 @@ import {
 } from '@nestjs/common';
 import { countdown, type Database, postgresOutage } from '#database';
 import { redisOutage } from '#redis';
-import { FaultLog, type Log } from '#runtime';
+import { FaultLog, type Log, RepeatingTask } from '#runtime';
 import { failedBatches, publishedEvents } from './event.metrics.js';
 import type { EventPublisher } from './event.publisher.js';
 import { type EventBatch, takeBatch } from './event.repository.js';
@@ -32,9 +31,13 @@ const maxBatchSize = 5_000;
  */
 @Injectable()
 export class EventRelay implements OnApplicationBootstrap, BeforeApplicationShutdown {
-  private readonly stopping = new AbortController();
   private readonly faults: FaultLog;
-  private running: Promise<void> | undefined;
+  /** Delay until the next batch in milliseconds. */
+  private pauseMs = 0;
+  private readonly task = new RepeatingTask(
+    () => this.pauseMs,
+    () => this.attempt(),
+  );
   /**
    * The last batch number in Redis when it rejected a batch of this relay. The next batch gets a
    * higher number. Needed after the restore of a backup, which resets the sequence in Postgres.
@@ -55,35 +58,26 @@ export class EventRelay implements OnApplicationBootstrap, BeforeApplicationShut
   }
 
   onApplicationBootstrap(): void {
-    this.running = this.run();
+    this.task.start();
   }
 
-  async beforeApplicationShutdown(): Promise<void> {
-    this.stopping.abort();
-    await this.running;
+  beforeApplicationShutdown(): Promise<void> {
+    return this.task.stop();
   }
 
-  private async run(): Promise<void> {
-    const { signal } = this.stopping;
-    while (!signal.aborted) {
-      const pause = await this.attempt();
-      await delay(pause, undefined, { signal }).catch(() => undefined);
-    }
-  }
-
-  /** Tries to publish a batch. @returns the delay until the next attempt in milliseconds. */
-  private async attempt(): Promise<number> {
+  /** Tries to publish a batch, and sets the delay until the next attempt. */
+  private async attempt(): Promise<void> {
     const startedAt = performance.now();
     try {
       const count = await this.publishBatch();
       publishedEvents.inc(count);
       this.faults.recordSuccess();
-      return Math.max(pollMs - (performance.now() - startedAt), 0);
+      this.pauseMs = Math.max(pollMs - (performance.now() - startedAt), 0);
     } catch (error) {
       failedBatches.inc();
       // The relay retries. No event is lost.
       this.faults.recordFailure(error);
-      return retryMs;
+      this.pauseMs = retryMs;
     }
   }
 

@@ -1,9 +1,9 @@
 import { unavailable } from '#contracts';
+import { RepeatingTask } from '#runtime';
 import { setTimeout as delay } from 'node:timers/promises';
 import type { Cluster, Redis } from 'ioredis';
 import type { Logger } from 'pino';
 import { ManualResetEvent, RedisLink } from '../wire/redis.link.js';
-import { RepeatingTask } from '../wire/repeating.task.js';
 import { ServiceView } from './service.view.js';
 
 export interface ClientLinksOptions {

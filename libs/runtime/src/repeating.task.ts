@@ -1,14 +1,17 @@
-/** Runs a task again some time after each run. Errors go to `onError` and do not stop it. */
+/** Runs a task again some time after each run. An error of a run does not stop it. */
 export class RepeatingTask {
   private timer: NodeJS.Timeout | undefined;
   private running: Promise<void> = Promise.resolve();
   private stopped = true;
 
-  /** @param intervalMs returns the time until the next run, in milliseconds. */
+  /**
+   * @param intervalMs returns the time until the next run, in milliseconds.
+   * @param onError receives the errors of runs. Without it, the task must not reject.
+   */
   constructor(
     private readonly intervalMs: () => number,
     private readonly task: () => Promise<unknown>,
-    private readonly onError: (error: unknown) => void,
+    private readonly onError?: (error: unknown) => void,
   ) {}
 
   start(): void {
