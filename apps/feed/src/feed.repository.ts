@@ -89,42 +89,36 @@ export interface Claim {
   readonly feed: ClaimedFeed | null;
 }
 
-/** A feed to fetch, with results of its last fetches. Times are milliseconds since 1970. */
-export interface ClaimedFeed {
-  /** In hex. */
-  readonly key: string;
-  readonly url: string;
+/** The state that fetches of a feed leave for the next one. Times are milliseconds since 1970. */
+interface FetchState {
   readonly status: FeedStatus;
   readonly etag: string | null;
   readonly lastModified: string | null;
   /** In hex. */
   readonly contentSha256: string | null;
-  readonly latest: number | null;
   readonly gapSeconds: number | null;
   readonly isComplete: boolean;
   readonly failures: number;
   readonly goneCount: number;
   readonly failingSince: number | null;
+}
+
+/** A feed to fetch, with results of its last fetches. */
+export interface ClaimedFeed extends FetchState {
+  /** In hex. */
+  readonly key: string;
+  readonly url: string;
+  readonly latest: number | null;
   readonly declaredGuid: string | null;
   readonly move: Move | null;
   /** True if the last task that applies its moves and guid started more than a day ago. */
   readonly isVisitDue: boolean;
 }
 
-/** The result of a fetch. Times are milliseconds since 1970. */
-export interface Result {
+/** The result of a fetch. */
+export interface Result extends FetchState {
   readonly nextAt: number;
-  readonly etag: string | null;
-  readonly lastModified: string | null;
-  /** In hex. */
-  readonly contentSha256: string | null;
-  readonly gapSeconds: number | null;
-  readonly isComplete: boolean;
-  readonly failures: number;
-  readonly goneCount: number;
-  readonly failingSince: number | null;
   readonly fault: string | null;
-  readonly status: FeedStatus;
   readonly move?: Move | null;
   /** Milliseconds until the next request of the lane. */
   readonly lanePauseMs: number;
