@@ -13,8 +13,7 @@ export { delegatedFunctions } from './distribution.js';
 export { DatabaseModule } from './database.module.js';
 export { areBeforeFirstRelease, laterMigrations } from './migrations/index.js';
 export { nodesOf } from './cluster.nodes.js';
-export { createPool } from './pool.js';
-export { watchPool } from './pool.metrics.js';
+export { createPool, watchPool } from './pool.js';
 export {
   databaseConfig,
   databaseNodes,

@@ -1,4 +1,5 @@
 import pg, { type Pool } from 'pg';
+import { Gauge, register } from 'prom-client';
 import { clientOfNodes, nodesOf } from './cluster.nodes.js';
 import type { Distribution } from './database.config.js';
 
@@ -89,4 +90,19 @@ export function createPool(options: PoolOptions): Pool {
     idleTimeoutMillis: idleMs,
     keepAlive: true,
   });
+}
+
+/** Registers a gauge of this process's connections to Postgres. @param read returns the numbers. */
+export function watchPool(read: () => { total: number; idle: number; waiting: number }): void {
+  register.registerMetric(
+    new Gauge({
+      registers: [],
+      name: 'podcast_sync_postgres_connections',
+      help: 'Connections to Postgres by state; `waiting` are statements that wait for one.',
+      labelNames: ['state'],
+      collect() {
+        for (const [state, count] of Object.entries(read())) this.set({ state }, count);
+      },
+    }),
+  );
 }

@@ -24,3 +24,11 @@ export interface ServerOptions {
   /** Receives progress messages, one line each. */
   readonly progress?: (line: string) => void;
 }
+
+/** A failed start. The message is written for the operator. */
+export class StartError extends Error {
+  constructor(message: string, options?: ErrorOptions) {
+    super(message, options);
+    this.name = 'StartError';
+  }
+}

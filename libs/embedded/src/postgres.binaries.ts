@@ -11,7 +11,7 @@ import {
 import { createRequire } from 'node:module';
 import { basename, dirname, join } from 'node:path';
 import type { PostgresPlace } from './postgres.place.js';
-import { StartError } from './start.error.js';
+import { StartError } from './embedded.server.js';
 
 /** Paths of the programs of one Postgres version. */
 export interface PostgresBinaries {

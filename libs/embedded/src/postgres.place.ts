@@ -4,7 +4,7 @@ import { chmodSync, chownSync, existsSync, mkdirSync, readFileSync, statSync } f
 import { join } from 'node:path';
 import type { SystemUser } from './server.process.js';
 import { writePrivateFile } from './secret.file.js';
-import { StartError } from './start.error.js';
+import { StartError } from './embedded.server.js';
 
 /** Folder and account of an embedded Postgres. */
 export interface PostgresPlace {

@@ -10,13 +10,12 @@ import {
 } from 'node:fs';
 import { join } from 'node:path';
 import pg from 'pg';
-import type { EmbeddedServer, ServerOptions } from './embedded.server.js';
+import { type EmbeddedServer, type ServerOptions, StartError } from './embedded.server.js';
 import { onFreePort } from './free.port.js';
 import { postgresBinaries, type PostgresBinaries } from './postgres.binaries.js';
 import { handOver, postgresPlace, type PostgresPlace } from './postgres.place.js';
 import { secretFile } from './secret.file.js';
 import { ServerProcess, stopOrphan, type ServerProgram } from './server.process.js';
-import { StartError } from './start.error.js';
 
 interface PostgresOptions extends ServerOptions {
   /** Created if missing, and named in the URL. Default: `postgres`. */

@@ -1,6 +1,6 @@
 import { spawnSync } from 'node:child_process';
 import { fetchDebianProgram, type Program } from './debian.program.js';
-import { StartError } from './start.error.js';
+import { StartError } from './embedded.server.js';
 
 /** Valkey is the community's fork of Redis and speaks the same protocol. */
 const servers = ['redis-server', 'valkey-server'] as const;

@@ -2,7 +2,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { DataSource, QueryRunner } from 'typeorm';
 import { createDatabase, type TestDatabase } from '#testing';
 import { catalog } from '../../testing/catalog.js';
-import { createDataSource } from '../data-source.js';
+import { createDataSource } from '../typeorm.js';
 import { createPool } from '../pool.js';
 import { applyMigrations, drift } from '../schema.js';
 import { migrations } from './index.js';
