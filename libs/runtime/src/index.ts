@@ -1,5 +1,4 @@
 export * from './config.js';
-export * from './fault.log.js';
 export * from './json.js';
 export * from './log.js';
 export * from './metrics.js';
