@@ -3,7 +3,7 @@ import { InjectDataSource } from '@nestjs/typeorm';
 import { defaultDeadlineMs, Failure } from '#contracts';
 import { countdown, UserQueue } from '#database';
 import { DataSource, type EntityManager } from 'typeorm';
-import { queryRows } from '../people/query-rows.js';
+import { lockEnabledAccount } from '../people/sessions.js';
 
 /**
  * Runs transactions that lock an account or an app password. Each process queues transactions with
@@ -41,12 +41,7 @@ export class AccountTransactions {
     write: (manager: EntityManager) => Promise<Result>,
   ): Promise<Result> {
     return this.run(accountId, async (manager) => {
-      const locked = await queryRows(
-        manager,
-        'SELECT 1 FROM account.accounts WHERE id = $1 AND disabled_at IS NULL FOR NO KEY UPDATE',
-        [accountId],
-      );
-      if (locked.length === 0) throw new Failure('unauthorized');
+      if (!(await lockEnabledAccount(manager, accountId))) throw new Failure('unauthorized');
       return write(manager);
     });
   }

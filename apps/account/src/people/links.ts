@@ -5,7 +5,7 @@ import type { EntityManager, Repository } from 'typeorm';
 import { PEOPLE_CONFIG, type PeopleConfig } from './people.config.js';
 import { Refusal } from './refusal.js';
 import { hashSecret, hashIfSecret, newSecret } from './secret.hash.js';
-import { lockSession } from './sessions.js';
+import { lockEnabledAccount, lockSession } from './sessions.js';
 import { queryRows } from './query-rows.js';
 
 /** Purpose of a link: first account, invitation, password reset or address verification. */
@@ -141,14 +141,4 @@ export class Links {
     );
     return spent;
   }
-}
-
-/** Locks an account until the transaction ends. @returns true if it exists and is not disabled. */
-async function lockEnabledAccount(manager: EntityManager, id: string): Promise<boolean> {
-  const rows = await queryRows(
-    manager,
-    'SELECT 1 FROM account.accounts WHERE id = $1 AND disabled_at IS NULL FOR NO KEY UPDATE',
-    [id],
-  );
-  return rows.length === 1;
 }

@@ -223,6 +223,16 @@ export async function lockSession(manager: EntityManager, id: string | undefined
   if (rows.length === 0) throw new Refusal('credentials');
 }
 
+/** Locks an account until the transaction ends. @returns true if it exists and is not disabled. */
+export async function lockEnabledAccount(manager: EntityManager, id: string): Promise<boolean> {
+  const rows = await queryRows(
+    manager,
+    'SELECT 1 FROM account.accounts WHERE id = $1 AND disabled_at IS NULL FOR NO KEY UPDATE',
+    [id],
+  );
+  return rows.length === 1;
+}
+
 interface SessionStart extends Visitor {
   readonly hash: Buffer;
   readonly accountId: string;
