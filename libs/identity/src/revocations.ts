@@ -125,7 +125,7 @@ interface StoredRevocation {
   readonly receivedAt: number;
 }
 
-/** Creates an empty cache. By `maxSize` it grows with its entries; `max` would allocate them all. */
+/** Creates an empty cache. With `maxSize` it grows with its entries; `max` allocates them all. */
 const noRevocations = () =>
   new LRUCache<string, StoredRevocation>({
     maxSize: maxRevocations,
