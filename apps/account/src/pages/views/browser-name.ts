@@ -21,12 +21,15 @@ const systems = [
   ['Linux', /\bLinux\b/],
 ] as const;
 
-const find = (names: readonly (readonly [string, RegExp])[], userAgent: string) =>
+const firstMatchingName = (names: readonly (readonly [string, RegExp])[], userAgent: string) =>
   names.find(([, form]) => form.test(userAgent))?.[0];
 
 /** Returns the browser and system of a user agent, such as "Firefox on Linux". */
 export function browserName({ texts: { home } }: Visit, userAgent: string): string {
-  const [browser, system] = [find(browsers, userAgent), find(systems, userAgent)];
+  const [browser, system] = [
+    firstMatchingName(browsers, userAgent),
+    firstMatchingName(systems, userAgent),
+  ];
   if (browser === undefined) return home.unknownBrowser;
   return system === undefined ? browser : home.browserOn(browser, system);
 }

@@ -10,7 +10,7 @@ interface FieldOf {
   readonly autofocus?: boolean | undefined;
 }
 
-/** Renders the field of an account's name. @param hasPasskeys offers passkeys with the names. */
+/** Renders the field for an account's name. @param hasPasskeys browsers also suggest passkeys. */
 export function NameField({
   texts,
   value,
@@ -34,19 +34,19 @@ export function NameField({
 
 interface ActionButtonProps {
   /** Id of the element that the script copies or reveals. */
-  readonly of?: string;
+  readonly targetId?: string;
   readonly action: 'copy' | 'print' | 'reveal';
-  /** Text after a click. */
+  /** Text of the button after a click. */
   readonly done?: string;
   readonly children: string;
 }
 
 /** Renders a button that is hidden until a script enables it (apps/console/src/site.ts). */
-export function ActionButton({ of, action, done, children }: ActionButtonProps) {
+export function ActionButton({ targetId, action, done, children }: ActionButtonProps) {
   const data = { 'data-action': action, 'data-done': done };
   const look = action === 'reveal' ? 'bare reveal' : 'plain slight';
   return (
-    <button type="button" class={look} hidden aria-controls={of} aria-live="polite" {...data}>
+    <button type="button" class={look} hidden aria-controls={targetId} aria-live="polite" {...data}>
       {children}
     </button>
   );
@@ -71,7 +71,7 @@ export function CopyValue({
         <p class="secret" id={id}>
           {value}
         </p>
-        <ActionButton of={id} action="copy" done={texts.copied}>
+        <ActionButton targetId={id} action="copy" done={texts.copied}>
           {texts.copy}
         </ActionButton>
       </div>
@@ -98,14 +98,14 @@ export function PasswordField({
         maxLength={1_000}
         required
       />
-      <ActionButton of={id} action="reveal" done={texts.hidePassword}>
+      <ActionButton targetId={id} action="reveal" done={texts.hidePassword}>
         {texts.showPassword}
       </ActionButton>
     </div>
   );
 }
 
-/** Renders the field of a new password. By default it is focused if it has an error. */
+/** Renders the field for a new password. It gets the focus by default if it has an error. */
 export function NewPasswordField({
   texts,
   label = texts.newPassword,
@@ -178,7 +178,7 @@ export function Hidden({ values }: { values: Readonly<Record<string, string | un
   );
 }
 
-/** Renders a button that ends one access, such as a session. */
+/** Renders a form whose button ends one access to the account, such as a session. */
 export function EndButton({
   action,
   id,
@@ -202,18 +202,18 @@ export function EndButton({
 
 interface ActionsProps {
   /** Text of the link. */
-  readonly leave: string;
+  readonly leaveText: string;
   /** Path of the link; default: the account page. */
-  readonly to?: string;
+  readonly leavePath?: string;
   readonly children: ComponentChildren;
 }
 
-/** Renders the buttons of a form and a link that leaves it. */
-export function Actions({ leave, to = '/account', children }: ActionsProps) {
+/** Renders the buttons of a form, and a link that leaves the form. */
+export function Actions({ leaveText, leavePath = '/account', children }: ActionsProps) {
   return (
     <div class="actions">
-      <a class="button plain" href={to}>
-        {leave}
+      <a class="button plain" href={leavePath}>
+        {leaveText}
       </a>
       {children}
     </div>
@@ -243,7 +243,10 @@ const units = [
 /** Returns a time relative to now, such as "3 minutes ago". */
 export function ago(visit: Visit, time: Date): string {
   const seconds = Math.round((time.getTime() - visit.now.getTime()) / 1_000);
-  const [unit, length] = units.find(([, of]) => Math.abs(seconds) >= of) ?? ['second', 1];
+  const [unit, length] = units.find(([, unitSeconds]) => Math.abs(seconds) >= unitSeconds) ?? [
+    'second',
+    1,
+  ];
   const format = new Intl.RelativeTimeFormat(visit.language, { numeric: 'auto' });
   return format.format(Math.trunc(seconds / length), unit);
 }
@@ -280,8 +283,8 @@ export const joinParts = (...parts: ComponentChildren[]) =>
     </>
   ));
 
-/** Returns the line with the times of a credential: of its creation, and of its last use. */
-export function lifeOf(
+/** Returns a line with the times at which a credential was created and last used. */
+export function credentialTimes(
   visit: Visit,
   { createdAt, lastUsedAt }: { readonly createdAt: Date; readonly lastUsedAt: Date | null },
 ) {
@@ -298,11 +301,15 @@ export function QrCode({ text, alt }: { text: string; alt: string }) {
   return <img class="qr" src={picture} alt={alt} width="240" height="240" />;
 }
 
-/** Renders terms with their values. Absent facts are skipped. */
-export function Facts({ of }: { of: readonly (readonly [string, ComponentChildren] | false)[] }) {
+/** Renders pairs of a term and a value. `false` is skipped. */
+export function Facts({
+  facts,
+}: {
+  facts: readonly (readonly [string, ComponentChildren] | false)[];
+}) {
   return (
     <dl class="facts">
-      {of.map(
+      {facts.map(
         (fact) =>
           fact && (
             <>

@@ -6,7 +6,7 @@ import type { SyncedApp } from '../connected.apps.js';
 import { appName } from './approval.view.js';
 import { ago, CopyValue, LinkButton, QrCode, RefusalNotice } from './components.js';
 
-const keys = Object.keys(connectableApps) as AppKey[];
+const appKeys = Object.keys(connectableApps) as AppKey[];
 
 /** Returns the name of an app, as pages show it. */
 export function nameOf({ connect }: Texts, key: AppKey): string {
@@ -20,7 +20,7 @@ export function connectPage({ texts }: Visit, { address }: { address: string }):
     <>
       {isLocal(address) && <LocalNotice connect={connect} />}
       <ul class="options" role="list">
-        {keys.map((key) => (
+        {appKeys.map((key) => (
           <li>
             <a href={`/connect/${key}`}>
               <strong>{nameOf(texts, key)}</strong>
@@ -61,7 +61,7 @@ function LocalNotice({ connect }: { connect: Texts['connect'] }) {
   );
 }
 
-/** Content of the page with the steps of one app. The steps themselves are texts of its `key`. */
+/** Content of the page with the steps that connect one app; `key` selects their texts. */
 export interface AppSteps {
   readonly key: AppKey;
   readonly address: string;
@@ -70,25 +70,25 @@ export interface AppSteps {
   /** A new app password, shown once. */
   readonly secret?: string | undefined;
   /** Path of the page that waits for the app. */
-  readonly wait: string;
-  /** Why no app password could be made. */
+  readonly waitPath: string;
+  /** Reason why no app password was created. */
   readonly problem?: string | undefined;
 }
 
 /** Returns the page with the steps of one app. */
-export function connectAppPage({ texts }: Visit, of: AppSteps): Page {
+export function connectAppPage({ texts }: Visit, content: AppSteps): Page {
   const { connect } = texts;
-  const { needsAppPassword } = connectableApps[of.key];
+  const { needsAppPassword } = connectableApps[content.key];
   const body = (
     <>
-      <RefusalNotice>{of.problem}</RefusalNotice>
-      {isLocal(of.address) && of.key !== 'script' && <LocalNotice connect={connect} />}
-      <CopyValue texts={texts} id="address" label={connect.address} value={of.address} />
-      {needsAppPassword && <NameAndSecret texts={texts} of={of} />}
+      <RefusalNotice>{content.problem}</RefusalNotice>
+      {isLocal(content.address) && content.key !== 'script' && <LocalNotice connect={connect} />}
+      <CopyValue texts={texts} id="address" label={connect.address} value={content.address} />
+      {needsAppPassword && <NameAndSecret texts={texts} content={content} />}
       <section class="stack">
-        <h2>{of.key === 'script' ? connect.script : connect.stepsTitle}</h2>
+        <h2>{content.key === 'script' ? connect.script : connect.stepsTitle}</h2>
         <ol class="steps">
-          {connect.steps[of.key].map((step) => (
+          {connect.steps[content.key].map((step) => (
             <li>{step}</li>
           ))}
         </ol>
@@ -97,23 +97,23 @@ export function connectAppPage({ texts }: Visit, of: AppSteps): Page {
         <a class="button plain" href="/connect">
           {texts.back}
         </a>
-        <a class="button" href={of.wait}>
+        <a class="button" href={content.waitPath}>
           {connect.next}
         </a>
       </div>
     </>
   );
   return {
-    title: connect.appTitle(nameOf(texts, of.key)),
+    title: connect.appTitle(nameOf(texts, content.key)),
     isConnect: true,
     body,
-    isRefused: of.problem !== undefined,
+    isRefused: content.problem !== undefined,
   };
 }
 
-function NameAndSecret({ texts, of }: { texts: Texts; of: AppSteps }) {
+function NameAndSecret({ texts, content }: { texts: Texts; content: AppSteps }) {
   const { connect } = texts;
-  const { key, name, secret } = of;
+  const { key, name, secret } = content;
   return (
     <>
       {name === null ? (
@@ -142,8 +142,8 @@ function NameAndSecret({ texts, of }: { texts: Texts; of: AppSteps }) {
 export interface ConnectState {
   readonly key: AppKey;
   /** Path of this page. */
-  readonly path: string;
-  /** Undefined until the first request of the app. */
+  readonly pagePath: string;
+  /** The connected app; undefined until its first request. */
   readonly app: SyncedApp | undefined;
   /** Number of podcasts; undefined while the service is unavailable. */
   readonly podcasts: number | undefined;
@@ -153,11 +153,11 @@ export interface ConnectState {
  * Returns the page that waits for the first request of an app, then for its podcasts. The script of
  * the page loads it again when its `data-wait` changes.
  */
-export function connectWaitPage(visit: Visit, of: ConnectState): Page {
+export function connectWaitPage(visit: Visit, content: ConnectState): Page {
   const { texts } = visit;
   const { connect } = texts;
-  const title = connect.waitTitle(nameOf(texts, of.key));
-  if (of.app === undefined)
+  const title = connect.waitTitle(nameOf(texts, content.key));
+  if (content.app === undefined)
     return {
       title,
       isConnect: true,
@@ -165,10 +165,10 @@ export function connectWaitPage(visit: Visit, of: ConnectState): Page {
       body: (
         <>
           <div data-wait="app" class="actions">
-            <a class="button plain" href={`/connect/${of.key}`}>
+            <a class="button plain" href={`/connect/${content.key}`}>
               {connect.backToSteps}
             </a>
-            <a class="button plain" href={of.path}>
+            <a class="button plain" href={content.pagePath}>
               {connect.check}
             </a>
           </div>
@@ -178,10 +178,18 @@ export function connectWaitPage(visit: Visit, of: ConnectState): Page {
     };
   const body = (
     <>
-      <p class="notice good" role="status" data-wait={of.podcasts === 0 ? 'podcasts' : undefined}>
-        {connect.connectedText(appName(of.app.name), ago(visit, of.app.at), of.podcasts)}
+      <p
+        class="notice good"
+        role="status"
+        data-wait={content.podcasts === 0 ? 'podcasts' : undefined}
+      >
+        {connect.connectedText(
+          appName(content.app.name),
+          ago(visit, content.app.lastSyncAt),
+          content.podcasts,
+        )}
       </p>
-      {of.podcasts === 0 && <p class="quiet">{connect.noPodcasts}</p>}
+      {content.podcasts === 0 && <p class="quiet">{connect.noPodcasts}</p>}
       <LinkButton href="/console/">{connect.podcasts}</LinkButton>
       <p>
         <a href="/connect">{connect.another}</a>

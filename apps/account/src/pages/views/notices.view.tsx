@@ -6,10 +6,10 @@ import { browserName } from './browser-name.js';
 import { joinParts, renderTime, Rows } from './components.js';
 
 /** Renders the recent changes of an account, if there are any. */
-export function Notices({ visit, of }: { visit: Visit; of: readonly Notice[] }) {
+export function Notices({ visit, notices }: { visit: Visit; notices: readonly Notice[] }) {
   const { home } = visit.texts;
-  if (of.length === 0) return null;
-  const rows = of.map(({ createdAt, kind, label, address, userAgent }) => (
+  if (notices.length === 0) return null;
+  const rows = notices.map(({ createdAt, kind, label, address, userAgent }) => (
     <Row
       name={noticeTexts[visit.language][kind](label ?? '')}
       lines={[

@@ -37,7 +37,7 @@ export function SecondStepForms({
   const { secondStep } = texts;
   const isWrong = (form: 'code' | 'recovery') =>
     refused?.form === form && refused.problem === undefined;
-  // After too many wrong codes, only a recovery code helps.
+  // After too many wrong TOTP codes only a recovery code works, so its form is open.
   const isRecovery =
     refused?.form === 'recovery' || (refused?.form === 'code' && refused.problem !== undefined);
   return (
