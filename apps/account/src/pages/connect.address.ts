@@ -1,6 +1,6 @@
 const loopback = /^(localhost|127\.\d+\.\d+\.\d+|\[::1\])$/;
 
-/** Returns true for a URL with a loopback host, which only works on the server's computer. */
+/** Returns true for a URL with a loopback host, which only works on the server's machine. */
 export const isLocal = (address: string) => loopback.test(new URL(address).hostname);
 
 /**

@@ -92,7 +92,7 @@ export function sendFailure(reply: FastifyReply, failure: PageFailure): FastifyR
   );
 }
 
-/** Formats errors outside of page controllers. */
+/** Formats errors of requests that no page controller handles, such as an unknown path. */
 export const pageErrors: ErrorFormat = {
   answerTo(error, _request, log) {
     const { kind, retryAfterSeconds: seconds } = toPageFailure(error);
@@ -130,20 +130,25 @@ export class PageFailureFilter implements ExceptionFilter {
       const to = withNext('/sign-in', error.next);
       return void reply.code(303).header('cache-control', 'no-store').header('location', to).send();
     }
-    if (error instanceof Refusal && error.code === 'link') return this.page(reply, linkGonePage);
+    if (error instanceof Refusal && error.code === 'link')
+      return this.sendMessagePage(reply, linkGonePage);
     if (error instanceof Refusal && error.code === 'app_request')
-      return this.page(reply, appRequestGonePage);
+      return this.sendMessagePage(reply, appRequestGonePage);
     if (error instanceof Refusal && error.code === 'registration')
-      return this.page(reply, registrationClosedPage);
+      return this.sendMessagePage(reply, registrationClosedPage);
     const failure = toPageFailure(error);
     const log = this.log.child({ correlationId: reply.request.id });
-    if (failure.kind === 'internal') log.error({ err: error }, 'page failed: internal error');
+    if (failure.kind === 'internal')
+      log.error({ err: error }, 'page request failed: internal error');
     if (failure.kind === 'unavailable')
-      log.debug({ err: error }, 'page failed: a needed service is unavailable');
+      log.debug(
+        { err: error },
+        'page request answered with 503: Postgres or another service is unavailable',
+      );
     void sendFailure(reply, failure);
   }
 
-  private page(reply: FastifyReply, view: typeof linkGonePage): void {
+  private sendMessagePage(reply: FastifyReply, view: typeof linkGonePage): void {
     const visit = visitFor(reply);
     void sendPage(reply, visit, view(visit));
   }

@@ -27,18 +27,20 @@ function isRecent({ session }: Person, after?: Date): boolean {
   return Date.now() - at < recentMs && !(after !== undefined && at < after.getTime());
 }
 
-interface Need {
+/** Requirements of a route for the signed-in user. */
+interface SignInRequirement {
+  /** True if the last sign-in must be at most 5 minutes ago. */
   readonly recently?: boolean;
-  /** True for pages that do not exist for others than administrators. */
+  /** True if only administrators can open the page. Others get 404. */
   readonly administrator?: boolean;
   /** Path that opens after the sign-in. Default: the requested path. */
   readonly next?: string;
 }
 
-const needKey = 'sign-in requirement';
+const requirementKey = 'sign-in requirement';
 
-/** Marks a route that requires a signed-in user. Other browsers are redirected to the sign-in. */
-export const ForPerson = (need: Need = {}) => SetMetadata(needKey, need);
+/** Marks a route that requires a signed-in user. Other clients are redirected to the sign-in. */
+export const ForPerson = (need: SignInRequirement = {}) => SetMetadata(requirementKey, need);
 
 /**
  * Requires a sign-in within the last 5 minutes.
@@ -86,16 +88,19 @@ class PersonGuard implements CanActivate {
     const isRead = request.method === 'GET' || request.method === 'HEAD';
     if (!isRead && !isOwnForm(request.headers, this.config.PUBLIC_URL))
       throw new CrossSiteForm('form of another site');
-    const person = await this.find(request);
+    const person = await this.findPerson(request);
     if (person) request.person = person;
-    const need = this.reflector.get<Need | undefined>(needKey, context.getHandler());
+    const need = this.reflector.get<SignInRequirement | undefined>(
+      requirementKey,
+      context.getHandler(),
+    );
     if (person && need?.administrator && !person.account.isAdministrator)
       throw new NotFoundException();
     if (!need || (person && (!need.recently || isRecent(person)))) return true;
     throw new SignInNeeded(need.next ?? request.url);
   }
 
-  private async find(request: FastifyRequest): Promise<Person | undefined> {
+  private async findPerson(request: FastifyRequest): Promise<Person | undefined> {
     const { session: cookie } = this.cookies.read(request);
     const session = cookie === undefined ? undefined : await this.sessions.find(cookie);
     const account = session ? await this.accounts.find(session.accountId) : undefined;

@@ -6,7 +6,7 @@ interface FieldProblem {
   readonly text: string;
 }
 
-/** Texts about a refused form by field; `form` is for the whole form. */
+/** Error texts of a refused form, by field; `form` is an error of the whole form. */
 export type Problems = Partial<
   Record<'name' | 'password' | 'current' | 'email' | 'label' | 'form', string>
 >;
@@ -44,7 +44,7 @@ function textsByCode(
   };
 }
 
-/** Returns the text of a refusal for its field of a form. @throws `error` if it has no text. */
+/** Returns the error text of a refusal, by field of the form. @throws `error` if it has no text. */
 export function problemsOf(texts: Texts, error: unknown): Problems {
   const problem = error instanceof Refusal ? textsByCode(texts, error)[error.code] : undefined;
   if (!problem) throw error;

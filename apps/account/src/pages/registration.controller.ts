@@ -24,7 +24,7 @@ export class RegistrationController {
   ) {}
 
   @Get('register')
-  form(@Res() { page }: FastifyReply): void {
+  showRegistrationForm(@Res() { page }: FastifyReply): void {
     if (!this.registration.isOpen) throw new Refusal('registration');
     const next = nextPath(page.query['next']);
     const refused = page.takeOutcome<RefusedForm>();

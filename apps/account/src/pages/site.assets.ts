@@ -1,7 +1,7 @@
 import { existsSync, readFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 
-/** Possible folders: next to the built program, or from the sources, which tests run. */
+/** Possible folders of the built console, from the built program or from the sources (in tests). */
 const folders = ['../console/', '../../../../dist/console/'].map((path) =>
   fileURLToPath(new URL(path, import.meta.url)),
 );
