@@ -63,7 +63,7 @@ export async function compose(
   const adapter = await createHttpAdapter(
     serverOptions(own, log, limits, {
       issuer: (request) => issuer?.listener(request),
-      session: async (cookie) => sessions?.find(cookie),
+      session: async (cookie) => sessions?.findByCookie(cookie),
     }),
   );
   await serveConsole(adapter.getInstance());
@@ -91,7 +91,7 @@ function watchPeople(nest: NestFastifyApplication): void {
     nest.get(Passwords),
     nest.get(RevocationWriter),
   ];
-  watchSignIns(() => ({ outcomes: signIn.outcomes, waiting: passwords.waiting }));
+  watchSignIns(() => ({ outcomes: signIn.outcomes, waiting: passwords.waitingCount }));
   countBy(
     'podcast_sync_revocations_total',
     'Revocations by kind: `user`, `grant`, `session`, `credential`, `gpodder_session`; ' +

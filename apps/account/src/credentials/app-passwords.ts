@@ -8,7 +8,7 @@ import type { EntityManager, Repository } from 'typeorm';
 import { cleanLabel } from '../people/label.rules.js';
 import { Notices } from '../people/notices.js';
 import { Refusal } from '../people/refusal.js';
-import { type Actor, lockSession } from '../people/sessions.js';
+import { type ActingSession, lockSession } from '../people/sessions.js';
 import { queryRows } from '../people/query-rows.js';
 
 /** App password, as shown to its owner. */
@@ -64,7 +64,7 @@ export class AppPasswords {
   async create(
     accountId: string,
     properties: NewAppPassword,
-    by?: Actor,
+    by?: ActingSession,
   ): Promise<{ secret: string; credential: AppPassword }> {
     const label = cleanLabel(properties.label);
     if (label === '' || properties.label.trim().length > maxLabelLength) throw new Refusal('label');

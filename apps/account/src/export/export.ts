@@ -158,7 +158,7 @@ export class Export implements OnModuleDestroy {
     const own = {
       format,
       account: row,
-      sessions: (await this.sessions.list(accountId)).map(toSnakeCase),
+      sessions: (await this.sessions.listValid(accountId)).map(toSnakeCase),
       apps: (await this.grants.listApps(accountId)).map(toSnakeCase),
       app_passwords: (await this.appPasswords.list(accountId)).map(toSnakeCase),
     };

@@ -208,7 +208,7 @@ it('an approval whose session ends concurrently leaves no grant', async () => {
     await holder.query('BEGIN');
     const grants = `FROM account.oidc WHERE model = 'Grant' AND account_id = $1`;
     await holder.query(`SELECT ${grants} FOR UPDATE`, [accountId]);
-    const ended = fixture.get(SignOut).everywhere(accountId);
+    const ended = fixture.get(SignOut).endAllAccess(accountId);
     await waiting(1);
     const granted = outcomeOf(fixture.get(Approvals).grant(params, by));
     await waiting(2);

@@ -1,6 +1,6 @@
 import { scopes } from '#contracts';
 import { alignedTable, CommandFailed, type ProgramIo } from '#runtime';
-import { type Account, stateOf } from '../people/accounts.js';
+import { type Account, accountState } from '../people/accounts.js';
 import { type OperatorContext, withOperatorContext } from './operator.context.js';
 
 /** Options of the command `accounts`. */
@@ -106,7 +106,7 @@ function toCells(account: Account): string[] {
     name ?? '-',
     id,
     createdAt.toISOString(),
-    stateOf(account),
+    accountState(account),
     yesOrNo(account.hasTotp || account.passkeyCount > 0),
     yesOrNo(isAdministrator),
   ];

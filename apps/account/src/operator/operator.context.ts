@@ -17,7 +17,7 @@ import { AppPasswords } from '../credentials/app-passwords.js';
 import { Accounts } from '../people/accounts.js';
 import { Administrators } from '../people/administrators.js';
 import { Erasure } from '../people/erasure.js';
-import { Limits } from '../people/limits.js';
+import { AttemptLimits } from '../people/limits.js';
 import { Links } from '../people/links.js';
 import { Mail } from '../people/mail.js';
 import { Notices } from '../people/notices.js';
@@ -90,7 +90,7 @@ export async function withOperatorContext<Result>(
     const revocations = new RevocationWriter(redis, log);
     const signOut = new SignOut(source, revocations);
     const passwords = new Passwords();
-    const limits = new Limits(redis);
+    const limits = new AttemptLimits(redis);
     // Only the account app has the settings for mails. The account page shows the notices.
     const mail = new Mail({ ...config, SMTP_URL: undefined, MAIL_FROM: undefined }, log);
     const notices = new Notices(source.getRepository(NoticeEntity), limits, mail, config, log);

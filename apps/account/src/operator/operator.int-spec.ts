@@ -106,7 +106,7 @@ describe('accounts', () => {
     const browser = { address: '192.0.2.1', userAgent: '' };
     const { session } = await fixture.app.get(SignIn).signInWithoutPassword(id, browser);
     expect(await accounts('disable', name)).toMatchObject({ code: 0, stderr: '' });
-    expect(await fixture.app.get(Sessions).find(session.cookie)).toBeUndefined();
+    expect(await fixture.app.get(Sessions).findByCookie(session.cookie)).toBeUndefined();
     expect(await fixture.revoked()).toEqual(
       expect.arrayContaining([`user:${id}`, `session:${session.id}`]),
     );

@@ -61,7 +61,7 @@ export class HomeController {
         this.grants.listApps(id),
         this.appPasswords.list(id),
         this.devices.list(id),
-        this.sessions.list(id),
+        this.sessions.listValid(id),
         this.recoveryCodes.countUnused(id),
         this.notices.list(id),
         this.connected.countPodcasts(id),
@@ -76,7 +76,7 @@ export class HomeController {
       sessions,
       notices,
       recoveryCodes,
-      hasMail: this.emails.isEnabled,
+      hasMail: this.emails.hasMailServer,
     });
   }
 

@@ -63,7 +63,7 @@ export class LinkController {
   ): Promise<string | undefined> {
     const { browser } = page;
     const entered = readCredentials(page);
-    if (kind === 'verify') await this.emails.verify(secret, browser);
+    if (kind === 'verify') await this.emails.verifyAddress(secret, browser);
     else if (kind === 'reset') await this.reset.resetByLink(secret, entered.password, browser);
     else return (await this.registration.registerByLink(secret, entered, browser.address)).id;
     return undefined;

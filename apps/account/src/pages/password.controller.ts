@@ -46,7 +46,7 @@ export class PasswordController {
   @Get('email')
   @ForPerson({ recently: true })
   showEmailForm(@Res() { page }: FastifyReply): void {
-    if (!this.emails.isEnabled) throw new Refusal('unavailable');
+    if (!this.emails.hasMailServer) throw new Refusal('unavailable');
     const { email } = page.person.account;
     const form = { email: email ?? '', canRemove: email !== null };
     page.show(changeEmailPage, { ...form, ...page.takeOutcome<RefusedForm>() });
@@ -69,7 +69,7 @@ export class PasswordController {
   @ForPerson({ recently: true, next: '/email' })
   async removeEmail(@Res() { page }: FastifyReply): Promise<void> {
     const { account, session } = page.person;
-    await this.emails.remove(account.id, session);
+    await this.emails.removeAddress(account.id, session);
     page.redirect('/account?done');
   }
 

@@ -68,7 +68,7 @@ export class PeopleController {
   @ForPerson({ administrator: true, recently: true })
   showInvitationForm(@Res() { page }: FastifyReply): void {
     const outcome = page.takeOutcome<Omit<Invitation, 'mail'>>();
-    page.show(invitationPage, { mail: this.emails.isEnabled, ...outcome });
+    page.show(invitationPage, { mail: this.emails.hasMailServer, ...outcome });
   }
 
   @Post('people/invitation')

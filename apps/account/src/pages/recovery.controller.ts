@@ -17,7 +17,7 @@ export class RecoveryController {
 
   @Get('forgot')
   showForgotPage(@Res() { page }: FastifyReply): void {
-    page.show(forgotPage, { mail: this.emails.isEnabled, ...page.takeOutcome<RefusedForm>() });
+    page.show(forgotPage, { mail: this.emails.hasMailServer, ...page.takeOutcome<RefusedForm>() });
   }
 
   @Post('forgot')

@@ -81,7 +81,7 @@ export class SecurityController {
     const by = { id: account.id, name: account.name, session: session.id };
     try {
       const proof = { kind, code: form[kind] ?? '' } as const;
-      await this.secondFactor.switchOff(by, proof, page.browser);
+      await this.secondFactor.switchTotpOff(by, proof, page.browser);
     } catch (error) {
       const isWrong = error instanceof Refusal && error.code === 'code';
       const problem = isWrong ? undefined : problemsOf(page.visit.texts, error).form;
@@ -102,7 +102,7 @@ export class SecurityController {
   @ForPerson({ recently: true })
   async createRecoveryCodes(@Res() { page }: FastifyReply): Promise<void> {
     const { account, session } = page.person;
-    const codes = await this.recoveryCodes.create(account.id, session);
+    const codes = await this.recoveryCodes.replaceAll(account.id, session);
     page.redirectWithOutcome('/recovery-codes/shown', { codes });
   }
 

@@ -68,7 +68,7 @@ export class SignInController {
         notice ??
         noticesByQuery[query['notice'] ?? ''] ??
         (hasEndedSession && !problems ? 'ended' : undefined),
-      canRegister: this.registration.isOpen,
+      canRegister: this.registration.isOpenToEverybody,
       provider: this.party.host,
       passkey,
     });

@@ -45,7 +45,7 @@ export class Administrators {
     const isDismissed = await this.accounts.manager.transaction(async (manager) => {
       await lockAdministrators(manager);
       if (!(await manager.existsBy(AccountEntity, { id, isAdministrator: true }))) return false;
-      await updateUnlessLast(manager, id, 'is_administrator = false');
+      await updateUnlessLastAdministrator(manager, id, 'is_administrator = false');
       return true;
     });
     if (isDismissed) await this.notices.add(id, 'dismissed');
@@ -54,7 +54,7 @@ export class Administrators {
 
 /**
  * Makes other transactions with this call wait until this one ends. Call it in a statement before
- * {@link updateUnlessLast}, whose snapshot then includes their changes.
+ * {@link updateUnlessLastAdministrator}, whose snapshot then includes their changes.
  */
 export async function lockAdministrators(manager: EntityManager): Promise<void> {
   await manager.query('SELECT pg_advisory_xact_lock($1)', [administratorsLock]);
@@ -67,7 +67,7 @@ export async function lockAdministrators(manager: EntityManager): Promise<void> 
  * @param change SQL of the SET clause.
  * @throws Refusal `last_administrator`.
  */
-export async function updateUnlessLast(
+export async function updateUnlessLastAdministrator(
   manager: EntityManager,
   id: string,
   change: string,

@@ -4,7 +4,7 @@ import { AccountEntity } from '#database/typeorm';
 import { networkOf } from '#identity';
 import { IsNull, Not, type Repository } from 'typeorm';
 import { byName } from './accounts.js';
-import { Limits } from './limits.js';
+import { AttemptLimits } from './limits.js';
 import { type LinkKind, Links, type NewLink } from './links.js';
 import { isMailAddress, Mail } from './mail.js';
 import type { Language } from '#ui';
@@ -19,19 +19,19 @@ export class Emails {
   constructor(
     @InjectRepository(AccountEntity) private readonly accounts: Repository<AccountEntity>,
     private readonly links: Links,
-    private readonly limits: Limits,
+    private readonly limits: AttemptLimits,
     private readonly mail: Mail,
     private readonly notices: Notices,
   ) {}
 
   /** True if a mail server is configured (`SMTP_URL`). */
-  get isEnabled(): boolean {
-    return this.mail.isEnabled;
+  get hasMailServer(): boolean {
+    return this.mail.hasMailServer;
   }
 
   /**
-   * Mails a verification link in the background. {@link verify} stores the address when the person
-   * opens the link.
+   * Mails a verification link in the background. When the person opens the link,
+   * {@link verifyAddress} stores the address.
    *
    * @param session id of the browser's session. If it ends before the link exists, no mail is sent.
    * @throws Refusal `unavailable` without a mail server, `email`, `limited`.
@@ -77,10 +77,10 @@ export class Emails {
    * @returns the stored e-mail address.
    * @throws Refusal `link` if the link is unknown, used or expired.
    */
-  async verify(secret: string, visitor?: Visitor): Promise<string> {
+  async verifyAddress(secret: string, visitor?: Visitor): Promise<string> {
     const { accountId, email, before } = await this.accounts.manager.transaction(
       async (manager) => {
-        const link = await this.links.spend(manager, secret, 'verify');
+        const link = await this.links.consume(manager, secret, 'verify');
         if (!link?.accountId || !link.email) throw new Refusal('link');
         const id = link.accountId;
         const previous = await manager.findOneBy(AccountEntity, { id });
@@ -89,7 +89,7 @@ export class Emails {
           { id },
           { email: link.email, emailVerifiedAt: () => 'now()' },
         );
-        return { accountId: id, email: link.email, before: verifiedOf(previous) };
+        return { accountId: id, email: link.email, before: verifiedEmailOf(previous) };
       },
     );
     await this.notices.add(accountId, 'email', visitor, { email: before });
@@ -97,8 +97,8 @@ export class Emails {
   }
 
   /** Removes the e-mail address of an account, and notifies the removed address if verified. */
-  async remove(accountId: string, visitor?: Visitor): Promise<void> {
-    const before = verifiedOf(await this.accounts.findOneBy({ id: accountId }));
+  async removeAddress(accountId: string, visitor?: Visitor): Promise<void> {
+    const before = verifiedEmailOf(await this.accounts.findOneBy({ id: accountId }));
     await this.accounts.update({ id: accountId }, { email: null, emailVerifiedAt: null });
     await this.notices.add(accountId, 'email', visitor, { email: before });
   }
@@ -112,7 +112,7 @@ export class Emails {
    * @throws Refusal `unavailable` without a mail server, `limited` for the client's network.
    */
   async sendReset(name: string, address: string, language: Language): Promise<void> {
-    if (!this.isEnabled) throw new Refusal('unavailable');
+    if (!this.hasMailServer) throw new Refusal('unavailable');
     await this.limits.count('mail_address', networkOf(address));
     this.mail.sendInBackground(async () => {
       const known = { emailVerifiedAt: Not(IsNull()), disabledAt: IsNull() };
@@ -126,11 +126,11 @@ export class Emails {
   }
 
   private checkRecipient(email: string): void {
-    if (!this.isEnabled) throw new Refusal('unavailable');
+    if (!this.hasMailServer) throw new Refusal('unavailable');
     if (!isMailAddress(email)) throw new Refusal('email');
   }
 
-  /** Creates a link; undefined if the account was disabled or the session ended in the meantime. */
+  /** Creates a link for a mail; undefined if the account is disabled or the session has ended. */
   private async createLink(
     kind: LinkKind,
     of: Parameters<Links['create']>[1],
@@ -144,6 +144,6 @@ export class Emails {
   }
 }
 
-function verifiedOf(account: AccountEntity | null): string | null {
+function verifiedEmailOf(account: AccountEntity | null): string | null {
   return account?.emailVerifiedAt ? account.email : null;
 }

@@ -48,7 +48,7 @@ it('a user whose erasure is recorded cannot sign in and has no sessions', async 
   const hash = rows[0]?.hash.toString('base64url') ?? '';
   expect(await fixture.app.get(AppPasswords).check(hash)).not.toBeNull();
   await erase();
-  expect(await fixture.app.get(Sessions).find(session.cookie)).toBeUndefined();
+  expect(await fixture.app.get(Sessions).findByCookie(session.cookie)).toBeUndefined();
   expect(await fixture.app.get(AppPasswords).check(hash)).toBeNull();
   await expect(signIn.signIn({ name, password }, browser)).rejects.toMatchObject({
     code: 'credentials',

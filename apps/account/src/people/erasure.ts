@@ -23,7 +23,7 @@ export class Erasure {
       { userId: accountId },
       { requestId: randomUUID() },
     );
-    await this.signOut.everywhere(accountId);
+    await this.signOut.endAllAccess(accountId);
     return reply;
   }
 }

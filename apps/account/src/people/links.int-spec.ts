@@ -66,7 +66,7 @@ describe('a link', () => {
     const secret = secretOf(await links.create('invite'));
     const takes = await Promise.all(
       Array.from({ length: 100 }, () =>
-        fixture.transaction((manager) => links.spend(manager, secret, 'invite')),
+        fixture.transaction((manager) => links.consume(manager, secret, 'invite')),
       ),
     );
     expect(takes.filter((taken) => taken !== undefined)).toHaveLength(1);
@@ -147,7 +147,7 @@ describe('links of an account', () => {
     await fixture.owner.query('UPDATE account.accounts SET disabled_at = now() WHERE id = $1', [
       id,
     ]);
-    expect(await outcomeOf(fixture.app.get(Emails).verify(secret))).toBe('link');
+    expect(await outcomeOf(fixture.app.get(Emails).verifyAddress(secret))).toBe('link');
     expect(await accounts.find(id)).toMatchObject({ email: null });
   });
 
@@ -311,7 +311,7 @@ describe('a new password', () => {
       secretOf(await links.create('reset', { accountId })),
     ];
     await reset.resetByLink(secret, 'another sentence', newBrowser());
-    expect(await fixture.app.get(Sessions).find(session.cookie)).toBeUndefined();
+    expect(await fixture.app.get(Sessions).findByCookie(session.cookie)).toBeUndefined();
     expect(await outcomeOf(reset.resetByLink(other, 'a third sentence', newBrowser()))).toBe(
       'link',
     );
@@ -323,7 +323,7 @@ describe('a new password', () => {
   });
 
   it('by a recovery code, each of ten once, also under concurrency', async () => {
-    const codes = await fixture.app.get(RecoveryCodes).create(accountId);
+    const codes = await fixture.app.get(RecoveryCodes).replaceAll(accountId);
     expect(new Set(codes).size).toBe(10);
     const [code = ''] = codes;
     const tries = await Promise.all(
@@ -339,7 +339,7 @@ describe('a new password', () => {
   });
 
   it('by a recovery code is refused equally for a wrong code or account', async () => {
-    const [code = ''] = await fixture.app.get(RecoveryCodes).create(accountId);
+    const [code = ''] = await fixture.app.get(RecoveryCodes).replaceAll(accountId);
     const by = (as: string, typed: string) =>
       outcomeOf(
         reset.resetByRecoveryCode(
@@ -382,7 +382,7 @@ describe('a new password', () => {
       ),
     );
     const waiting = new Set<number>();
-    const watch = setInterval(() => waiting.add(passwords.waiting), 1);
+    const watch = setInterval(() => waiting.add(passwords.waitingCount), 1);
     const outcomes = await Promise.all(changes);
     clearInterval(watch);
     expect(Math.max(0, ...waiting)).toBe(0);
@@ -405,8 +405,8 @@ describe('a new password', () => {
   });
 
   it('does not accept recovery codes that were replaced', async () => {
-    const [old = ''] = await fixture.app.get(RecoveryCodes).create(accountId);
-    await fixture.app.get(RecoveryCodes).create(accountId);
+    const [old = ''] = await fixture.app.get(RecoveryCodes).replaceAll(accountId);
+    await fixture.app.get(RecoveryCodes).replaceAll(accountId);
     const entered = { name, code: old, password: 'another sentence' };
     expect(await outcomeOf(reset.resetByRecoveryCode(entered, newBrowser()))).toBe('credentials');
   });
@@ -422,7 +422,7 @@ describe('a new password', () => {
     expect(await outcomeOf(change('a wrong sentence'))).toBe('credentials');
     await change(password);
     const sessions = fixture.app.get(Sessions);
-    expect(await sessions.find(mine.session.cookie)).toBeDefined();
-    expect(await sessions.find(other.session.cookie)).toBeUndefined();
+    expect(await sessions.findByCookie(mine.session.cookie)).toBeDefined();
+    expect(await sessions.findByCookie(other.session.cookie)).toBeUndefined();
   });
 });

@@ -7,7 +7,7 @@ import { outcomeOf } from '../../testing/outcome.js';
 import { openPeople, type PeopleFixture } from '../../testing/people.fixture.js';
 import { Accounts } from './accounts.js';
 import { Emails } from './emails.js';
-import { Limits } from './limits.js';
+import { AttemptLimits } from './limits.js';
 import { Links } from './links.js';
 import { Notices } from './notices.js';
 import { PasswordReset } from './password-reset.js';
@@ -69,7 +69,7 @@ const linkTo = (to: string) =>
   });
 async function verified(): Promise<void> {
   await emails.requestVerification(accountId, email, 'en');
-  await emails.verify((await linkTo(email)).secret);
+  await emails.verifyAddress((await linkTo(email)).secret);
 }
 
 describe('a mail address', () => {
@@ -78,10 +78,10 @@ describe('a mail address', () => {
     const { secret, text } = await linkTo(email);
     expect(text).toContain('From: Podcasts <podcasts@example.com>');
     expect((await fixture.app.get(Accounts).find(accountId))?.email).toBeNull();
-    expect(await emails.verify(secret)).toBe(email);
+    expect(await emails.verifyAddress(secret)).toBe(email);
     expect((await fixture.app.get(Accounts).find(accountId))?.email).toBe(email);
-    expect(await outcomeOf(emails.verify(secret))).toBe('link');
-    await emails.remove(accountId);
+    expect(await outcomeOf(emails.verifyAddress(secret))).toBe('link');
+    await emails.removeAddress(accountId);
     expect((await fixture.app.get(Accounts).find(accountId))?.email).toBeNull();
   });
 
@@ -120,7 +120,7 @@ describe('an invitation', () => {
     const send = (to: string) => outcomeOf(emails.sendInvitation(to, 'en', administrator));
     expect(await send('ann@example.com, bob@example.com')).toBe('email');
     for (let count = 0; count < 50; count += 1)
-      await fixture.app.get(Limits).count('invitation', accountId);
+      await fixture.app.get(AttemptLimits).count('invitation', accountId);
     expect(await send(email)).toBe('limited');
   });
 });
@@ -202,7 +202,7 @@ describe('without a mail server', () => {
     const without = await openPeople();
     try {
       const service = without.app.get(Emails);
-      expect(service.isEnabled).toBe(false);
+      expect(service.hasMailServer).toBe(false);
       expect(await outcomeOf(service.sendReset('ann', address(), 'en'))).toBe('unavailable');
     } finally {
       await without.close();

@@ -78,14 +78,14 @@ describe('a notice', () => {
     [
       'recovery_codes',
       'new recovery codes',
-      async () => fixture.app.get(RecoveryCodes).create(id, await actor()),
+      async () => fixture.app.get(RecoveryCodes).replaceAll(id, await actor()),
     ],
     [
       'email',
       'a confirmed address',
-      async () => fixture.app.get(Emails).verify(await link('verify'), browser),
+      async () => fixture.app.get(Emails).verifyAddress(await link('verify'), browser),
     ],
-    ['email', 'a removed address', async () => fixture.app.get(Emails).remove(id, browser)],
+    ['email', 'a removed address', async () => fixture.app.get(Emails).removeAddress(id, browser)],
     [
       'second_factor_off',
       'the second factor switched off',
@@ -96,7 +96,7 @@ describe('a notice', () => {
         await fixture.app.get(SecondFactor).totp.confirm(id, code(0));
         const by = { id, name, session: randomUUID() };
         const proof = { kind: 'code', code: code(1) } as const;
-        await fixture.app.get(SecondFactor).switchOff(by, proof, browser);
+        await fixture.app.get(SecondFactor).switchTotpOff(by, proof, browser);
       },
     ],
   ];

@@ -11,7 +11,7 @@ import { Passkeys } from './passkeys.js';
 import { Passwords } from './passwords.js';
 import { RecoveryCodes } from './recovery-codes.js';
 import { Seal } from './seal.js';
-import type { Actor } from './sessions.js';
+import type { ActingSession } from './sessions.js';
 import { Sessions } from './sessions.js';
 import { type CodeRequired, SignIn } from './sign-in.js';
 
@@ -42,7 +42,7 @@ async function person() {
   return { id: account.id, name: created };
 }
 
-async function actor(accountId = id): Promise<Actor> {
+async function actor(accountId = id): Promise<ActingSession> {
   const { session } = await signIn.signInWithoutPassword(accountId, browser);
   return { ...browser, id: session.id };
 }
@@ -88,7 +88,9 @@ describe('a passkey', () => {
   it('signs in without name and password, and shows its last use', async () => {
     await add();
     const { session } = await signIn.signInWithPasskey(await response(), browser);
-    expect(await fixture.app.get(Sessions).find(session.cookie)).toMatchObject({ accountId: id });
+    expect(await fixture.app.get(Sessions).findByCookie(session.cookie)).toMatchObject({
+      accountId: id,
+    });
     const [passkey] = await passkeys.list(id);
     expect(passkey).toMatchObject({ label: 'My phone', lastUsedAt: expect.any(Date) });
   });
@@ -259,7 +261,7 @@ describe('a passkey of an account', () => {
   });
 
   it('is suspended by a recovery code instead of the second factor', async () => {
-    const [code = ''] = await fixture.app.get(RecoveryCodes).create(id);
+    const [code = ''] = await fixture.app.get(RecoveryCodes).replaceAll(id);
     const { ticket } = (await signIn.signIn({ name, password }, browser)) as CodeRequired;
     await signIn.completeWithRecoveryCode(ticket, code, browser);
     expect(await alone()).toBe('passkey');
@@ -270,18 +272,18 @@ describe('a passkey of an account', () => {
     await reset(newPassword);
     const start = fixture.app
       .get(Sessions)
-      .start(id, browser, '', verified.account.password, verified.use);
+      .start(id, browser, '', verified.account.password, verified.recordUse);
     expect(await outcomeOf(start)).toBe('credentials');
   });
 
   it('that a recovery code overtakes starts no session', async () => {
     const verified = await passkeys.verifyUse(await response());
-    const [code = ''] = await fixture.app.get(RecoveryCodes).create(id);
+    const [code = ''] = await fixture.app.get(RecoveryCodes).replaceAll(id);
     const { ticket } = (await signIn.signIn({ name, password }, browser)) as CodeRequired;
     await signIn.completeWithRecoveryCode(ticket, code, browser);
     const start = fixture.app
       .get(Sessions)
-      .start(id, browser, '', verified.account.password, verified.use);
+      .start(id, browser, '', verified.account.password, verified.recordUse);
     expect(await outcomeOf(start)).toBe('passkey');
   });
 

@@ -39,8 +39,8 @@ export class PasswordReset {
     checkPassword(password, name);
     const succeeded = await this.protection.countLink(visitor.address);
     const hash = await this.passwords.hash(password, 'untrusted', name, `link ${secret}`);
-    await this.replace(hash, visitor, async (manager) => {
-      const spent = await this.links.spend(manager, secret, 'reset');
+    await this.replacePassword(hash, visitor, async (manager) => {
+      const spent = await this.links.consume(manager, secret, 'reset');
       if (!spent?.accountId) throw new Refusal('link');
       return spent.accountId;
     });
@@ -63,13 +63,13 @@ export class PasswordReset {
     // Hash first: a rejected password then uses no code, and the duration does not reveal if the
     // name exists.
     const hash = await this.passwords.hash(password, trust, name);
-    await this.replace(hash, browser, async (manager) => {
+    await this.replacePassword(hash, browser, async (manager) => {
       const account = await manager.findOneBy(AccountEntity, {
         ...byName(name),
         disabledAt: IsNull(),
       });
       const nobody = '00000000-0000-0000-0000-000000000000';
-      if (!(await this.codes.use(manager, account?.id ?? nobody, code)))
+      if (!(await this.codes.useCode(manager, account?.id ?? nobody, code)))
         throw new Refusal('credentials');
       return (account as AccountEntity).id;
     });
@@ -81,16 +81,16 @@ export class PasswordReset {
    *
    * @param hash of the new password.
    * @param visitor client of the reset, for the notice.
-   * @param spend uses the link or code within the transaction and returns its account id.
+   * @param consume uses the link or code within the transaction and returns its account id.
    * @throws Refusal `link` if the account is disabled or missing.
    */
-  private async replace(
+  private async replacePassword(
     hash: string,
     visitor: Visitor,
-    spend: (manager: EntityManager) => Promise<string>,
+    consume: (manager: EntityManager) => Promise<string>,
   ): Promise<void> {
     const ended = await this.accounts.manager.transaction(async (manager) => {
-      const id = await spend(manager);
+      const id = await consume(manager);
       const changed = await manager.update(
         AccountEntity,
         { id, disabledAt: IsNull() },
@@ -99,7 +99,7 @@ export class PasswordReset {
       if (!changed.affected) throw new Refusal('link');
       return this.signOut.endAccess(manager, id);
     });
-    await this.signOut.notify(ended);
+    await this.signOut.notifyGateways(ended);
     await this.protection.notices.add(ended.accountId, 'password', visitor);
   }
 }

@@ -3,7 +3,7 @@ import { InjectDataSource } from '@nestjs/typeorm';
 import { networkOf } from '#identity';
 import { DataSource } from 'typeorm';
 import { type Account, Accounts, checkName } from './accounts.js';
-import { Limits } from './limits.js';
+import { AttemptLimits } from './limits.js';
 import { Links, type NewLink } from './links.js';
 import { checkPassword } from './password.rules.js';
 import { Passwords } from './passwords.js';
@@ -27,12 +27,12 @@ export class Registration {
     private readonly accounts: Accounts,
     private readonly links: Links,
     private readonly passwords: Passwords,
-    private readonly limits: Limits,
+    private readonly limits: AttemptLimits,
     @Inject(PEOPLE_CONFIG) private readonly config: Pick<PeopleConfig, 'REGISTRATION'>,
   ) {}
 
   /** True if anybody can create an account. */
-  get isOpen(): boolean {
+  get isOpenToEverybody(): boolean {
     return this.config.REGISTRATION === 'open';
   }
 
@@ -43,7 +43,7 @@ export class Registration {
    * @throws Refusal `registration`, `limited`, `name`, `name_taken`, `password_…`, `busy`.
    */
   async register({ name, password }: EnteredCredentials, address: string): Promise<Account> {
-    if (!this.isOpen) throw new Refusal('registration');
+    if (!this.isOpenToEverybody) throw new Refusal('registration');
     checkName(name);
     checkPassword(password, name);
     const network = networkOf(address);
@@ -81,7 +81,7 @@ export class Registration {
     const account = await this.source.transaction(async (manager) => {
       if (kind === 'first')
         await manager.query('SELECT pg_advisory_xact_lock($1)', [firstAccountLock]);
-      const link = await this.links.spend(manager, secret, kind);
+      const link = await this.links.consume(manager, secret, kind);
       if (!link) throw new Refusal('link');
       if (kind === 'first' && !(await this.accounts.nobodyCanSignIn(manager)))
         throw new Refusal('link');

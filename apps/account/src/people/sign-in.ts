@@ -88,7 +88,7 @@ export class SignIn {
    */
   completeWithCode(ticket: string, code: string, browser: Browser): Promise<SignInResult> {
     return this.completeSecondStep('code', ticket, browser, (account) =>
-      this.secondFactor.totp.check(account.id, code),
+      this.secondFactor.totp.checkCode(account.id, code),
     );
   }
 
@@ -111,8 +111,8 @@ export class SignIn {
    */
   signInWithPasskey(response: PasskeyResponse, browser: Browser): Promise<SignInResult> {
     return this.countOutcome(async () => {
-      const { account, use } = await this.passkeys.verifyUse(response);
-      return this.startSession(account, browser, { password: account.password, prove: use });
+      const { account, recordUse } = await this.passkeys.verifyUse(response);
+      return this.startSession(account, browser, { password: account.password, prove: recordUse });
     });
   }
 
@@ -128,8 +128,8 @@ export class SignIn {
   ): Promise<SignInResult> {
     return this.countOutcome(async () => {
       const account = await this.secondFactor.readTicket(ticket);
-      const { use } = await this.passkeys.verifyUse(response, account.id);
-      return this.startSession(account, browser, { password: account.password, prove: use });
+      const { recordUse } = await this.passkeys.verifyUse(response, account.id);
+      return this.startSession(account, browser, { password: account.password, prove: recordUse });
     });
   }
 

@@ -98,7 +98,7 @@ const accesses: Record<string, () => Promise<() => Promise<boolean>>> = {
   },
   sessions: async () => {
     const { session } = await fixture.app.get(SignIn).signInWithoutPassword(id, browser);
-    return async () => (await fixture.app.get(Sessions).find(session.cookie)) !== undefined;
+    return async () => (await fixture.app.get(Sessions).findByCookie(session.cookie)) !== undefined;
   },
   oidc: async () => {
     await fixture.owner.query(
@@ -143,7 +143,7 @@ describe('each table with rows of an account', () => {
     [
       'a reset by a recovery code',
       async () => {
-        const [code = ''] = await fixture.app.get(RecoveryCodes).create(id);
+        const [code = ''] = await fixture.app.get(RecoveryCodes).replaceAll(id);
         const entered = { name, code, password: 'another sentence' };
         await fixture.app.get(PasswordReset).resetByRecoveryCode(entered, browser);
       },
@@ -151,7 +151,7 @@ describe('each table with rows of an account', () => {
     [
       'a recovery code instead of the second factor',
       async () => {
-        const [code = ''] = await fixture.app.get(RecoveryCodes).create(id);
+        const [code = ''] = await fixture.app.get(RecoveryCodes).replaceAll(id);
         await fixture.app.get(SecondFactor).acceptRecoveryCode(id, code);
       },
     ],
@@ -266,7 +266,7 @@ describe('a sign-out concurrent with an erasure', () => {
     try {
       await accesses['oidc']?.();
       await appPassword();
-      const signOut = () => fixture.app.get(SignOut).everywhere(id);
+      const signOut = () => fixture.app.get(SignOut).endAllAccess(id);
       expect(await meet(lock, id, [erase, signOut])).toEqual([expect.any(Number), undefined]);
       expect(await fixture.app.get(Accounts).find(id)).toBeUndefined();
     } finally {
@@ -379,7 +379,7 @@ describe('a reset concurrent with', () => {
       () => app.get(AppPasswords).create(id, wanted, by),
       () => app.get(AppPasswords).keep(id, [], session.id),
       () => app.get(LoginFlows).allow(login, id, session.id),
-      () => app.get(RecoveryCodes).create(id, by),
+      () => app.get(RecoveryCodes).replaceAll(id, by),
       () => app.get(Totp).createSecret(id, session.id),
       () => app.get(Links).create('verify', verify),
     ]);
@@ -397,7 +397,7 @@ describe('a reset concurrent with', () => {
     const [, ...outcomes] = await meet(grant, id, [
       () => reset(secret),
       () => reset(other),
-      () => fixture.app.get(Emails).verify(verify),
+      () => fixture.app.get(Emails).verifyAddress(verify),
     ]);
     expect(outcomes).toEqual(['link', 'link']);
     expect(await fixture.app.get(Accounts).find(id)).toMatchObject({ email: null });
@@ -416,10 +416,10 @@ describe('a reset concurrent with', () => {
   });
 
   it('new recovery codes waits for them', async () => {
-    const [code = ''] = await fixture.app.get(RecoveryCodes).create(id);
+    const [code = ''] = await fixture.app.get(RecoveryCodes).replaceAll(id);
     const entered = { name, code, password: 'another sentence' };
     const outcomes = await meet('SELECT FROM account.accounts WHERE id = $1', id, [
-      () => fixture.app.get(RecoveryCodes).create(id),
+      () => fixture.app.get(RecoveryCodes).replaceAll(id),
       () => fixture.app.get(PasswordReset).resetByRecoveryCode(entered, browser),
     ]);
     expect(outcomes).toEqual([expect.any(Array), 'credentials']);

@@ -1,5 +1,5 @@
 import { ActionLink, Card, Field, Row } from '#ui';
-import { type Account, stateOf } from '../../people/accounts.js';
+import { type Account, accountState } from '../../people/accounts.js';
 import type { PeopleConfig } from '../../people/people.config.js';
 import type { Page, Visit } from '../document.js';
 import type { RefusedForm } from '../refusal.texts.js';
@@ -35,7 +35,7 @@ export interface PeopleList {
 const nameOf = ({ people }: Visit['texts'], { name, id }: Account) => name ?? people.noName(id);
 
 function tagsOf({ people }: Visit['texts'], account: Account) {
-  const state = stateOf(account);
+  const state = accountState(account);
   return (
     <>
       {account.isAdministrator && <span class="tag">{people.administrator}</span>}
@@ -239,7 +239,7 @@ export function personPage(visit: Visit, content: ManagedPerson): Page {
       <Card title={people.account}>
         <Facts
           facts={[
-            [people.state, people.states[stateOf(account)]],
+            [people.state, people.states[accountState(account)]],
             [people.administrator, account.isAdministrator ? people.yes : people.no],
             [home.totp, account.hasTotp || account.passkeyCount > 0 ? people.yes : people.no],
             [home.created, renderTime(visit, account.createdAt)],
