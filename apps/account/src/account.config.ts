@@ -7,7 +7,7 @@ import { issuerConfig } from './issuer/issuer.config.js';
 import { peopleConfig } from './people/people.config.js';
 import { relyingPartyConfig } from './relying.party/relying-party.config.js';
 
-/** Schema of the account app's settings: of HTTP apps, accounts, the issuer, and sign-in. */
+/** Schema of the account app's settings: HTTP, accounts, issuer, and sign-in at a provider. */
 export const accountConfig = z.object({
   ...commonConfig.shape,
   ...opsConfig.shape,

@@ -11,7 +11,7 @@ import { RevocationWriter } from '#identity';
 import { connectRedis } from '#redis';
 import { countBy, type Log, type RunningProcess, type WaitFor } from '#runtime';
 import { openReplica, waitForDatabase } from '#transport/service';
-import { watchSignIns } from './account.metrics.js';
+import { registerSignInMetrics } from './account.metrics.js';
 import type { NestFastifyApplication } from '@nestjs/platform-fastify';
 import type { AccountConfig, AccountSettings } from './account.config.js';
 import { AccountModule } from './account.module.js';
@@ -23,7 +23,7 @@ import { Passwords } from './people/passwords.js';
 import { Sessions } from './people/sessions.js';
 import { SignIn } from './people/sign-in.js';
 
-/** Timeout of a Redis command in milliseconds. Callers continue without Redis after it. */
+/** Timeout of a Redis command in milliseconds, after which the caller continues without Redis. */
 const redisTimeoutMs = 250;
 
 /**
@@ -49,15 +49,15 @@ export async function compose(
 ): Promise<HttpApp> {
   const database = await waitForDatabase('account', config, log, waitFor);
   const redis = connectRedis(config, { commandTimeout: redisTimeoutMs });
-  // Callers handle failures of their commands.
+  // Without this listener, a lost connection ends the process. Callers handle failed commands.
   redis.on('error', () => {});
   // With SIGN_IN_ISSUER, people register at their OpenID provider and not here.
   const registration =
     config.SIGN_IN_ISSUER === undefined ? {} : { REGISTRATION: 'closed' as const };
   const { API_URLS = [config.PUBLIC_URL] } = config;
   const own = { ...config, API_URLS, ...registration } as AccountConfig;
-  const module = AccountModule.of({ config: own, log, database, client, redis });
-  // `begin` assigns both, before the first request.
+  const module = AccountModule.forRoot({ config: own, log, database, client, redis });
+  // `begin` assigns issuer and sessions before the first request.
   let issuer: Issuer | undefined;
   let sessions: Sessions | undefined;
   const adapter = await createHttpAdapter(
@@ -72,7 +72,7 @@ export async function compose(
     issuer = nest.get(Issuer);
     sessions = nest.get(Sessions);
     const strategy = openReplica('account', config, database, log);
-    watchPeople(nest);
+    registerPeopleMetrics(nest);
     nest.connectMicroservice({ strategy });
     await nest.startAllMicroservices();
     return {
@@ -85,13 +85,14 @@ export async function compose(
   return { module, adapter, begin };
 }
 
-function watchPeople(nest: NestFastifyApplication): void {
+/** Registers the metrics of sign-ins and revocations. */
+function registerPeopleMetrics(nest: NestFastifyApplication): void {
   const [signIn, passwords, writer] = [
     nest.get(SignIn),
     nest.get(Passwords),
     nest.get(RevocationWriter),
   ];
-  watchSignIns(() => ({ outcomes: signIn.outcomes, waiting: passwords.waitingCount }));
+  registerSignInMetrics(() => ({ outcomes: signIn.outcomes, waiting: passwords.waitingCount }));
   countBy(
     'podcast_sync_revocations_total',
     'Revocations by kind: `user`, `grant`, `session`, `credential`, `gpodder_session`; ' +

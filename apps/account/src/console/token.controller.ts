@@ -18,7 +18,7 @@ export class TokenController {
     private readonly limits: IssuerLimits,
   ) {}
 
-  /** Returns a token; 401 without a session: a redirect would lose what the person entered. */
+  /** Returns a console token. Without a session it answers 401, since a redirect loses input. */
   @Post('console/token')
   @HttpCode(200)
   @Header('cache-control', 'no-store')

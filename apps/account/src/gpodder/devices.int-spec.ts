@@ -114,7 +114,7 @@ describe('devices', () => {
     'cannot have the id %j, and nothing is saved',
     async (id) => {
       expect(await outcomeOf(devices.save(userId, [{ id: 'phone' }, { id }]))).toBe('invalid');
-      expect([await list(userId), await devices.forget(userId, id)]).toEqual([[], false]);
+      expect([await list(userId), await devices.delete(userId, id)]).toEqual([[], false]);
     },
   );
 
@@ -193,7 +193,7 @@ describe('devices', () => {
     await fixture.app
       .get(Settings)
       .change({ userId, scope: { of: 'device', id: 'phone' }, set: { a: 1 }, remove: [] });
-    expect([await devices.forget(userId, 'phone'), await devices.forget(userId, 'phone')]).toEqual([
+    expect([await devices.delete(userId, 'phone'), await devices.delete(userId, 'phone')]).toEqual([
       true,
       false,
     ]);

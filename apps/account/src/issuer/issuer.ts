@@ -4,7 +4,7 @@ import { scopes as apiScopes } from '#contracts';
 import type { NodeHandler } from '#http';
 import { RateLimited } from '#identity';
 import type { Log } from '#runtime';
-import { tokenMetrics } from '../account.metrics.js';
+import { createTokenRequestCounter } from '../account.metrics.js';
 import type { FastifyRequest } from 'fastify';
 import { type KoaContextWithOIDC, Provider } from 'oidc-provider';
 import { type AccountConfig, CONFIG, LOG } from '../account.config.js';
@@ -96,7 +96,7 @@ const malformed: RejectedResponse = {
 @Injectable()
 export class Issuer implements OnApplicationShutdown {
   readonly keys: SigningKeys;
-  private readonly countTokens = tokenMetrics();
+  private readonly countTokens = createTokenRequestCounter();
   private current: Provider;
   private readonly forwarded: Readonly<Record<string, string>>;
   private readonly cookies: readonly string[];

@@ -13,15 +13,15 @@ export type AccountsCommand =
   | { readonly verb: 'app-password'; readonly name: string; readonly label: string }
   | { readonly verb: 'invite' | 'first-link' };
 
-/** Lifetime of the link for a new account, in minutes. */
-const weekMinutes = 7 * 24 * 60;
+/** Lifetime in minutes of the reset link by which the owner of a new account sets a password. */
+const newAccountLinkMinutes = 7 * 24 * 60;
 
 /** Runs a command and prints its result. @throws CommandFailed, ConfigurationError. */
 export async function runAccounts(command: AccountsCommand, io: ProgramIo): Promise<void> {
-  io.stdout.write(await withOperatorContext((context) => execute(command, context), io.env));
+  io.stdout.write(await withOperatorContext((context) => executeCommand(command, context), io.env));
 }
 
-async function execute(command: AccountsCommand, context: OperatorContext): Promise<string> {
+async function executeCommand(command: AccountsCommand, context: OperatorContext): Promise<string> {
   const { accounts, administrators, links, registration } = context;
   switch (command.verb) {
     case 'list':
@@ -63,7 +63,7 @@ async function execute(command: AccountsCommand, context: OperatorContext): Prom
 async function createAccount(name: string, { accounts, links }: OperatorContext): Promise<string> {
   const account = await accounts.create({ name });
   // The account has no password. Its owner sets one by a reset link.
-  const { url } = await links.create('reset', { accountId: account.id }, weekMinutes);
+  const { url } = await links.create('reset', { accountId: account.id }, newAccountLinkMinutes);
   return `${url}\n`;
 }
 
@@ -92,11 +92,18 @@ async function listAll({ accounts }: OperatorContext): Promise<Account[]> {
   }
 }
 
-const headings = ['NAME', 'USER', 'SINCE', 'STATE', 'SECOND FACTOR', 'ADMINISTRATOR'] as const;
+const columnHeadings = [
+  'NAME',
+  'USER',
+  'SINCE',
+  'STATE',
+  'SECOND FACTOR',
+  'ADMINISTRATOR',
+] as const;
 
 function formatList(all: readonly Account[], json = false): string {
   if (json) return `${JSON.stringify(all, undefined, 2)}\n`;
-  return alignedTable([headings, ...all.map(toCells)]);
+  return alignedTable([columnHeadings, ...all.map(toCells)]);
 }
 
 function toCells(account: Account): string[] {

@@ -26,7 +26,7 @@ import { Registration } from '../people/registration.js';
 import { SignOut } from '../people/sign-out.js';
 import { toOperatorError } from './operator.errors.js';
 
-/** Settings of the operator's commands: the settings of the account app that they need. */
+/** Settings of the account app that the operator's commands need. */
 const operatorConfig = z.object({
   ...databaseConfig.pick({
     DATABASE_URL: true,
@@ -44,7 +44,7 @@ const operatorConfig = z.object({
  * Maximum wait for Redis in milliseconds. Without Redis, `erase` fails; other commands run, but
  * gateways are not notified of ended access.
  */
-const connectMs = 2_000;
+const maxConnectMs = 2_000;
 
 /** Services that the operator's commands use. */
 export interface OperatorContext {
@@ -81,17 +81,18 @@ export async function withOperatorContext<Result>(
   );
   try {
     await source.initialize();
-    // RevocationWriter drops revocations without Redis, so wait for the connection.
+    // Waits for Redis, since RevocationWriter drops revocations while it is disconnected.
     const connected = Promise.all([
       client.connect(),
       redis.status === 'ready' || once(redis, 'ready'),
     ]);
-    await Promise.race([connected, delay(connectMs, undefined, { ref: false })]);
+    await Promise.race([connected, delay(maxConnectMs, undefined, { ref: false })]);
     const revocations = new RevocationWriter(redis, log);
     const signOut = new SignOut(source, revocations);
     const passwords = new Passwords();
     const limits = new AttemptLimits(redis);
-    // Only the account app has the settings for mails. The account page shows the notices.
+    // Commands send no mails, since only the account app has the SMTP settings. The account page
+    // still shows the notices.
     const mail = new Mail({ ...config, SMTP_URL: undefined, MAIL_FROM: undefined }, log);
     const notices = new Notices(source.getRepository(NoticeEntity), limits, mail, config, log);
     const people = source.getRepository(AccountEntity);

@@ -3,7 +3,7 @@ import { rootCauseOf } from '#database';
 import { CommandFailed, ConfigurationError } from '#runtime';
 import { Refusal, type RefusalCode } from '../people/refusal.js';
 
-const reasons: Partial<Record<RefusalCode, string>> = {
+const reasonTexts: Partial<Record<RefusalCode, string>> = {
   name: 'a name must have 1 to 64 of the characters A-Z a-z 0-9 _ . -',
   name_taken: 'the name is taken, or its user id belongs to another account: choose another one',
   erased: 'the data of this user was erased or is being erased, which is permanent',
@@ -22,7 +22,7 @@ export function toOperatorError(error: unknown): Error {
 }
 
 function describeReason(error: unknown): string {
-  if (error instanceof Refusal) return reasons[error.code] ?? error.code;
+  if (error instanceof Refusal) return reasonTexts[error.code] ?? error.code;
   if (error instanceof Failure)
     return `the deletion worker is unavailable (${rootCauseOf(error)}): nothing changed, try again`;
   return (

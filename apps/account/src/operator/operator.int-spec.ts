@@ -203,7 +203,7 @@ describe('podcast-sync app-password', () => {
     const { code, stdout, stderr } = await appPassword(name.toUpperCase());
     expect([code, stdout, stderr]).toEqual([0, expect.stringMatching(/^pst_[\w-]{28}\n$/), '']);
     expect(
-      await fixture.app.get(AppPasswords).check(appPasswordHash(stdout.trim()) as string),
+      await fixture.app.get(AppPasswords).checkHash(appPasswordHash(stdout.trim()) as string),
     ).toEqual({
       credentialId: expect.any(String),
       userId: id,
@@ -243,7 +243,7 @@ describe('podcast-sync token', () => {
   const token = (...args: string[]) =>
     callProgram(podcastSync, ['token', ...args, '--data', data], {});
   const check = (printed: string) =>
-    fixture.app.get(AppPasswords).check(appPasswordHash(printed.trim()) as string);
+    fixture.app.get(AppPasswords).checkHash(appPasswordHash(printed.trim()) as string);
 
   it('prints only an app password, and creates the account', async () => {
     const { code, stdout } = await token(name);

@@ -119,7 +119,7 @@ export class ApprovalController {
     @Param('token') token: string,
     @Res() { page }: FastifyReply,
   ): Promise<void> {
-    const flow = await this.flows.find(token);
+    const flow = await this.flows.findOpenFlow(token);
     if (!flow) throw new Refusal('app_request');
     const { url: action } = page.request;
     requireRecent(page.person, action);
@@ -134,14 +134,14 @@ export class ApprovalController {
     @Res() { page }: FastifyReply,
   ): Promise<void> {
     const { form, person, request } = page;
-    const flow = await this.flows.find(token);
+    const flow = await this.flows.findOpenFlow(token);
     if (!flow) throw new Refusal('app_request');
     const isAllowed = form['decision'] === 'allow';
     if (isAllowed) requireRecent(person, request.url);
     if (isAllowed && person.account.name === null)
       return page.redirect(withNext('/name', request.url));
     const isDone = isAllowed
-      ? await this.flows.allow(token, person.account.id, person.session.id)
+      ? await this.flows.approve(token, person.account.id, person.session.id)
       : await this.flows.deny(token);
     if (!isDone) throw new Refusal('app_request');
     showDecision(page, isAllowed);

@@ -139,7 +139,7 @@ export class HomeController {
   @Post('devices/forget')
   @ForPerson({ next: '/account' })
   async deleteDevice(@Res() { page }: FastifyReply): Promise<void> {
-    await this.devices.forget(page.person.account.id, idOfForm(page));
+    await this.devices.delete(page.person.account.id, idOfForm(page));
     page.redirect('/account?done');
   }
 

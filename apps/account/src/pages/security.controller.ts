@@ -173,7 +173,7 @@ export class SecurityController {
   async keepAppPasswords(@Res() { page }: FastifyReply): Promise<void> {
     const { form } = page;
     const { account, session } = page.person;
-    await this.appPasswords.keep(account.id, Object.keys(form), session.id);
+    await this.appPasswords.restoreSuspended(account.id, Object.keys(form), session.id);
     page.redirect(nextPath(form['next']) ?? '/account?done');
   }
 }

@@ -115,14 +115,14 @@ describe('a notice', () => {
     ];
     const sha256 = (text: string) => createHash('sha256').update(text).digest('base64url');
     const flows = fixture.app.get(LoginFlows);
-    await flows.start({
+    await flows.startFlow({
       pollHash: sha256(poll),
       loginHash: sha256(login),
       userAgent: 'AntennaPod',
       address: '192.0.2.3',
       server: 'https://sync.example',
     });
-    await flows.allow(login, id);
+    await flows.approve(login, id);
     await flows.poll(poll);
     // A repeated poll replaces the app password and causes no notice.
     await flows.poll(poll);

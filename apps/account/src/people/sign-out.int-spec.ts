@@ -56,7 +56,7 @@ async function flow() {
   const [poll, login] = [token(), token()];
   const address = `10.8.${(network += 1)}.1`;
   const request = { pollHash: sha256(poll), loginHash: sha256(login), userAgent: 'App', address };
-  await fixture.app.get(LoginFlows).start({ ...request, server: 'https://sync.example' });
+  await fixture.app.get(LoginFlows).startFlow({ ...request, server: 'https://sync.example' });
   return { poll, login };
 }
 
@@ -66,7 +66,7 @@ async function appPassword(label = 'An app') {
     label,
     scopes: ['read:subscriptions'],
   });
-  const check = () => service.check(appPasswordHash(secret) as string);
+  const check = () => service.checkHash(appPasswordHash(secret) as string);
   return { id: credential.id, works: async () => (await check()) !== null };
 }
 
@@ -87,7 +87,7 @@ const accesses: Record<string, () => Promise<() => Promise<boolean>>> = {
   },
   logins: async () => {
     const { poll, login } = await flow();
-    await fixture.app.get(LoginFlows).allow(login, id);
+    await fixture.app.get(LoginFlows).approve(login, id);
     const open = 'SELECT FROM account.logins WHERE poll_hash = $1';
     const hash = createHash('sha256').update(poll).digest();
     return async () => (await fixture.owner.query(open, [hash])).rowCount === 1;
@@ -181,7 +181,7 @@ describe('app passwords after a reset', () => {
       expect.any(Date),
     ]);
     const later = await appPassword('later');
-    await service.keep(id, [kept.id, 'no id'], session.id);
+    await service.restoreSuspended(id, [kept.id, 'no id'], session.id);
     expect([await kept.works(), await other.works(), await later.works()]).toEqual([
       true,
       false,
@@ -199,7 +199,7 @@ describe('app passwords after a reset', () => {
     await reset(await resetLink());
     const other = await fixture.app.get(Accounts).create({ name: `o-${randomUUID()}` });
     const { session } = await fixture.app.get(SignIn).signInWithoutPassword(other.id, browser);
-    await fixture.app.get(AppPasswords).keep(other.id, [mine.id], session.id);
+    await fixture.app.get(AppPasswords).restoreSuspended(other.id, [mine.id], session.id);
     expect(await mine.works()).toBe(false);
     expect(await fixture.app.get(AppPasswords).list(id)).toHaveLength(1);
   });
@@ -341,7 +341,7 @@ describe('a reset concurrent with', () => {
 
   it('an earlier poll of an approved login flow ends its app password', async () => {
     const { poll, login } = await flow();
-    await fixture.app.get(LoginFlows).allow(login, id);
+    await fixture.app.get(LoginFlows).approve(login, id);
     const secret = await resetLink();
     const flows = fixture.app.get(LoginFlows);
     const [answer] = await meet('SELECT FROM account.accounts WHERE id = $1', id, [
@@ -349,13 +349,13 @@ describe('a reset concurrent with', () => {
       () => reset(secret),
     ]);
     const hash = appPasswordHash((answer as { appPassword: string }).appPassword) as string;
-    expect(await fixture.app.get(AppPasswords).check(hash)).toBeNull();
+    expect(await fixture.app.get(AppPasswords).checkHash(hash)).toBeNull();
     expect(await flows.poll(poll)).toBeUndefined();
   });
 
   it('a later poll of a login flow creates no app password', async () => {
     const { poll, login } = await flow();
-    await fixture.app.get(LoginFlows).allow(login, id);
+    await fixture.app.get(LoginFlows).approve(login, id);
     await accesses['oidc']?.();
     const secret = await resetLink();
     const [, answer] = await meet(grant, id, [
@@ -377,8 +377,8 @@ describe('a reset concurrent with', () => {
     const [, ...outcomes] = await meet(grant, id, [
       () => reset(secret),
       () => app.get(AppPasswords).create(id, wanted, by),
-      () => app.get(AppPasswords).keep(id, [], session.id),
-      () => app.get(LoginFlows).allow(login, id, session.id),
+      () => app.get(AppPasswords).restoreSuspended(id, [], session.id),
+      () => app.get(LoginFlows).approve(login, id, session.id),
       () => app.get(RecoveryCodes).replaceAll(id, by),
       () => app.get(Totp).createSecret(id, session.id),
       () => app.get(Links).create('verify', verify),
