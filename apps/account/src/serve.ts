@@ -62,7 +62,7 @@ export async function compose(
   let sessions: Sessions | undefined;
   const adapter = await createHttpAdapter(
     serverOptions(own, log, limits, {
-      issuer: (request) => issuer?.listener(request),
+      issuer: (request) => issuer?.handlerFor(request),
       session: async (cookie) => sessions?.findByCookie(cookie),
     }),
   );

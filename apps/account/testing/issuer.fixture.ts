@@ -145,7 +145,7 @@ export class IssuerFixture {
       ip: String(request.headers[addressHeader] ?? '127.0.0.1'),
       id: randomUUID(),
     };
-    const handedOver = replica.app.get(Issuer).listener(call);
+    const handedOver = replica.app.get(Issuer).handlerFor(call);
     if (handedOver) return void handedOver.listen(request, response);
     void decide(replica, request, response).catch(() => response.writeHead(500).end());
   }

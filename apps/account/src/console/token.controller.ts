@@ -26,7 +26,7 @@ export class TokenController {
     @Req() { ip, person }: FastifyRequest,
     @Res({ passthrough: true }) reply: FastifyReply,
   ): Promise<TokenResponse | { code: string; message: string }> {
-    await this.limits.consume('token', ip);
+    await this.limits.countRequest('token', ip);
     if (!person) {
       void reply.code(401);
       return { code: '401', message: 'Sign in first' };

@@ -41,7 +41,7 @@ export async function readText(raw: IncomingMessage, limit: number): Promise<str
   }
 }
 
-/** Parses JSON; undefined for invalid text. */
+/** Returns the value of a JSON text; undefined for invalid JSON. */
 export function parseJson(text: string | undefined): unknown {
   try {
     return JSON.parse(text ?? '');

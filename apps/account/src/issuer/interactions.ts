@@ -37,13 +37,13 @@ export class Interactions {
     @InjectRepository(OidcEntity) private readonly rows: Repository<OidcEntity>,
   ) {}
 
-  /** Returns the pending request of this browser; undefined without one. */
+  /** Returns the pending authorization request of a browser; undefined without one. */
   async find(request: IncomingMessage, response: ServerResponse): Promise<AppRequest | undefined> {
-    const interaction = await this.interaction(request, response);
+    const interaction = await this.readInteraction(request, response);
     if (!interaction) return undefined;
     const { uid, params } = interaction;
     const [details, row] = await Promise.all([
-      this.approvals.describe(params),
+      this.approvals.describeRequest(params),
       this.rows.findOneBy({ model: 'Interaction', id: hashSecret(uid) }),
     ]);
     if (!details || !row) return undefined;
@@ -58,11 +58,11 @@ export class Interactions {
     response: ServerResponse,
     by: Approver,
   ): Promise<string | undefined> {
-    const interaction = await this.interaction(request, response);
-    const granted = interaction && (await this.approvals.grant(interaction.params, by));
+    const interaction = await this.readInteraction(request, response);
+    const granted = interaction && (await this.approvals.createGrant(interaction.params, by));
     if (!granted) return undefined;
     const ts = Math.floor(by.authenticatedAt.getTime() / 1_000);
-    return this.finish(request, response, {
+    return this.finishInteraction(request, response, {
       login: { accountId: by.accountId, ts, remember: false },
       consent: { grantId: granted.grantId },
     });
@@ -70,22 +70,22 @@ export class Interactions {
 
   /** Denies the request, like {@link allow}. */
   deny(request: IncomingMessage, response: ServerResponse): Promise<string | undefined> {
-    return this.finish(request, response, {
+    return this.finishInteraction(request, response, {
       error: 'access_denied',
       error_description: 'the user denied the request',
     });
   }
 
-  private interaction(request: IncomingMessage, response: ServerResponse) {
-    return ignoreGone(() => this.issuer.provider.interactionDetails(request, response));
+  private readInteraction(request: IncomingMessage, response: ServerResponse) {
+    return undefinedIfGone(() => this.issuer.provider.interactionDetails(request, response));
   }
 
-  private finish(
+  private finishInteraction(
     request: IncomingMessage,
     response: ServerResponse,
     result: Parameters<Issuer['provider']['interactionResult']>[2],
   ): Promise<string | undefined> {
-    return ignoreGone(() => this.issuer.provider.interactionResult(request, response, result));
+    return undefinedIfGone(() => this.issuer.provider.interactionResult(request, response, result));
   }
 }
 
@@ -101,8 +101,8 @@ function signInAfterOf(params: Record<string, unknown>, startedAt: Date): Date |
   return maxAge === undefined ? undefined : new Date(startedAt.getTime() - Number(maxAge) * 1_000);
 }
 
-/** Returns the result of oidc-provider; undefined if the request is unknown or has ended. */
-async function ignoreGone<Result>(run: () => Promise<Result>): Promise<Result | undefined> {
+/** Returns the result of a call; undefined if the authorization request is unknown or has ended. */
+async function undefinedIfGone<Result>(run: () => Promise<Result>): Promise<Result | undefined> {
   try {
     return await run();
   } catch (error) {

@@ -1,7 +1,7 @@
 import { commaList, integer } from '#runtime';
 import { z } from 'zod';
 
-const requests = integer(1, 1_000_000);
+const requestLimit = integer(1, 1_000_000);
 
 /** Configuration of the issuer. */
 export const issuerConfig = z.object({
@@ -22,9 +22,11 @@ export const issuerConfig = z.object({
     .string()
     .default('podcast-sync')
     .describe('`aud` of access tokens: one of `AUTH_AUDIENCE` of the API.'),
-  MAX_TOKEN_REQUESTS: requests.default(300).describe('Token requests per network and minute.'),
-  MAX_AUTHORIZE_REQUESTS: requests
+  MAX_TOKEN_REQUESTS: requestLimit.default(300).describe('Token requests per network and minute.'),
+  MAX_AUTHORIZE_REQUESTS: requestLimit
     .default(60)
     .describe('Authorization requests of browsers and devices, per network and minute.'),
-  MAX_REGISTRATIONS: requests.default(60).describe('Registrations of apps per network and hour.'),
+  MAX_REGISTRATIONS: requestLimit
+    .default(60)
+    .describe('Registrations of apps per network and hour.'),
 });

@@ -210,7 +210,7 @@ it('an approval whose session ends concurrently leaves no grant', async () => {
     await holder.query(`SELECT ${grants} FOR UPDATE`, [accountId]);
     const ended = fixture.get(SignOut).endAllAccess(accountId);
     await waiting(1);
-    const granted = outcomeOf(fixture.get(Approvals).grant(params, by));
+    const granted = outcomeOf(fixture.get(Approvals).createGrant(params, by));
     await waiting(2);
     await holder.query('COMMIT');
     await ended;
