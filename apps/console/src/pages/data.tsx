@@ -1,7 +1,7 @@
 import { useSignal } from '@preact/signals';
 import { ActionLink, Card } from '#ui';
 import { isRetryable, retryUntilAnswered } from '../data/network.js';
-import { connect } from '../data/session.js';
+import { apiOfUser } from '../data/session.js';
 import { texts } from '../texts/texts.js';
 import { showNotice } from '../ui/notice.js';
 import { Page } from '../ui/page.js';
@@ -11,7 +11,7 @@ import { ServerImportCard } from './server-import.js';
 const { data: t } = texts;
 
 /** Renders the page with import, export and links to the account. */
-export function Data() {
+export function DataPage() {
   return (
     <Page title={t.title}>
       <ImportCard />
@@ -41,7 +41,7 @@ function ExportCard() {
   const download = async () => {
     isBusy.value = true;
     try {
-      const opml = await retryUntilAnswered(async () => (await connect()).exportOpml());
+      const opml = await retryUntilAnswered(async () => (await apiOfUser()).exportOpml());
       saveFile(opml, 'subscriptions.opml');
       showNotice(t.exported);
     } catch (error) {

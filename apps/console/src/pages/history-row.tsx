@@ -1,7 +1,7 @@
 import { useSignal } from '@preact/signals';
 import type { ComponentChildren } from 'preact';
 import type { EpisodeStates } from '#client';
-import { changedAt, dateOfChange, pageOf } from '../data/episode.rules.js';
+import { dateOfChange, lastChangeOf, pageUrlOf } from '../data/episode.rules.js';
 import { changeEpisode, type Episode } from '../data/episodes.js';
 import { podcastName } from '../data/podcasts.js';
 import { subscriptionByGuid } from '../data/subscriptions.js';
@@ -34,19 +34,19 @@ function Icon({ children }: { children: ComponentChildren }) {
 
 interface HistoryRowProps {
   readonly episode: Episode;
-  /** Called before each change of the episode by an action. */
+  /** Called before an action of the row changes the episode. */
   onChange(): void;
 }
 
 /** Renders an episode of the history with its actions and a link to its page. */
 export function HistoryRow({ episode, onChange }: HistoryRowProps) {
   const podcast = subscriptionByGuid(episode.podcast_guid);
-  const page = pageOf(episode);
+  const page = pageUrlOf(episode);
   return (
     <EpisodeRow
       episode={episode}
       podcast={podcast === undefined ? t.unknownFeed : <bdi>{podcastName(podcast)}</bdi>}
-      date={dateOfChange(changedAt(episode))}
+      date={dateOfChange(lastChangeOf(episode))}
       link={
         page !== undefined && (
           <a
@@ -71,7 +71,7 @@ function Actions({ episode, onChange }: HistoryRowProps) {
   const isPlayed = episode.played_status?.value === true;
   const isFavorite = episode.favorite_status?.value === true;
   const position = episode.playback_position?.value ?? 0;
-  // After a reset the button has the focus, so it stays.
+  // The reset button stays after a reset, because it has the focus.
   const wasReset = useSignal(false);
   /** Returns a handler that sets `states`. Its Undo sets `before` and returns the focus. */
   const set =
@@ -99,7 +99,7 @@ function Actions({ episode, onChange }: HistoryRowProps) {
       {(position > 0 || wasReset.value) && (
         <Action
           label={t.reset}
-          of={name}
+          episodeName={name}
           isDisabled={position === 0}
           onPress={(button) => {
             wasReset.value = true;
@@ -109,10 +109,10 @@ function Actions({ episode, onChange }: HistoryRowProps) {
           {icons.reset}
         </Action>
       )}
-      <Action label={t.favorite} of={name} isOn={isFavorite} onPress={setFavorite}>
+      <Action label={t.favorite} episodeName={name} isOn={isFavorite} onPress={setFavorite}>
         {icons.star}
       </Action>
-      <Action label={t.played} of={name} isOn={isPlayed} onPress={setPlayed}>
+      <Action label={t.played} episodeName={name} isOn={isPlayed} onPress={setPlayed}>
         {icons.check}
       </Action>
     </div>
@@ -129,21 +129,21 @@ async function changeAndReport(episode: Episode, states: EpisodeStates): Promise
 
 interface ActionProps {
   readonly label: string;
-  /** The name of the episode. */
-  readonly of: string;
-  /** The state of a button that switches one on and off. */
+  /** Name of the episode, for the accessible name of the button. */
+  readonly episodeName: string;
+  /** State of a toggle button; undefined for other buttons. */
   readonly isOn?: boolean;
   readonly isDisabled?: boolean;
   onPress(button: HTMLElement): void;
   readonly children: ComponentChildren;
 }
 
-function Action({ label, of, isOn, isDisabled, onPress, children }: ActionProps) {
+function Action({ label, episodeName, isOn, isDisabled, onPress, children }: ActionProps) {
   return (
     <button
       class="icon"
       title={label}
-      aria-label={`${label}: ${of}`}
+      aria-label={`${label}: ${episodeName}`}
       aria-pressed={isOn}
       aria-disabled={isDisabled}
       onClick={({ currentTarget }) => !isDisabled && onPress(currentTarget)}
@@ -153,7 +153,7 @@ function Action({ label, of, isOn, isDisabled, onPress, children }: ActionProps)
   );
 }
 
-/** Returns the title for names of buttons and for notices. */
+/** Returns the episode's title, for the names of buttons and for notices. */
 function nameOf({ title }: Episode): string {
   return title.slice(0, 300) || t.untitled;
 }

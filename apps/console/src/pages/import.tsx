@@ -14,13 +14,13 @@ export function ImportCard() {
   const heading = useRef<HTMLHeadingElement>(null);
   const previousState = useRef(current?.state);
   useEffect(() => {
-    // The focused element disappears with each step.
+    // Focuses the heading, because each step of the import removes the focused element.
     if (previousState.current !== current?.state) heading.current?.focus();
     previousState.current = current?.state;
   }, [current?.state]);
   return (
     <Card title={t.importTitle} lead={t.importText} heading={heading}>
-      {current === undefined && <FileField />}
+      {current === undefined && <OpmlFileField />}
       {current?.state === 'chosen' && (
         <>
           <p role="status">
@@ -44,7 +44,7 @@ export function ImportCard() {
               ? t.stopped(current.results.length, current.feeds.length)
               : t.finished(...countsOf(current.results))}
           </p>
-          {current.results.length > 0 && <Results results={current.results} />}
+          {current.results.length > 0 && <ImportResults results={current.results} />}
           <p class="actions">
             <button class="plain" onClick={() => (currentImport.value = undefined)}>
               {t.another}
@@ -61,7 +61,7 @@ function countsOf(results: readonly ImportResult[]): [done: number, failed: numb
   return [done, results.length - done];
 }
 
-function FileField() {
+function OpmlFileField() {
   const problem = useSignal<string | undefined>(undefined);
   const choose = async (file: File | undefined) => {
     if (!file) return;
@@ -96,7 +96,7 @@ function ProgressBar({ done, all }: { done: number; all: number }) {
   );
 }
 
-function Results({ results }: { results: readonly ImportResult[] }) {
+function ImportResults({ results }: { results: readonly ImportResult[] }) {
   const hasFailed = ({ outcome }: ImportResult) => outcome !== 'done';
   return (
     <WindowedList

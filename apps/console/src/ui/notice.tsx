@@ -3,16 +3,16 @@ import { useEffect, useRef } from 'preact/hooks';
 import { isSignedOut } from '../data/session.js';
 import { texts } from '../texts/texts.js';
 
-/** Milliseconds until a notice leaves. It stays while the pointer or the focus is on it. */
-const duration = 10_000;
+/** Milliseconds until a notice disappears. It stays while the pointer or the focus is on it. */
+const noticeDuration = 10_000;
 
-interface Content {
+interface NoticeContent {
   readonly text: string;
   readonly isBad?: boolean;
   readonly undo?: () => void;
 }
 
-const notice = signal<Content>({ text: '' });
+const notice = signal<NoticeContent>({ text: '' });
 
 /**
  * Shows a notice for some seconds or until the next one, and announces it to screen readers. Errors
@@ -23,7 +23,7 @@ export function showNotice(text: string, isBad = false): void {
   notice.value = { text, isBad };
 }
 
-/** Removes the notice. */
+/** Removes the notice from the page. */
 export function hideNotice(): void {
   notice.value = { text: '' };
 }
@@ -42,7 +42,7 @@ export function Notice() {
     if (text === '') return undefined;
     const timer = setInterval(
       () => element.current?.matches(':hover, :focus-within') || hideNotice(),
-      duration,
+      noticeDuration,
     );
     return () => clearInterval(timer);
   }, [content]);

@@ -3,7 +3,7 @@ import { useEffect, useRef } from 'preact/hooks';
 import { isSignedOut } from '../data/session.js';
 import { texts } from '../texts/texts.js';
 
-/** False until the first page is shown, which must not move the focus. */
+/** True after the first page was shown. Only later pages move the focus to their heading. */
 let hasNavigated = false;
 
 /** Renders a page. After navigation its heading gets the focus, for screen readers. */

@@ -7,12 +7,12 @@ export interface PlottedBar {
   readonly label: string;
   /** At least 0. */
   readonly value: number;
-  /** The label and the value with its unit. */
+  /** Text that is shown for the selected bar: its label, and its value with the unit. */
   readonly text: string;
 }
 
 interface PlotProps {
-  /** The name of what a bar stands for, such as `Week`. */
+  /** Name of the unit of time that a bar stands for, such as `Week`. */
   readonly label: string;
   readonly bars: readonly PlottedBar[];
 }

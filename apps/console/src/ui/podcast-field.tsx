@@ -1,14 +1,14 @@
 import { useComputed, useSignal } from '@preact/signals';
 import { useEffect } from 'preact/hooks';
 import { Field } from '#ui';
-import { compareNames, podcastFilter, podcastName } from '../data/podcasts.js';
+import { compareNames, podcastMatcher, podcastName } from '../data/podcasts.js';
 import { subscriptionByGuid, subscriptions } from '../data/subscriptions.js';
 import { texts } from '../texts/texts.js';
 import { feedName } from './feed.name.js';
 
 const { history: t } = texts;
 
-/** More matches need a longer text. */
+/** Maximum number of suggested podcasts. A longer text has fewer matches. */
 const maxSuggestions = 50;
 
 interface PodcastFieldProps {
@@ -60,7 +60,7 @@ export function PodcastField({ id, label, value, onChoice }: PodcastFieldProps) 
         label={label}
         type="search"
         role="combobox"
-        // The types of Preact require it with this role.
+        // The types of Preact require `list` for this role.
         list={undefined}
         autocomplete="off"
         aria-autocomplete="list"
@@ -105,7 +105,7 @@ function Options({ id, options, active, onChoice }: OptionsProps) {
       role="option"
       class="cut"
       aria-selected={at === active}
-      // Keeps the focus, whose loss closes the list.
+      // Keeps the focus in the input, because losing it closes the list.
       onMouseDown={(event) => event.preventDefault()}
       onClick={() => onChoice(guid)}
     >
@@ -114,11 +114,11 @@ function Options({ id, options, active, onChoice }: OptionsProps) {
   ));
 }
 
-/** Returns the podcasts that match a text by name, after the choice of all if it is empty. */
+/** Returns the podcasts that match a text, by name. An empty text adds the choice "all" first. */
 function optionsOf(text: string | undefined) {
   if (text === undefined) return [];
   const matching = subscriptions.value
-    .filter(podcastFilter(text))
+    .filter(podcastMatcher(text))
     .sort(compareNames)
     .slice(0, maxSuggestions)
     .map((podcast) => ({

@@ -1,12 +1,12 @@
 import type { ComponentChildren, RefObject } from 'preact';
 import { useLayoutEffect, useRef, useState } from 'preact/hooks';
 
-/** Number of rendered rows beyond each edge of the screen, for keys and screen readers. */
-const overscan = 8;
+/** Number of rows rendered beyond each edge of the screen, for keys and screen readers. */
+const extraRows = 8;
 
 interface WindowedListProps<Item> {
   readonly label: string;
-  /** Rows have more lines on phones. */
+  /** True if rows have more lines on phones. */
   readonly isTall?: boolean;
   readonly items: readonly Item[];
   /** The expected number of items. Placeholders represent items that are not loaded. */
@@ -75,8 +75,8 @@ function useVisibleRange(
   length: number,
   onEnd?: () => void,
 ) {
-  const [{ first, last }, setRange] = useState({ first: 0, last: overscan });
-  // The row height in rem, from the stylesheet.
+  const [{ first, last }, setRange] = useState({ first: 0, last: extraRows });
+  // Height of a row in rem; measured, because the stylesheet defines it.
   const [rowRem, setRowRem] = useState(4.5);
   useLayoutEffect(() => {
     const measure = () => {
@@ -85,8 +85,8 @@ function useVisibleRange(
       setRowRem(rem);
       const height = rem * parseFloat(getComputedStyle(document.documentElement).fontSize);
       const { top } = list.current.getBoundingClientRect();
-      const start = Math.max(Math.floor(-top / height) - overscan, 0);
-      const end = Math.ceil((innerHeight - top) / height) + overscan;
+      const start = Math.max(Math.floor(-top / height) - extraRows, 0);
+      const end = Math.ceil((innerHeight - top) / height) + extraRows;
       setRange((range) =>
         range.first === start && range.last === end ? range : { first: start, last: end },
       );
