@@ -5,7 +5,7 @@ import type { ProgramIo } from '#runtime';
 export type DataFiles = Readonly<Record<string, string>>;
 
 interface CommandContext {
-  /** Its `env` includes the variables from the data directory. */
+  /** Streams and environment of the command. `env` includes variables from the data directory. */
   readonly io: ProgramIo;
   readonly data: string;
 }
@@ -22,7 +22,7 @@ export interface CommandDefinition<Input = unknown> {
   /** Command lines without `podcast-sync`. */
   readonly examples: readonly string[];
   readonly environment?: string;
-  /** Text of the help. Default: 0 done, 1 not done. Help adds 2 and 78, which all commands have. */
+  /** Exit codes in the help. Default: 0 done, 1 not done. The help adds 2 and 78, common to all. */
   readonly exitCodes?: string;
   /** Set if the command has the option `--data`. */
   readonly data?: {
@@ -49,5 +49,5 @@ export interface CommandGroup {
   readonly commands: readonly CommandDefinition[];
 }
 
-/** The command line is invalid. */
+/** Error for an invalid command line. */
 export class UsageError extends Error {}
