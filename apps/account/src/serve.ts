@@ -1,10 +1,10 @@
 import { services } from '#contracts';
 import {
-  type RunningApp,
   type Connections,
   createHttpAdapter,
   type HttpApp,
   openConnections,
+  type RunningApp,
   serveHttp,
 } from '#http';
 import { RevocationWriter } from '#identity';
@@ -57,7 +57,7 @@ export async function compose(
   const { API_URLS = [config.PUBLIC_URL] } = config;
   const own = { ...config, API_URLS, ...registration } as AccountConfig;
   const module = AccountModule.forRoot({ config: own, log, database, client, redis });
-  // `begin` assigns issuer and sessions before the first request.
+  // `startApp` assigns issuer and sessions before the first request.
   let issuer: Issuer | undefined;
   let sessions: Sessions | undefined;
   const adapter = await createHttpAdapter(
@@ -67,7 +67,7 @@ export async function compose(
     }),
   );
   await serveConsole(adapter.getInstance());
-  const begin = async (nest: NestFastifyApplication): Promise<RunningApp> => {
+  const startApp = async (nest: NestFastifyApplication): Promise<RunningApp> => {
     nest.useGlobalFilters(new PageFailureFilter(log));
     issuer = nest.get(Issuer);
     sessions = nest.get(Sessions);
@@ -82,7 +82,7 @@ export async function compose(
       },
     };
   };
-  return { module, adapter, begin };
+  return { module, adapter, begin: startApp };
 }
 
 /** Registers the metrics of sign-ins and revocations. */

@@ -27,7 +27,7 @@ export class ConsoleTokens {
   ) {}
 
   /** Issues a token for a session. */
-  async issue({ id, accountId }: Session): Promise<ConsoleToken> {
+  async issueToken({ id, accountId }: Session): Promise<ConsoleToken> {
     const [api] = this.config.API_URLS;
     const { provider } = this.issuer;
     const client = await provider.Client.find(consoleClientId);

@@ -32,6 +32,6 @@ export class TokenController {
       return { code: '401', message: 'Sign in first' };
     }
     const { id, name } = person.account;
-    return { ...(await this.tokens.issue(person.session)), user: { id, name } };
+    return { ...(await this.tokens.issueToken(person.session)), user: { id, name } };
   }
 }

@@ -81,7 +81,7 @@ export class AppPasswords {
       await lockAndCheckAppPasswordLimit(manager, accountId, by?.id);
       return insertAppPassword(manager, accountId, { ...properties, label, scopes });
     });
-    await this.notices.add(accountId, 'app_password', by, { label });
+    await this.notices.addNotice(accountId, 'app_password', by, { label });
     return created;
   }
 
@@ -107,7 +107,7 @@ export class AppPasswords {
     session: string,
   ): Promise<void> {
     await this.credentials.manager.transaction(async (manager) => {
-      await lockAccount(manager, accountId, session);
+      await lockAccountAndSession(manager, accountId, session);
       await manager.query(
         `WITH kept AS (
            UPDATE account.credentials SET suspended_at = NULL
@@ -197,7 +197,7 @@ export async function recordAppPasswordUse(
 }
 
 /** Locks the account, then the session. @throws Refusal `credentials` if the session ended. */
-async function lockAccount(
+async function lockAccountAndSession(
   manager: EntityManager,
   accountId: string,
   session?: string,
@@ -218,7 +218,7 @@ export async function lockAndCheckAppPasswordLimit(
   accountId: string,
   session?: string,
 ): Promise<void> {
-  await lockAccount(manager, accountId, session);
+  await lockAccountAndSession(manager, accountId, session);
   if ((await manager.countBy(CredentialEntity, { accountId })) >= maxAppPasswords)
     throw new Refusal('too_many');
 }

@@ -37,9 +37,9 @@ const openFlowLimit: CappedRows = {
 };
 
 /** Syntax of login tokens and poll tokens. Shorter ones could be guessed. */
-const tokenPattern = /^[\w-]{22,256}$/;
+const flowTokenPattern = /^[\w-]{22,256}$/;
 
-const hashToken = (token: string) => (tokenPattern.test(token) ? hashSecret(token) : undefined);
+const hashToken = (token: string) => (flowTokenPattern.test(token) ? hashSecret(token) : undefined);
 
 /**
  * Nextcloud's login flow (v2): an app starts a flow, a person approves it in a browser, and the app
@@ -170,7 +170,7 @@ export class LoginFlows {
       await this.revocations.revoke([{ kind: 'credential', id: flow.credentialId }]);
     else {
       const label = appLabel(flow.userAgent);
-      await this.notices.add(flow.accountId, 'app_password', flow, { label });
+      await this.notices.addNotice(flow.accountId, 'app_password', flow, { label });
     }
     return { server: flow.server, loginName: flow.name, appPassword: secret };
   }

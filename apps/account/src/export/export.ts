@@ -19,20 +19,20 @@ import { Refusal } from '../people/refusal.js';
 import { Sessions } from '../people/sessions.js';
 import { queryRows } from '../people/query-rows.js';
 
-/** Maximum number of items per page. Pages with large items have fewer ({@link pageBytes}). */
+/** Maximum number of items per page. Pages with large items have fewer ({@link maxPageBytes}). */
 const itemsPerPage = 250;
 /** Maximum bytes of JSON per page. The first item of a page can exceed it. */
-const pageBytes = 1_048_576;
+const maxPageBytes = 1_048_576;
 /** Maximum number of concurrent exports per process. */
 const maxConcurrentExports = 8;
 /** Maximum duration of an export's download in milliseconds; enough for 50 MB at 1 Mbit/s. */
-const maxDurationMs = 10 * 60_000;
-const retrySeconds = 30;
+const maxDownloadMs = 10 * 60_000;
+const retryAfterSeconds = 30;
 /** Version of the exported document's format; increased by incompatible changes. */
 const formatVersion = 1;
 
 /** SQL of the account's row, without password hash, TOTP secret and recovery codes. */
-const selectAccount = `
+const selectAccountRow = `
   SELECT id, name, issuer, subject, email, email_verified_at, created_at, signed_in_at, disabled_at,
     is_administrator, password IS NOT NULL AS has_password,
     totp_confirmed_at AS second_factor_since,
@@ -105,9 +105,10 @@ export class Export implements OnModuleDestroy {
    *   start at the same time; Failure if the beginning cannot be read.
    */
   async openDocument(accountId: string, address: string): Promise<Readable> {
-    if (this.runningExports.has(accountId)) throw new Refusal('limited', retrySeconds, 'export');
+    if (this.runningExports.has(accountId))
+      throw new Refusal('limited', retryAfterSeconds, 'export');
     if (this.runningExports.size >= maxConcurrentExports && !this.abortOldest())
-      throw new Refusal('busy', retrySeconds);
+      throw new Refusal('busy', retryAfterSeconds);
     const network = networkOf(address);
     this.runningExports.set(accountId, { network });
     try {
@@ -117,7 +118,7 @@ export class Export implements OnModuleDestroy {
       const document = Readable.from(prependText(first.value as string, pieces), options);
       const timer = setTimeout(
         () => document.destroy(new Error('download timeout')),
-        maxDurationMs,
+        maxDownloadMs,
       );
       document.once('close', () => {
         clearTimeout(timer);
@@ -159,7 +160,7 @@ export class Export implements OnModuleDestroy {
 
   /** Yields the exported document in pieces. The first one includes a page of subscriptions. */
   private async *writeDocument(accountId: string): AsyncGenerator<string> {
-    const [row] = await queryRows<object>(this.source.manager, selectAccount, [accountId]);
+    const [row] = await queryRows<object>(this.source.manager, selectAccountRow, [accountId]);
     const own = {
       format: formatVersion,
       account: row,
@@ -197,7 +198,7 @@ export class Export implements OnModuleDestroy {
       const request: ListRequest = {
         userId,
         perPage: itemsPerPage,
-        maxBytes: pageBytes,
+        maxBytes: maxPageBytes,
         cursor,
         ...(total !== undefined && { total }),
       };
@@ -238,9 +239,10 @@ export class Export implements OnModuleDestroy {
 }
 
 function toSnakeCase(item: object): Record<string, unknown> {
-  const named = (name: string) => name.replaceAll(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`);
+  const snakeCaseOf = (name: string) =>
+    name.replaceAll(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`);
   return Object.fromEntries(
-    Object.entries(item).map(([name, value]) => [named(name), value as unknown]),
+    Object.entries(item).map(([name, value]) => [snakeCaseOf(name), value as unknown]),
   );
 }
 

@@ -3,10 +3,10 @@ import { Injectable } from '@nestjs/common';
 import { InjectDataSource } from '@nestjs/typeorm';
 import { DataSource, type EntityManager } from 'typeorm';
 import {
-  type ValidAppPassword,
-  validAppPasswords,
   type Credential,
   recordAppPasswordUse,
+  type ValidAppPassword,
+  validAppPasswords,
 } from '../credentials/app-passwords.js';
 import { queryRows } from '../people/query-rows.js';
 import { AccountTransactions } from './account-transactions.js';
@@ -15,7 +15,8 @@ import { AccountTransactions } from './account-transactions.js';
 const maxSessions = { usable: 50, endedOrExpired: 200 } as const;
 
 /** SQL condition that is true for an ended or expired session `s`. */
-const isEndedOrExpired = "(s.ended_at IS NOT NULL OR s.last_used_at < now() - interval '365 days')";
+const endedOrExpiredCondition =
+  "(s.ended_at IS NOT NULL OR s.last_used_at < now() - interval '365 days')";
 
 /** State of a session, as SQL reads it. Null: the session is not stored. */
 interface StoredSession {
@@ -44,11 +45,11 @@ export class GpodderSessions {
    * Returns the credential of a session; `null` if the session or its app password is invalid. The
    * first call stores the session. Its use is recorded once a day.
    */
-  async check(id: string, credentialId: string): Promise<Credential | null> {
+  async checkSession(id: string, credentialId: string): Promise<Credential | null> {
     const [row] = await queryRows<ValidAppPassword & StoredSession>(
       this.source.manager,
       `SELECT ${validAppPasswords.columns},
-         CASE WHEN s.id IS NOT NULL THEN ${isEndedOrExpired} END AS "isEndedOrExpired",
+         CASE WHEN s.id IS NOT NULL THEN ${endedOrExpiredCondition} END AS "isEndedOrExpired",
          s.last_used_at < now() - interval '1 day' AS "isSessionUseOutdated"
        FROM ${validAppPasswords.tables}
        LEFT JOIN account.gpodder_sessions s ON s.credential_id = c.id AND s.id = $2
@@ -62,7 +63,7 @@ export class GpodderSessions {
   }
 
   /** Ends a session permanently, even if it is not stored yet. */
-  async end(id: string, credentialId: string): Promise<void> {
+  async endSession(id: string, credentialId: string): Promise<void> {
     await this.transactions.runInOrder(credentialId, async (manager) => {
       const ended = await queryRows(
         manager,
@@ -102,7 +103,7 @@ export class GpodderSessions {
     await this.source.query(
       `UPDATE account.gpodder_sessions s SET last_used_at = now()
        WHERE s.credential_id = $1 AND s.id = $2 AND s.last_used_at < now() - interval '1 day'
-         AND NOT ${isEndedOrExpired}`,
+         AND NOT ${endedOrExpiredCondition}`,
       [credentialId, id],
     );
   }
@@ -113,8 +114,8 @@ async function deleteExcessSessions(manager: EntityManager, credentialId: string
   await manager.query(
     `DELETE FROM account.gpodder_sessions WHERE credential_id = $1 AND id IN (
        SELECT id FROM (
-         SELECT s.id, ${isEndedOrExpired} AS over, row_number() OVER (
-           PARTITION BY ${isEndedOrExpired}
+         SELECT s.id, ${endedOrExpiredCondition} AS over, row_number() OVER (
+           PARTITION BY ${endedOrExpiredCondition}
            ORDER BY coalesce(s.ended_at, s.last_used_at) DESC, s.id) AS place
          FROM account.gpodder_sessions s WHERE s.credential_id = $1) kept
        WHERE place > CASE WHEN over THEN $3::integer ELSE $2::integer END)`,

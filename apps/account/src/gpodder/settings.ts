@@ -44,7 +44,7 @@ export class Settings {
    * @throws Failure `not_found` for a missing device, `invalid` beyond a limit, `unauthorized` if
    *   the account is disabled or erased.
    */
-  async change({ userId, scope, set, remove }: ChangeRequest): Promise<SettingValues> {
+  async changeScope({ userId, scope, set, remove }: ChangeRequest): Promise<SettingValues> {
     const [of, subject] = [scope.of, 'id' in scope ? scope.id : ''];
     if (of === 'device' && !isDeviceId(subject)) throw new Failure('not_found');
     const key = [userId, of, of === 'device' ? subject : subject.toLowerCase()];

@@ -2,7 +2,7 @@ import { type HttpOptions, type RateLimits, UserLimiter } from '#http';
 import type { Log } from '#runtime';
 import { consoleHeaders } from '../console/console.files.js';
 import { Cookies } from '../pages/cookies.js';
-import { pageErrors } from '../pages/failure.filter.js';
+import { pageErrorFormat } from '../pages/failure.filter.js';
 import type { AccountConfig } from '../account.config.js';
 
 /** Headers of every response. Scripts, styles and form targets must be of the same origin. */
@@ -18,7 +18,7 @@ const responseHeaders = {
 };
 
 /** Maximum number of request bodies in progress, per network or signed-in user. */
-const bodiesPerClient = 100;
+const maxBodiesPerClient = 100;
 
 /** Functions of parts that start after the creation of the HTTP server, before its requests. */
 export interface LateHandlers {
@@ -40,12 +40,12 @@ export function serverOptions(
     config,
     log,
     limits,
-    limiter: new UserLimiter({ requests: bodiesPerClient, bytes: config.MAX_HELD_BYTES }),
-    errors: pageErrors,
+    limiter: new UserLimiter({ requests: maxBodiesPerClient, bytes: config.MAX_HELD_BYTES }),
+    errors: pageErrorFormat,
     // The HTTP server authenticates no request: pages and the issuer check sessions and tokens.
     authenticate: async () => undefined,
     sessionUser: async (request) => {
-      const { session: cookie } = cookies.read(request);
+      const { session: cookie } = cookies.readBrowser(request);
       // Without the database, rate limits apply per network, and the page reports the outage.
       const found = cookie && (await session(cookie).catch(() => undefined));
       return found ? found.accountId : undefined;

@@ -39,7 +39,7 @@ export class DeviceAuthorizations {
    * @param address IP address of the user's browser.
    * @throws RateLimited if the network tried too many codes.
    */
-  async find(userCode: string, address: string): Promise<AppRequest | undefined> {
+  async findRequest(userCode: string, address: string): Promise<AppRequest | undefined> {
     await this.limits.countRequest('user-code', address);
     const pending = await this.findPending(userCode);
     if (!pending) return undefined;
@@ -56,7 +56,7 @@ export class DeviceAuthorizations {
   }
 
   /** Allows the request of a code. @returns false if no request is pending. */
-  async allow(userCode: string, by: Approver): Promise<boolean> {
+  async allowRequest(userCode: string, by: Approver): Promise<boolean> {
     const pending = await this.findPending(userCode);
     const granted = pending && (await this.approvals.createGrant(pending.params, by));
     if (!granted) return false;
@@ -67,8 +67,8 @@ export class DeviceAuthorizations {
     return isDecided;
   }
 
-  /** Denies the request, like {@link allow}. */
-  deny(userCode: string): Promise<boolean> {
+  /** Denies the request, like {@link allowRequest}. */
+  denyRequest(userCode: string): Promise<boolean> {
     return this.storeDecision(userCode, {
       error: 'access_denied',
       errorDescription: 'the user denied the request',

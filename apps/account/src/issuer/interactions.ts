@@ -4,7 +4,7 @@ import { InjectRepository } from '@nestjs/typeorm';
 import { OidcEntity } from '#database/typeorm';
 import { errors } from 'oidc-provider';
 import { Repository } from 'typeorm';
-import { type Approver, Approvals } from './approvals.js';
+import { Approvals, type Approver } from './approvals.js';
 import { Issuer } from './issuer.js';
 import { hashSecret } from '../people/secret.hash.js';
 
@@ -26,8 +26,8 @@ export interface AppRequest {
 
 /**
  * Pending authorization requests of browsers, at `/interaction/:uid`. The pages sign the user in
- * and call {@link allow} or {@link deny}. A cookie identifies the request, so no other browser can
- * decide about it.
+ * and call {@link allowRequest} or {@link denyRequest}. A cookie identifies the request, so no other
+ * browser can decide about it.
  */
 @Injectable()
 export class Interactions {
@@ -38,7 +38,10 @@ export class Interactions {
   ) {}
 
   /** Returns the pending authorization request of a browser; undefined without one. */
-  async find(request: IncomingMessage, response: ServerResponse): Promise<AppRequest | undefined> {
+  async findRequest(
+    request: IncomingMessage,
+    response: ServerResponse,
+  ): Promise<AppRequest | undefined> {
     const interaction = await this.readInteraction(request, response);
     if (!interaction) return undefined;
     const { uid, params } = interaction;
@@ -53,7 +56,7 @@ export class Interactions {
   }
 
   /** Allows the request. @returns the redirect URL; undefined if no request is pending. */
-  async allow(
+  async allowRequest(
     request: IncomingMessage,
     response: ServerResponse,
     by: Approver,
@@ -68,8 +71,8 @@ export class Interactions {
     });
   }
 
-  /** Denies the request, like {@link allow}. */
-  deny(request: IncomingMessage, response: ServerResponse): Promise<string | undefined> {
+  /** Denies the request, like {@link allowRequest}. */
+  denyRequest(request: IncomingMessage, response: ServerResponse): Promise<string | undefined> {
     return this.finishInteraction(request, response, {
       error: 'access_denied',
       error_description: 'the user denied the request',

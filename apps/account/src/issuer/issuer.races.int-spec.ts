@@ -3,7 +3,7 @@ import { decodeJwt } from 'jose';
 import * as client from 'openid-client';
 import pg from 'pg';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { allowApp, errorOf, registerApp, signIn, type SignedIn } from '../../testing/app.client.js';
+import { allowApp, errorOf, registerApp, type SignedIn, signIn } from '../../testing/app.client.js';
 import { apiUrl, IssuerFixture } from '../../testing/issuer.fixture.js';
 import { outcomeOf } from '../../testing/outcome.js';
 import { Sessions } from '../people/sessions.js';
@@ -191,7 +191,9 @@ it('a device is allowed once, also by concurrent users', async () => {
 
 it('an approval whose session ends concurrently leaves no grant', async () => {
   const { accountId } = await signIn(fixture);
-  const session = await fixture.get(Sessions).start(accountId, { address: '', userAgent: '' });
+  const session = await fixture
+    .get(Sessions)
+    .startSession(accountId, { address: '', userAgent: '' });
   const params = { client_id: 'podcast-sync-cli', scope: 'openid', resource: apiUrl };
   const by = { accountId, sessionId: session.id, authenticatedAt: new Date() };
   const waiting = (count: number) =>

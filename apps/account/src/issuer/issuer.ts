@@ -9,6 +9,7 @@ import type { FastifyRequest } from 'fastify';
 import { type KoaContextWithOIDC, Provider } from 'oidc-provider';
 import { type AccountConfig, CONFIG, LOG } from '../account.config.js';
 import {
+  addDefaultScope,
   allowAnyOrigin,
   hasOnlyPlainText,
   isPlainForm,
@@ -16,7 +17,6 @@ import {
   readText,
   sendJson,
   sendPage,
-  addDefaultScope,
 } from './http.messages.js';
 import {
   cookieNames,
@@ -27,7 +27,7 @@ import {
 import { IssuerLimits, type IssuerRequest } from './issuer.limits.js';
 import { IssuerStore } from './issuer.store.js';
 import { validateClientRegistration } from './registration.rules.js';
-import { runWithAddress, requestAddress } from './request.origin.js';
+import { requestAddress, runWithAddress } from './request.origin.js';
 import { SigningKeys } from './signing.keys.js';
 
 interface Route {
@@ -252,10 +252,10 @@ export class Issuer implements OnApplicationShutdown {
       // error page instead of a redirect (RFC 9700, 4.11.2).
       if (ctx.oidc.entities.Interaction?.result === undefined) error.allow_redirect = false;
     });
-    const count = (ctx: KoaContextWithOIDC, outcome: string) =>
+    const countTokens = (ctx: KoaContextWithOIDC, outcome: string) =>
       this.countTokenRequest(grantTypeOf(ctx), outcome);
-    provider.on('grant.success', (ctx) => count(ctx, 'issued'));
-    provider.on('grant.error', (ctx, { error }) => count(ctx, error));
+    provider.on('grant.success', (ctx) => countTokens(ctx, 'issued'));
+    provider.on('grant.error', (ctx, { error }) => countTokens(ctx, error));
     provider.on('server_error', ({ res, path }, error) => {
       // The HTTP server has set `x-request-id` to the correlation id.
       const correlationId = res.getHeader('x-request-id');

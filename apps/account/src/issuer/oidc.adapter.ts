@@ -63,7 +63,7 @@ export class OidcAdapter implements Adapter {
     if (modelsUnderGrant.has(this.model)) return this.addToGrant(id, payload, expiresIn);
     const isOpen = pendingModels.has(this.model);
     // The second write of a request contains the decision: it is not pending (network NULL).
-    const [row] = await this.query<{ isOpen: boolean }>(
+    const [row] = await this.runQuery<{ isOpen: boolean }>(
       `INSERT INTO account.oidc
          (model, id, payload, account_id, grant_id, user_code, address, network, expires_at)
        VALUES ($1, $2, $3, $4, $5, $6, $7, $8, now() + make_interval(secs => $9))
@@ -81,7 +81,7 @@ export class OidcAdapter implements Adapter {
   }
 
   async find(id: string): Promise<AdapterPayload | undefined> {
-    const [row] = await this.query<ModelRow>(
+    const [row] = await this.runQuery<ModelRow>(
       `SELECT payload, expires_at AS "expiresAt", consumed_at AS "usedAt",
          consumed_at > now() - $3::interval AS "isWithinReuseWindow"
        FROM account.oidc WHERE model = $1 AND id = $2`,
@@ -100,7 +100,7 @@ export class OidcAdapter implements Adapter {
   /** Marks a value as used. @throws InvalidGrant if it was used before or the grant ended. */
   async consume(id: string): Promise<void> {
     // SKIP LOCKED prevents deadlocks with concurrent uses of other tokens of the grant.
-    const [used] = await this.query<{ id: Buffer }>(
+    const [used] = await this.runQuery<{ id: Buffer }>(
       `WITH used AS (
          UPDATE account.oidc
          SET consumed_at = now(), expires_at = LEAST(expires_at, now() + $3::interval)
@@ -119,7 +119,7 @@ export class OidcAdapter implements Adapter {
       [this.model, hashSecret(id), usedRetention],
     );
     if (used) return;
-    const [row] = await this.query<{ grantId: string }>(
+    const [row] = await this.runQuery<{ grantId: string }>(
       'SELECT grant_id AS "grantId" FROM account.oidc WHERE model = $1 AND id = $2',
       [this.model, hashSecret(id)],
     );
@@ -130,7 +130,7 @@ export class OidcAdapter implements Adapter {
 
   async destroy(id: string): Promise<void> {
     if (this.model === 'Grant') return this.endGrant(id);
-    await this.query('DELETE FROM account.oidc WHERE model = $1 AND id = $2', [
+    await this.runQuery('DELETE FROM account.oidc WHERE model = $1 AND id = $2', [
       this.model,
       hashSecret(id),
     ]);
@@ -146,7 +146,7 @@ export class OidcAdapter implements Adapter {
   async findByUserCode(): Promise<undefined> {}
 
   private async addToGrant(id: string, payload: AdapterPayload, expiresIn: number): Promise<void> {
-    const [added] = await this.query<{ id: Buffer }>(
+    const [added] = await this.runQuery<{ id: Buffer }>(
       `WITH living AS (
          UPDATE account.oidc
          SET expires_at = GREATEST(expires_at, now() + make_interval(secs => $7))
@@ -200,7 +200,7 @@ export class OidcAdapter implements Adapter {
     return withOutageErrors(availability, () => grants.endUnchecked(grantId));
   }
 
-  private query<Found>(statement: string, values: unknown[]): Promise<Found[]> {
+  private runQuery<Found>(statement: string, values: unknown[]): Promise<Found[]> {
     const { source, availability } = this.context;
     return withOutageErrors(availability, () =>
       queryRows<Found>(source.manager, statement, values),

@@ -2,14 +2,14 @@ import { z } from 'zod';
 import { deviceGrantType } from './clients.js';
 import { cleanLabel } from '../people/label.rules.js';
 
-const maxRedirects = 5;
+const maxRedirectUris = 5;
 const maxUriLength = 2_000;
 
 /** Hosts for which `http` is allowed: the machine of the app, with any port (RFC 8252, 7.3). */
 const loopbackHosts: ReadonlySet<string> = new Set(['localhost', '127.0.0.1', '[::1]']);
 
 /** Redirect URI. A private scheme contains a dot, as a domain of the app does (RFC 8252, 7.1). */
-const redirectUri = z
+const redirectUriSchema = z
   .string()
   .max(maxUriLength)
   .refine((uri) => {
@@ -24,9 +24,9 @@ const redirectUri = z
 const allowedGrantTypes = ['authorization_code', 'refresh_token', deviceGrantType] as const;
 
 /** Schema of a registration's metadata. Other members are ignored, as RFC 7591 (2) allows. */
-const clientMetadata = z.object({
+const clientMetadataSchema = z.object({
   client_name: z.string().max(1_000).default('').transform(cleanLabel),
-  redirect_uris: z.array(redirectUri).max(maxRedirects).default([]),
+  redirect_uris: z.array(redirectUriSchema).max(maxRedirectUris).default([]),
   grant_types: z
     .array(z.enum(allowedGrantTypes))
     .max(allowedGrantTypes.length)
@@ -56,7 +56,7 @@ export interface ClientRegistrationError {
 export function validateClientRegistration(
   body: unknown,
 ): ClientRegistration | ClientRegistrationError {
-  const { success, data, error } = clientMetadata.safeParse(body);
+  const { success, data, error } = clientMetadataSchema.safeParse(body);
   if (!success) {
     const [issue] = error.issues;
     const about = String(issue?.path[0] ?? 'the request');

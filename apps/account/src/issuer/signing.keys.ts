@@ -1,10 +1,10 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { FaultLog, type Log } from '#runtime';
-import type { JWK, JSONWebKeySet } from 'jose';
+import type { JSONWebKeySet, JWK } from 'jose';
 
 /** Interval in milliseconds at which the key files are read. */
-const pollMs = 2_000;
+const keyPollMs = 2_000;
 
 /**
  * Milliseconds between the publication of a key and its first use. Verifiers reload the key set
@@ -46,7 +46,7 @@ export class SigningKeys {
     });
     const { key, set } = this.readKeys();
     [this.currentKey, this.publicKeys] = [key, set];
-    this.timer = setInterval(() => this.reloadKeys(), pollMs).unref();
+    this.timer = setInterval(() => this.reloadKeys(), keyPollMs).unref();
   }
 
   /** Key that signs new tokens. */
@@ -92,10 +92,10 @@ export class SigningKeys {
 
   /** @throws Error if a file is unreadable or the set does not contain the signing key. */
   private readKeys(): { key: SigningKey; set: JSONWebKeySet } {
-    const json = (name: string): unknown =>
+    const readJsonFile = (name: string): unknown =>
       JSON.parse(readFileSync(join(this.directory, name), 'utf8'));
-    const key = json('signing-key.json') as SigningKey;
-    const { keys } = json('jwks.json') as JSONWebKeySet;
+    const key = readJsonFile('signing-key.json') as SigningKey;
+    const { keys } = readJsonFile('jwks.json') as JSONWebKeySet;
     const set = { keys: keys.map(toPublicKey) };
     if (!containsKey(set, key))
       throw new Error(`${this.directory}: the signing key is not in the key set`);

@@ -25,11 +25,11 @@ async function executeCommand(command: AccountsCommand, context: OperatorContext
   const { accounts, administrators, links, registration } = context;
   switch (command.verb) {
     case 'list':
-      return formatList(await listAll(context), command.json);
+      return formatAccountList(await listAllAccounts(context), command.json);
     case 'create':
       return createAccount(command.name, context);
     case 'invite':
-      return `${(await links.create('invite')).url}\n`;
+      return `${(await links.createLink('invite')).url}\n`;
     case 'first-link': {
       const link = await registration.createFirstLink();
       return link ? `${link.url}\n` : '';
@@ -38,7 +38,7 @@ async function executeCommand(command: AccountsCommand, context: OperatorContext
       return createAppPassword(command, context);
     case 'reset': {
       const { id } = await findAccount(command.name, context);
-      return `${(await links.create('reset', { accountId: id })).url}\n`;
+      return `${(await links.createLink('reset', { accountId: id })).url}\n`;
     }
     case 'disable':
       await accounts.disable((await findAccount(command.name, context)).id);
@@ -54,7 +54,7 @@ async function executeCommand(command: AccountsCommand, context: OperatorContext
       return `${command.name} is no longer an administrator.\n`;
     case 'erase': {
       const { id } = await findAccount(command.name, context);
-      await context.erasure.request(id);
+      await context.erasure.requestErasure(id);
       return `${command.name} is signed out everywhere. All data of user ${id} is being erased.\n`;
     }
   }
@@ -63,7 +63,7 @@ async function executeCommand(command: AccountsCommand, context: OperatorContext
 async function createAccount(name: string, { accounts, links }: OperatorContext): Promise<string> {
   const account = await accounts.create({ name });
   // The account has no password. Its owner sets one by a reset link.
-  const { url } = await links.create('reset', { accountId: account.id }, newAccountLinkMinutes);
+  const { url } = await links.createLink('reset', { accountId: account.id }, newAccountLinkMinutes);
   return `${url}\n`;
 }
 
@@ -83,7 +83,7 @@ async function findAccount(name: string, { accounts }: OperatorContext): Promise
   return account;
 }
 
-async function listAll({ accounts }: OperatorContext): Promise<Account[]> {
+async function listAllAccounts({ accounts }: OperatorContext): Promise<Account[]> {
   const all: Account[] = [];
   for (;;) {
     const page = await accounts.list({ limit: 1_000, after: all.at(-1) });
@@ -101,12 +101,12 @@ const columnHeadings = [
   'ADMINISTRATOR',
 ] as const;
 
-function formatList(all: readonly Account[], json = false): string {
+function formatAccountList(all: readonly Account[], json = false): string {
   if (json) return `${JSON.stringify(all, undefined, 2)}\n`;
-  return alignedTable([columnHeadings, ...all.map(toCells)]);
+  return alignedTable([columnHeadings, ...all.map(toTableCells)]);
 }
 
-function toCells(account: Account): string[] {
+function toTableCells(account: Account): string[] {
   const { name, id, createdAt, isAdministrator } = account;
   const yesOrNo = (is: boolean) => (is ? 'yes' : 'no');
   return [

@@ -54,7 +54,7 @@ describe('accounts create', () => {
     const { code, stdout } = await runProgram('create', name);
     expect([code, stdout]).toEqual([0, expect.stringMatching(link)]);
     expect(await find()).toMatchObject({ name, hasPassword: false });
-    expect(await fixture.app.get(Links).read(secretOf(stdout))).toMatchObject({
+    expect(await fixture.app.get(Links).readLink(secretOf(stdout))).toMatchObject({
       kind: 'reset',
       name,
     });
@@ -77,11 +77,11 @@ describe('accounts', () => {
     await accounts('create', name);
     const [invitation, reset] = [await accounts('invite'), await accounts('reset', name)];
     const links = fixture.app.get(Links);
-    expect(await links.read(secretOf(invitation.stdout))).toMatchObject({
+    expect(await links.readLink(secretOf(invitation.stdout))).toMatchObject({
       kind: 'invite',
       name: null,
     });
-    expect(await links.read(secretOf(reset.stdout))).toMatchObject({ kind: 'reset', name });
+    expect(await links.readLink(secretOf(reset.stdout))).toMatchObject({ kind: 'reset', name });
   });
 
   it('prints a link for the first account until an account exists', async () => {

@@ -21,7 +21,7 @@ function approverOf({ account, session }: Person): Approver {
 }
 
 /** Returns where the browser goes after an approval, for the text of the page. */
-function toTarget(redirectHost: string | undefined): Approval['goesTo'] {
+function redirectTargetOf(redirectHost: string | undefined): Approval['goesTo'] {
   if (redirectHost === undefined) return undefined;
   return redirectHost.endsWith(':') ? 'device' : { host: redirectHost };
 }
@@ -44,7 +44,7 @@ export class ApprovalController {
   @ForPerson()
   async askForBrowser(@Res() { page, raw }: FastifyReply): Promise<void> {
     const { request, person } = page;
-    const appRequest = await this.interactions.find(request.raw, raw);
+    const appRequest = await this.interactions.findRequest(request.raw, raw);
     if (!appRequest) throw new Refusal('app_request');
     requireRecent(person, request.url, appRequest.signInAfter);
     showApproval(page, requestDetailsOf(appRequest, request.url));
@@ -54,13 +54,13 @@ export class ApprovalController {
   @ForPerson()
   async decideForBrowser(@Res() { page, raw }: FastifyReply): Promise<void> {
     const { request, person, form } = page;
-    const appRequest = await this.interactions.find(request.raw, raw);
+    const appRequest = await this.interactions.findRequest(request.raw, raw);
     if (!appRequest) throw new Refusal('app_request');
     const isAllowed = form['decision'] === 'allow';
     if (isAllowed) requireRecent(person, request.url, appRequest.signInAfter);
     const to = isAllowed
-      ? await this.interactions.allow(request.raw, raw, approverOf(person))
-      : await this.interactions.deny(request.raw, raw);
+      ? await this.interactions.allowRequest(request.raw, raw, approverOf(person))
+      : await this.interactions.denyRequest(request.raw, raw);
     if (to === undefined) throw new Refusal('app_request');
     page.leaveSite(to, redirectHostOfApp(appRequest));
   }
@@ -81,7 +81,7 @@ export class ApprovalController {
   async askForDevice(@Res() { page }: FastifyReply): Promise<void> {
     const { code } = page.readOutcome<{ code: string }>() ?? {};
     if (code === undefined) return page.redirect('/device');
-    const appRequest = await this.devices.find(code, page.request.ip);
+    const appRequest = await this.devices.findRequest(code, page.request.ip);
     if (!appRequest) return page.redirectWithOutcome('/device', { code, problem: 'unknown' });
     const userCode = formatUserCode(appRequest.id);
     showApproval(page, { ...requestDetailsOf(appRequest, '/device'), userCode });
@@ -103,12 +103,12 @@ export class ApprovalController {
       requireRecent(person, `/device?${new URLSearchParams({ user_code: code }).toString()}`);
     if (form['decision'] === undefined)
       return page.redirectWithOutcome('/device/request', { code }, userCodeSeconds);
-    const appRequest = await this.devices.find(code, page.request.ip);
+    const appRequest = await this.devices.findRequest(code, page.request.ip);
     if (!appRequest) return refuse('unknown');
     const isAllowed = form['decision'] === 'allow';
     const isDecided = isAllowed
-      ? await this.devices.allow(code, approverOf(person))
-      : await this.devices.deny(code);
+      ? await this.devices.allowRequest(code, approverOf(person))
+      : await this.devices.denyRequest(code);
     if (!isDecided) return refuse('unknown');
     showDecision(page, isAllowed);
   }
@@ -153,7 +153,7 @@ type RequestDetails = Omit<Approval, 'name' | 'ownAddress'>;
 
 function requestDetailsOf(request: AppRequest, action: string): RequestDetails {
   const { client, scopes: wanted, startedAt, address, redirectHost } = request;
-  const goesTo = toTarget(redirectHost);
+  const goesTo = redirectTargetOf(redirectHost);
   return { action, app: client.name, scopes: wanted, startedAt, address, goesTo };
 }
 

@@ -8,7 +8,7 @@ import { type AppKey, connectableApps, isAppKey } from './connect.apps.js';
 import { ConnectedApps } from './connected.apps.js';
 import type { PageContext } from './page.context.js';
 import { ForPerson, PageController } from './person.guard.js';
-import { problemsOf } from './refusal.texts.js';
+import { problemTextsOf } from './refusal.texts.js';
 import { connectAppPage, connectPage, connectWaitPage, nameOf } from './views/connect.view.js';
 
 /** Outcome of the form that creates an app password: the secret, or why it was not created. */
@@ -70,7 +70,7 @@ export class ConnectController {
       const made: AppPasswordOutcome = { secret, credentialId: credential.id };
       page.redirectWithOutcome(path, made);
     } catch (error) {
-      const { label, form } = problemsOf(texts, error);
+      const { label, form } = problemTextsOf(texts, error);
       page.redirectRefused(path, { problem: label ?? form } satisfies AppPasswordOutcome, error);
     }
   }

@@ -7,7 +7,7 @@ import type { SignInResult } from '../people/sign-in.js';
 const deviceCookieSeconds = 400 * 86_400;
 
 /** Lifetime in seconds of the cookie that binds passkey challenges, the same as of a challenge. */
-const bindingSeconds = 10 * 60;
+const bindingCookieSeconds = 10 * 60;
 
 /**
  * Reads and sets the cookies of the pages. All ports of a host share cookies, so each cookie name
@@ -19,7 +19,7 @@ export class Cookies {
   private readonly deviceCookie: string;
   private readonly providerCookie: string;
   private readonly bindingCookie: string;
-  private readonly attributes: {
+  private readonly cookieAttributes: {
     path: string;
     httpOnly: boolean;
     sameSite: 'lax';
@@ -33,11 +33,11 @@ export class Cookies {
     this.deviceCookie = `${prefix}account-browser`;
     this.providerCookie = `${prefix}account-provider`;
     this.bindingCookie = `${prefix}account-passkey`;
-    this.attributes = { path: '/', httpOnly: true, sameSite: 'lax', secure };
+    this.cookieAttributes = { path: '/', httpOnly: true, sameSite: 'lax', secure };
   }
 
   /** Returns IP address, user agent and cookies of a browser. */
-  read(request: FastifyRequest): Browser {
+  readBrowser(request: FastifyRequest): Browser {
     return {
       address: request.ip,
       userAgent: request.headers['user-agent'] ?? '',
@@ -47,25 +47,28 @@ export class Cookies {
   }
 
   /** Sets the session cookie and the device cookie. */
-  signIn(reply: FastifyReply, { session, device }: SignInResult): void {
+  setSignInCookies(reply: FastifyReply, { session, device }: SignInResult): void {
     void reply.setCookie(this.sessionCookie, session.cookie, {
-      ...this.attributes,
+      ...this.cookieAttributes,
       expires: session.expiresAt,
     });
     void reply.setCookie(this.deviceCookie, device, {
-      ...this.attributes,
+      ...this.cookieAttributes,
       maxAge: deviceCookieSeconds,
     });
   }
 
   /** Sets the cookie that binds a sign-in at the OpenID provider to this browser. */
   setProviderTicket(reply: FastifyReply, ticket: string, seconds: number): void {
-    void reply.setCookie(this.providerCookie, ticket, { ...this.attributes, maxAge: seconds });
+    void reply.setCookie(this.providerCookie, ticket, {
+      ...this.cookieAttributes,
+      maxAge: seconds,
+    });
   }
 
   /** Returns the cookie of {@link setProviderTicket}, and clears it. */
   takeProviderTicket(request: FastifyRequest, reply: FastifyReply): string | undefined {
-    void reply.clearCookie(this.providerCookie, this.attributes);
+    void reply.clearCookie(this.providerCookie, this.cookieAttributes);
     return request.cookies[this.providerCookie];
   }
 
@@ -73,8 +76,8 @@ export class Cookies {
   bindChallenge(request: FastifyRequest, reply: FastifyReply): string {
     const binding = this.challengeBinding(request) ?? newSecret();
     void reply.setCookie(this.bindingCookie, binding, {
-      ...this.attributes,
-      maxAge: bindingSeconds,
+      ...this.cookieAttributes,
+      maxAge: bindingCookieSeconds,
     });
     return binding;
   }
@@ -91,23 +94,24 @@ export class Cookies {
 
   setOutcome(reply: FastifyReply, path: string, value: string, seconds: number): void {
     void reply.setCookie(this.outcomeCookieName(path), value, {
-      ...this.attributes,
+      ...this.cookieAttributes,
       path,
       maxAge: seconds,
     });
   }
 
   clearOutcome(reply: FastifyReply, path: string): void {
-    void reply.clearCookie(this.outcomeCookieName(path), { ...this.attributes, path });
+    void reply.clearCookie(this.outcomeCookieName(path), { ...this.cookieAttributes, path });
   }
 
   /** Returns the cookie name of a form's outcome. `__Host-` would require the path `/`. */
   private outcomeCookieName(path: string): string {
-    return `${this.attributes.secure ? '__Secure-' : ''}account-form${path.replaceAll('/', '.')}`;
+    const prefix = this.cookieAttributes.secure ? '__Secure-' : '';
+    return `${prefix}account-form${path.replaceAll('/', '.')}`;
   }
 
   /** Clears the session cookie. The device cookie stays, so that the device remains trusted. */
-  signOut(reply: FastifyReply): void {
-    void reply.clearCookie(this.sessionCookie, this.attributes);
+  clearSessionCookie(reply: FastifyReply): void {
+    void reply.clearCookie(this.sessionCookie, this.cookieAttributes);
   }
 }

@@ -24,8 +24,8 @@ export class ErasureController {
     const { erase } = page.visit.texts;
     if ((form['name'] ?? '').trim().toLowerCase() !== confirmationTextOf(person).toLowerCase())
       return page.redirectWithOutcome('/erase', { problem: erase.wrongName });
-    await this.erasure.request(person.account.id);
-    page.cookies.signOut(reply);
+    await this.erasure.requestErasure(person.account.id);
+    page.cookies.clearSessionCookie(reply);
     delete request.person;
     page.redirectToDone({ message: 'erased' });
   }

@@ -17,7 +17,7 @@ import { forwardPage } from './views/failure.view.js';
 import { donePage, type FormResult } from './views/message.view.js';
 
 /** Returns the URLs of this server, for clients that only know its address. */
-function serverLinks({ PUBLIC_URL, API_URLS: [api] }: AccountConfig) {
+function serverUrls({ PUBLIC_URL, API_URLS: [api] }: AccountConfig) {
   return {
     name: 'Podcast Sync',
     api,
@@ -47,7 +47,7 @@ export class HomeController {
   @Get()
   redirectToStart(@Res() { page }: FastifyReply): unknown {
     const { request, reply } = page;
-    if (!isBrowser(request)) return reply.send(serverLinks(this.config));
+    if (!isBrowser(request)) return reply.send(serverUrls(this.config));
     return page.redirect(request.person ? startPath : '/sign-in');
   }
 
@@ -146,7 +146,7 @@ export class HomeController {
   @Post('sessions/end')
   @ForPerson({ next: '/account' })
   async endSession(@Res() { page }: FastifyReply): Promise<void> {
-    await this.sessions.end(page.person.account.id, idOfForm(page));
+    await this.sessions.endSession(page.person.account.id, idOfForm(page));
     page.redirect('/account?done');
   }
 

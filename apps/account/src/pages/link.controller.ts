@@ -70,7 +70,7 @@ export class LinkController {
   }
 
   private async readLink(secret: string): Promise<Link> {
-    const link = await this.links.read(secret);
+    const link = await this.links.readLink(secret);
     if (!link) throw new Refusal('link');
     return link;
   }

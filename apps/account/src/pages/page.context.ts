@@ -8,8 +8,8 @@ import type { Seal } from '../people/seal.js';
 import type { Browser, Session } from '../people/sessions.js';
 import type { SignInResult } from '../people/sign-in.js';
 import type { Cookies } from './cookies.js';
-import { documentOf, type Page, type Visit, visitOf } from './document.js';
-import { type Problems, problemsOf } from './refusal.texts.js';
+import { createVisit, type Page, renderDocument, type Visit } from './document.js';
+import { type Problems, problemTextsOf } from './refusal.texts.js';
 import { siteAssets } from './site.assets.js';
 import type { FormResult } from './views/message.view.js';
 
@@ -56,12 +56,12 @@ export function sendPage(reply: FastifyReply, visit: Visit, page: Page): Fastify
     .header('content-language', visit.language)
     .header('cache-control', 'no-store')
     .type('text/html; charset=utf-8')
-    .send(documentOf(visit, page));
+    .send(renderDocument(visit, page));
 }
 
 /** Returns language, texts and sign-in state for the page that answers a request. */
-export function visitFor({ request }: FastifyReply): Visit {
-  return visitOf(request.headers['accept-language'], request.person !== undefined);
+export function visitOfReply({ request }: FastifyReply): Visit {
+  return createVisit(request.headers['accept-language'], request.person !== undefined);
 }
 
 /** Returns true if the client accepts HTML, as browsers do. */
@@ -112,12 +112,12 @@ export class PageContext {
 
   /** Language and texts of the response. */
   get visit(): Visit {
-    return visitFor(this.reply);
+    return visitOfReply(this.reply);
   }
 
   /** IP address, user agent and cookies of the browser. */
   get browser(): Browser {
-    return this.cookies.read(this.request);
+    return this.cookies.readBrowser(this.request);
   }
 
   /** Sends the page that a view renders from its content. */
@@ -161,7 +161,7 @@ export class PageContext {
    */
   refuse(to: string, error: unknown, texts: { entered?: string; wrong?: Problems } = {}): void {
     const isWrong = error instanceof Refusal && error.code === 'credentials';
-    const problems = (isWrong && texts.wrong) || problemsOf(this.visit.texts, error);
+    const problems = (isWrong && texts.wrong) || problemTextsOf(this.visit.texts, error);
     this.redirectRefused(
       to,
       { entered: texts.entered?.slice(0, maxEnteredLength), problems },
@@ -203,7 +203,7 @@ export class PageContext {
 
   /** Sets the cookies of a sign-in. */
   signIn(result: SignInResult): void {
-    this.cookies.signIn(this.reply, result);
+    this.cookies.setSignInCookies(this.reply, result);
   }
 
   private contextOf(path: string): string {

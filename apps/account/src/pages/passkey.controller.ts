@@ -38,7 +38,7 @@ export class PasskeyController {
     const { host } = page.request.headers;
     try {
       const created = { host, binding: session.id, label, credential };
-      await this.passkeys.add(account.id, created, session);
+      await this.passkeys.addPasskey(account.id, created, session);
     } catch (error) {
       return page.refuse('/passkeys', error, { entered: label });
     }
@@ -51,7 +51,7 @@ export class PasskeyController {
   @ForPerson({ recently: true, next: '/passkeys' })
   async removePasskey(@Res() { page }: FastifyReply): Promise<void> {
     const { account, session } = page.person;
-    await this.passkeys.remove(account.id, page.form['id'] ?? '', session);
+    await this.passkeys.removePasskey(account.id, page.form['id'] ?? '', session);
     page.redirect('/account?done');
   }
 }

@@ -81,7 +81,7 @@ export class PeopleController {
     try {
       const made = email
         ? await this.emails.sendInvitation(email, visit.language, { accountId, session })
-        : await this.links.create('invite', { session });
+        : await this.links.createLink('invite', { session });
       this.logAction(by, 'invite');
       page.redirectWithOutcome(path, made ? { url: made.url } : { sentTo: email });
     } catch (error) {
@@ -128,7 +128,7 @@ export class PeopleController {
   ): Promise<string | undefined> {
     switch (action) {
       case 'reset':
-        return (await this.links.create('reset', { accountId, session: session.id })).url;
+        return (await this.links.createLink('reset', { accountId, session: session.id })).url;
       case 'disable':
         await this.accounts.disable(accountId);
         break;

@@ -11,7 +11,7 @@ import {
 } from '@nestjs/common';
 import { Reflector } from '@nestjs/core';
 import type { FastifyReply, FastifyRequest } from 'fastify';
-import { CONFIG, type AccountConfig } from '../account.config.js';
+import { type AccountConfig, CONFIG } from '../account.config.js';
 import { Accounts } from '../people/accounts.js';
 import { Seal } from '../people/seal.js';
 import { Sessions } from '../people/sessions.js';
@@ -20,11 +20,11 @@ import { isOwnForm } from './own-form.rules.js';
 import { PageContext, type Person } from './page.context.js';
 
 /** Maximum age of a recent sign-in in milliseconds. */
-const recentMs = 5 * 60_000;
+const recentSignInMs = 5 * 60_000;
 
 function isRecent({ session }: Person, after?: Date): boolean {
   const at = session.authenticatedAt.getTime();
-  return Date.now() - at < recentMs && !(after !== undefined && at < after.getTime());
+  return Date.now() - at < recentSignInMs && !(after !== undefined && at < after.getTime());
 }
 
 /** Requirements of a route for the signed-in user. */
@@ -101,7 +101,7 @@ class PersonGuard implements CanActivate {
   }
 
   private async findPerson(request: FastifyRequest): Promise<Person | undefined> {
-    const { session: cookie } = this.cookies.read(request);
+    const { session: cookie } = this.cookies.readBrowser(request);
     const session = cookie === undefined ? undefined : await this.sessions.findByCookie(cookie);
     const account = session ? await this.accounts.find(session.accountId) : undefined;
     return session && account ? { session, account } : undefined;

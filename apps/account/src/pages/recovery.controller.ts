@@ -24,7 +24,7 @@ export class RecoveryController {
   async sendResetLink(@Res() { page }: FastifyReply): Promise<void> {
     const name = (page.form['name'] ?? '').trim();
     try {
-      await this.emails.sendReset(name, page.request.ip, page.visit.language);
+      await this.emails.sendResetLink(name, page.request.ip, page.visit.language);
     } catch (error) {
       return page.refuse('/forgot', error);
     }

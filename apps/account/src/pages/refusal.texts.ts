@@ -6,7 +6,7 @@ interface FieldProblem {
   readonly text: string;
 }
 
-/** Error texts of a refused form, by field; `form` is an error of the whole form. */
+/** Error texts of a refused form, by field; `formProblem` is an error of the whole form. */
 export type Problems = Partial<
   Record<'name' | 'password' | 'current' | 'email' | 'label' | 'form', string>
 >;
@@ -19,17 +19,17 @@ export interface RefusedForm {
 }
 
 /** Returns the texts of refusals by their code. */
-function textsByCode(
+function problemsByCode(
   { register, passwordProblem, changeEmail, appPassword, passkeys, failure }: Texts,
   { retryAfter, attempt }: Refusal,
 ): Partial<Record<RefusalCode, FieldProblem>> {
-  const form = (text: string): FieldProblem => ({
+  const formProblem = (text: string): FieldProblem => ({
     field: 'form',
     text: retryAfter === undefined ? text : `${text} ${failure.retry(retryAfter)}`,
   });
   return {
-    limited: form(attempt ? failure.limited[attempt] : failure.tooMany[1]),
-    busy: form(failure.busy[1]),
+    limited: formProblem(attempt ? failure.limited[attempt] : failure.tooMany[1]),
+    busy: formProblem(failure.busy[1]),
     name: { field: 'name', text: register.nameInvalid },
     name_taken: { field: 'name', text: register.nameTaken },
     erased: { field: 'name', text: register.nameTaken },
@@ -38,15 +38,15 @@ function textsByCode(
     password_common: { field: 'password', text: passwordProblem.common },
     email: { field: 'email', text: changeEmail.invalid },
     label: { field: 'label', text: appPassword.labelInvalid },
-    passkey: form(passkeys.refused),
-    passkeys_full: form(passkeys.full),
+    passkey: formProblem(passkeys.refused),
+    passkeys_full: formProblem(passkeys.full),
     too_many: { field: 'label', text: appPassword.tooMany },
   };
 }
 
 /** Returns the error text of a refusal, by field of the form. @throws `error` if it has no text. */
-export function problemsOf(texts: Texts, error: unknown): Problems {
-  const problem = error instanceof Refusal ? textsByCode(texts, error)[error.code] : undefined;
+export function problemTextsOf(texts: Texts, error: unknown): Problems {
+  const problem = error instanceof Refusal ? problemsByCode(texts, error)[error.code] : undefined;
   if (!problem) throw error;
   return { [problem.field]: problem.text };
 }

@@ -9,7 +9,7 @@ import { SecondFactor } from '../people/second-factor.js';
 import { nextPath } from './next-path.rules.js';
 import { keepAppPasswordsPath } from './page.context.js';
 import { ForPerson, PageController } from './person.guard.js';
-import { problemsOf, type RefusedForm } from './refusal.texts.js';
+import { problemTextsOf, type RefusedForm } from './refusal.texts.js';
 import { keepAppPasswordsPage } from './views/app-passwords.view.js';
 import type { RefusedSecondStep } from './views/second-step.forms.js';
 import {
@@ -54,7 +54,7 @@ export class SecurityController {
     const { account } = page.person;
     if (account.hasTotp) return page.redirect('/account?done');
     try {
-      await this.secondFactor.totp.confirm(account.id, page.form['code'] ?? '');
+      await this.secondFactor.totp.confirmSecret(account.id, page.form['code'] ?? '');
     } catch (error) {
       if (!(error instanceof Refusal && error.code === 'code')) throw error;
       return page.redirectRefused('/totp', {}, error);
@@ -84,7 +84,7 @@ export class SecurityController {
       await this.secondFactor.switchTotpOff(by, proof, page.browser);
     } catch (error) {
       const isWrong = error instanceof Refusal && error.code === 'code';
-      const problem = isWrong ? undefined : problemsOf(page.visit.texts, error).form;
+      const problem = isWrong ? undefined : problemTextsOf(page.visit.texts, error).form;
       const refused: RefusedSecondStep = { form: kind, problem };
       return page.redirectRefused('/totp/off', refused, error);
     }

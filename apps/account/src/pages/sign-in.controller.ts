@@ -10,7 +10,7 @@ import { RelyingParty } from '../relying.party/relying-party.js';
 import { nextPath, withNext } from './next-path.rules.js';
 import { keepAppPasswordsPath, type PageContext, startPath } from './page.context.js';
 import { PageController } from './person.guard.js';
-import { problemsOf, type RefusedForm } from './refusal.texts.js';
+import { problemTextsOf, type RefusedForm } from './refusal.texts.js';
 import type { RefusedSecondStep } from './views/second-step.forms.js';
 import {
   codePage,
@@ -147,7 +147,7 @@ export class SignInController {
   async signOut(@Res() { page }: FastifyReply): Promise<void> {
     const { session } = page.browser;
     if (session !== undefined) await this.sessions.endByCookie(session);
-    page.cookies.signOut(page.reply);
+    page.cookies.clearSessionCookie(page.reply);
     page.redirect('/sign-in?notice=out');
   }
 
@@ -180,7 +180,7 @@ export class SignInController {
       const code = error instanceof Refusal ? error.code : undefined;
       if (code === 'ticket' || code === 'credentials')
         return redirectToNewSignIn(page, next, error);
-      const problem = code === 'code' ? undefined : problemsOf(page.visit.texts, error).form;
+      const problem = code === 'code' ? undefined : problemTextsOf(page.visit.texts, error).form;
       const step: SecondStep = { ticket, next, refused: { form: kind, problem } };
       page.redirectRefused('/sign-in/code', step, error, secondStepSeconds);
     }

@@ -75,12 +75,12 @@ export interface NewAccount {
 const accountNamePattern = /^[A-Za-z0-9_.-]{1,64}$/;
 
 /** Checks the syntax of a name. @throws Refusal `name`. */
-export function checkName(name: string): void {
+export function checkAccountName(name: string): void {
   if (!accountNamePattern.test(name)) throw new Refusal('name');
 }
 
 /** Returns a condition of TypeORM for an account's name, ignoring letter case. */
-export const byName = (name: string) => ({
+export const whereName = (name: string) => ({
   name: Raw((column) => `lower(${column}) = lower(:name)`, {
     name: accountNamePattern.test(name) ? name : '',
   }),
@@ -105,7 +105,7 @@ export class Accounts {
 
   /** Returns the account with this name, ignoring letter case; undefined if it does not exist. */
   async findByName(name: string): Promise<Account | undefined> {
-    const entity = await this.accounts.findOneBy(byName(name));
+    const entity = await this.accounts.findOneBy(whereName(name));
     return entity ? toAccount(entity) : undefined;
   }
 
@@ -150,7 +150,7 @@ export class Accounts {
     account: NewAccount,
     manager: EntityManager = this.accounts.manager,
   ): Promise<Account> {
-    if (account.name !== null) checkName(account.name);
+    if (account.name !== null) checkAccountName(account.name);
     const { id = randomUUID(), ...rest } = account;
     return manager.transaction(async (transaction) => {
       if (await setUserRefusal(transaction, id, null)) throw new Refusal('erased');
@@ -189,7 +189,7 @@ export class Accounts {
 
   /** Changes the name of an account. @throws Refusal `name`, `name_taken`. */
   async rename(id: string, name: string): Promise<void> {
-    checkName(name);
+    checkAccountName(name);
     await rejectTakenName(this.accounts.update({ id }, { name }));
   }
 
@@ -226,7 +226,7 @@ export class Accounts {
     });
     await this.limits.reset('password', id);
     await this.signOut.notifyGateways(ended);
-    await this.notices.add(id, 'password', by);
+    await this.notices.addNotice(id, 'password', by);
   }
 
   /**

@@ -8,7 +8,7 @@ import { Refusal } from './refusal.js';
 import { lockSession } from './sessions.js';
 
 /** Key of the advisory lock of {@link lockAdministrators}. */
-const administratorsLock = 7_146_002;
+const administratorsLockKey = 7_146_002;
 
 /**
  * Appoints and dismisses administrators, who manage the accounts of others. Invariants:
@@ -37,7 +37,7 @@ export class Administrators {
       await lockSession(manager, session);
       return affected === 1;
     });
-    if (isNew) await this.notices.add(id, 'appointed');
+    if (isNew) await this.notices.addNotice(id, 'appointed');
   }
 
   /** Dismisses an administrator, and notifies the person. @throws Refusal `last_administrator`. */
@@ -48,7 +48,7 @@ export class Administrators {
       await updateUnlessLastAdministrator(manager, id, 'is_administrator = false');
       return true;
     });
-    if (isDismissed) await this.notices.add(id, 'dismissed');
+    if (isDismissed) await this.notices.addNotice(id, 'dismissed');
   }
 }
 
@@ -57,7 +57,7 @@ export class Administrators {
  * {@link updateUnlessLastAdministrator}, whose snapshot then includes their changes.
  */
 export async function lockAdministrators(manager: EntityManager): Promise<void> {
-  await manager.query('SELECT pg_advisory_xact_lock($1)', [administratorsLock]);
+  await manager.query('SELECT pg_advisory_xact_lock($1)', [administratorsLockKey]);
 }
 
 /**

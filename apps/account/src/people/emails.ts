@@ -80,7 +80,7 @@ export class Emails {
   async verifyAddress(secret: string, visitor?: Visitor): Promise<string> {
     const { accountId, email, before } = await this.accounts.manager.transaction(
       async (manager) => {
-        const link = await this.links.consume(manager, secret, 'verify');
+        const link = await this.links.consumeLink(manager, secret, 'verify');
         if (!link?.accountId || !link.email) throw new Refusal('link');
         const id = link.accountId;
         const previous = await manager.findOneBy(AccountEntity, { id });
@@ -92,7 +92,7 @@ export class Emails {
         return { accountId: id, email: link.email, before: verifiedEmailOf(previous) };
       },
     );
-    await this.notices.add(accountId, 'email', visitor, { email: before });
+    await this.notices.addNotice(accountId, 'email', visitor, { email: before });
     return email;
   }
 
@@ -100,7 +100,7 @@ export class Emails {
   async removeAddress(accountId: string, visitor?: Visitor): Promise<void> {
     const before = verifiedEmailOf(await this.accounts.findOneBy({ id: accountId }));
     await this.accounts.update({ id: accountId }, { email: null, emailVerifiedAt: null });
-    await this.notices.add(accountId, 'email', visitor, { email: before });
+    await this.notices.addNotice(accountId, 'email', visitor, { email: before });
   }
 
   /**
@@ -111,7 +111,7 @@ export class Emails {
    * @param address IP address of the client, for the rate limit.
    * @throws Refusal `unavailable` without a mail server, `limited` for the client's network.
    */
-  async sendReset(name: string, address: string, language: Language): Promise<void> {
+  async sendResetLink(name: string, address: string, language: Language): Promise<void> {
     if (!this.hasMailServer) throw new Refusal('unavailable');
     await this.limits.count('mail_address', networkOf(address));
     this.mail.sendInBackground(async () => {
@@ -133,10 +133,10 @@ export class Emails {
   /** Creates a link for a mail; undefined if the account is disabled or the session has ended. */
   private async createLink(
     kind: LinkKind,
-    of: Parameters<Links['create']>[1],
+    of: Parameters<Links['createLink']>[1],
   ): Promise<NewLink | undefined> {
     try {
-      return await this.links.create(kind, of);
+      return await this.links.createLink(kind, of);
     } catch (error) {
       if (error instanceof Refusal) return undefined;
       throw error;

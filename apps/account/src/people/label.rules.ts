@@ -15,12 +15,12 @@ export function cleanLabel(text: string): string {
 }
 
 /** Matches a user agent with one product, its version and maybe a comment: `Kasts/26; Player`. */
-const oneProduct = /^(\p{L}[\p{L}\p{N} _-]*)\/\d[\w.-]*(?:;.*)?$/u;
+const oneProductPattern = /^(\p{L}[\p{L}\p{N} _-]*)\/\d[\w.-]*(?:;.*)?$/u;
 
 /** Returns an app's name from its user agent: the product, the cleaned user agent, or `App`. */
 export function appLabel(userAgent: string): string {
   const label = cleanLabel(userAgent);
   // GNOME Podcasts sends only the word `Podcasts`.
   if (label === 'Podcasts') return 'GNOME Podcasts';
-  return oneProduct.exec(label)?.[1] ?? (label || 'App');
+  return oneProductPattern.exec(label)?.[1] ?? (label || 'App');
 }

@@ -9,7 +9,7 @@ const hourSeconds = 3_600;
 const daySeconds = 24 * hourSeconds;
 
 /** Rate limits: `points` attempts in `duration` seconds. `attempt` selects the page's text. */
-const policies = {
+const attemptPolicies = {
   /** Attempts with a password for one name, per network or trusted device. */
   pair: { points: 10, duration: hourSeconds, attempt: 'password' },
   /** Attempts with passwords for any name, per network. Those of trusted devices do not count. */
@@ -38,8 +38,8 @@ const policies = {
   /** Mails with a notice about a change of the account, per account. */
   notice: { points: 20, duration: hourSeconds, attempt: 'mail' },
 } as const satisfies Record<string, { points: number; duration: number; attempt: LimitedAction }>;
-/** Name of a rate limit in {@link policies}. */
-export type AttemptPolicy = keyof typeof policies;
+/** Name of a rate limit in {@link attemptPolicies}. */
+export type AttemptPolicy = keyof typeof attemptPolicies;
 
 /**
  * Counts attempts against rate limits: in Redis for all replicas, and per process while Redis is
@@ -53,7 +53,7 @@ export class AttemptLimits {
   private readonly limiters: Record<AttemptPolicy, RateLimiterRedis>;
 
   constructor(@Inject(REDIS) redis: Redis | Cluster) {
-    const limiters = Object.entries(policies).map(([policy, { points, duration }]) => [
+    const limiters = Object.entries(attemptPolicies).map(([policy, { points, duration }]) => [
       policy,
       createLimiter(redis, `podcast-sync:limit:${policy}`, points, duration),
     ]);
@@ -63,7 +63,7 @@ export class AttemptLimits {
   /** Counts an attempt for a key, such as an account id. @throws Refusal `limited` at the limit. */
   async count(policy: AttemptPolicy, ...key: string[]): Promise<void> {
     const waitSeconds = await consumePoint(this.limiters[policy], hashKey(key));
-    if (waitSeconds > 0) throw new Refusal('limited', waitSeconds, policies[policy].attempt);
+    if (waitSeconds > 0) throw new Refusal('limited', waitSeconds, attemptPolicies[policy].attempt);
   }
 
   /** Counts an attempt. @returns false at the limit. */

@@ -4,7 +4,7 @@ import { LinkEntity } from '#database/typeorm';
 import type { EntityManager, Repository } from 'typeorm';
 import { PEOPLE_CONFIG, type PeopleConfig } from './people.config.js';
 import { Refusal } from './refusal.js';
-import { hashSecret, hashIfSecret, newSecret } from './secret.hash.js';
+import { hashIfSecret, hashSecret, newSecret } from './secret.hash.js';
 import { lockSession } from './sessions.js';
 import { queryRows } from './query-rows.js';
 
@@ -46,7 +46,7 @@ const maxWithoutAccount = 1_000;
 /**
  * One-time links that grant a right: create an account, set a new password, verify an address.
  * Invariants:
- * - Opening a link changes nothing. {@link consume} deletes the link, in the transaction of the
+ * - Opening a link changes nothing. {@link consumeLink} deletes the link, in the transaction of the
  *   change that the link allows.
  * - Only the hash of the secret is stored. The number of links per account is limited.
  */
@@ -58,14 +58,14 @@ export class Links {
   ) {}
 
   /**
-   * Creates a link `<origin>/links/<secret>`, which a page reads by {@link read}.
+   * Creates a link `<origin>/links/<secret>`, which a page reads by {@link readLink}.
    *
    * @param of account and e-mail address of the link; `session` is the id of the browser session
    *   that requests it.
    * @throws Refusal `link` if the account is disabled or missing; `credentials` if the session has
    *   ended.
    */
-  async create(
+  async createLink(
     kind: LinkKind,
     of: { accountId?: string; name?: string; email?: string; session?: string | undefined } = {},
     minutesValid = lifetimeMinutes[kind],
@@ -99,8 +99,8 @@ export class Links {
     return { url: `${this.config.PUBLIC_URL}/links/${secret}`, expiresAt };
   }
 
-  /** Returns the content of a link without deleting it; undefined as in {@link consume}. */
-  async read(secret: string): Promise<Link | undefined> {
+  /** Returns the content of a link without deleting it; undefined as in {@link consumeLink}. */
+  async readLink(secret: string): Promise<Link | undefined> {
     const hash = hashIfSecret(secret);
     if (!hash) return undefined;
     const [row] = await queryRows<Link>(
@@ -119,7 +119,7 @@ export class Links {
    * Deletes a link in the transaction of the change that it allows, and returns its content.
    * Returns `undefined` if the link was used, is expired or unknown, or its account is disabled.
    */
-  async consume(
+  async consumeLink(
     manager: EntityManager,
     secret: string,
     kind: LinkKind,

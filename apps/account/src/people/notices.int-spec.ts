@@ -41,7 +41,7 @@ const actor = async () => {
 };
 async function link(kind: 'reset' | 'verify') {
   const of = { accountId: id, ...(kind === 'verify' && { email: 'a@b.example' }) };
-  const { url } = await fixture.app.get(Links).create(kind, of);
+  const { url } = await fixture.app.get(Links).createLink(kind, of);
   return url.slice(url.lastIndexOf('/') + 1);
 }
 
@@ -93,7 +93,7 @@ describe('a notice', () => {
         const { secret } = await fixture.app.get(SecondFactor).totp.createSecret(id);
         const code = (step: number) =>
           new TOTP({ secret }).generate({ timestamp: Date.now() + step * 30_000 });
-        await fixture.app.get(SecondFactor).totp.confirm(id, code(0));
+        await fixture.app.get(SecondFactor).totp.confirmSecret(id, code(0));
         const by = { id, name, session: randomUUID() };
         const proof = { kind: 'code', code: code(1) } as const;
         await fixture.app.get(SecondFactor).switchTotpOff(by, proof, browser);
@@ -135,9 +135,9 @@ describe('a notice', () => {
 
   it('is limited to five per kind, and displaces no other kind', async () => {
     const notices = fixture.app.get(Notices);
-    await notices.add(id, 'second_factor_off', browser);
+    await notices.addNotice(id, 'second_factor_off', browser);
     for (let count = 0; count < 7; count += 1)
-      await notices.add(id, 'sign_in', { ...browser, address: `192.0.2.${count}` });
+      await notices.addNotice(id, 'sign_in', { ...browser, address: `192.0.2.${count}` });
     const all = await noticed();
     expect(all.map(({ address }) => address)).toEqual([
       '192.0.2.6',
@@ -151,6 +151,6 @@ describe('a notice', () => {
   });
 
   it('that cannot be stored does not fail the change', async () => {
-    await fixture.app.get(Notices).add(randomUUID(), 'password', browser);
+    await fixture.app.get(Notices).addNotice(randomUUID(), 'password', browser);
   });
 });

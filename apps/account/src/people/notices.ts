@@ -39,7 +39,7 @@ export class Notices {
    * @param of `label` of an app password or passkey; `email` is the recipient instead of the
    *   verified address, or `null` to send no mail.
    */
-  async add(
+  async addNotice(
     accountId: string,
     kind: Notice['kind'],
     { address, userAgent }: Visitor = { address: '', userAgent: '' },

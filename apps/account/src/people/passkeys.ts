@@ -158,7 +158,7 @@ export class Passkeys {
    * @param by current session.
    * @throws Refusal `label`, `passkey`, `passkeys_full`; `credentials` if the session has ended.
    */
-  async add(
+  async addPasskey(
     accountId: string,
     { label: entered, ...of }: PasskeyResponse & { label: string },
     by: ActingSession,
@@ -166,7 +166,7 @@ export class Passkeys {
     const label = cleanLabel(entered);
     if (label === '') throw new Refusal('label');
     const response = parseResponse(of.credential) as unknown as RegistrationResponseJSON;
-    const { result, challengedAt } = await this.verify(of, async (expected) => {
+    const { result, challengedAt } = await this.verifyResponse(of, async (expected) => {
       checkAttestation(response.response.attestationObject);
       const verified = await verifyRegistrationResponse({ ...expected, response });
       return verified.registrationInfo?.credential;
@@ -186,17 +186,17 @@ export class Passkeys {
       );
       if (added.length === 0) throw new Refusal('passkey');
     });
-    await this.notices.add(accountId, 'passkey', by, { label });
+    await this.notices.addNotice(accountId, 'passkey', by, { label });
   }
 
   /** Removes a passkey. Idempotent. @param id in base64url. */
-  async remove(accountId: string, id: string, by: ActingSession): Promise<void> {
+  async removePasskey(accountId: string, id: string, by: ActingSession): Promise<void> {
     const [removed] = await queryRows<{ label: string }>(
       this.passkeys.manager,
       'DELETE FROM account.passkeys WHERE account_id = $1 AND id = $2 RETURNING label',
       [accountId, decodeId(id)],
     );
-    if (removed) await this.notices.add(accountId, 'passkey_removed', by, removed);
+    if (removed) await this.notices.addNotice(accountId, 'passkey_removed', by, removed);
   }
 
   /**
@@ -213,7 +213,7 @@ export class Passkeys {
     const account = passkey?.account;
     if (!account || account.disabledAt || account.issuer !== null) throw new Refusal('passkey');
     if (secondStepOf !== undefined && secondStepOf !== account.id) throw new Refusal('passkey');
-    const { result, challengedAt } = await this.verify(of, async (expected) => {
+    const { result, challengedAt } = await this.verifyResponse(of, async (expected) => {
       const { verified, authenticationInfo } = await verifyAuthenticationResponse({
         ...expected,
         response,
@@ -241,7 +241,7 @@ export class Passkeys {
   }
 
   /** Verifies a response. @throws Refusal `passkey`. */
-  private async verify<Result extends object>(
+  private async verifyResponse<Result extends object>(
     { host, binding }: PasskeyRequest,
     check: (expected: ExpectedResponse) => Promise<Result | undefined>,
   ): Promise<{ result: Result; challengedAt: Date }> {

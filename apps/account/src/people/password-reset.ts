@@ -1,7 +1,7 @@
 import { Injectable } from '@nestjs/common';
 import { InjectRepository } from '@nestjs/typeorm';
 import { AccountEntity } from '#database/typeorm';
-import { IsNull, type EntityManager, type Repository } from 'typeorm';
+import { type EntityManager, IsNull, type Repository } from 'typeorm';
 import { byName } from './accounts.js';
 import { Links } from './links.js';
 import { checkPassword } from './password.rules.js';
@@ -33,14 +33,14 @@ export class PasswordReset {
    * @throws Refusal `link`, `limited`, `password_…`, `busy`.
    */
   async resetByLink(secret: string, password: string, visitor: Visitor): Promise<void> {
-    const link = await this.links.read(secret);
+    const link = await this.links.readLink(secret);
     if (link?.kind !== 'reset') throw new Refusal('link');
     const name = link.name ?? '';
     checkPassword(password, name);
     const succeeded = await this.protection.countLink(visitor.address);
     const hash = await this.passwords.hash(password, 'untrusted', name, `link ${secret}`);
     await this.replacePassword(hash, visitor, async (manager) => {
-      const spent = await this.links.consume(manager, secret, 'reset');
+      const spent = await this.links.consumeLink(manager, secret, 'reset');
       if (!spent?.accountId) throw new Refusal('link');
       return spent.accountId;
     });
@@ -100,6 +100,6 @@ export class PasswordReset {
       return this.signOut.endAccess(manager, id);
     });
     await this.signOut.notifyGateways(ended);
-    await this.protection.notices.add(ended.accountId, 'password', visitor);
+    await this.protection.notices.addNotice(ended.accountId, 'password', visitor);
   }
 }

@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import { Injectable } from '@nestjs/common';
 import { hash, verify } from '@node-rs/argon2';
-import { maxPasswordBytes, checkPassword, normalizePassword } from './password.rules.js';
+import { checkPassword, maxPasswordBytes, normalizePassword } from './password.rules.js';
 import { Refusal } from './refusal.js';
 
 /** Cost of a hash: Argon2id (`algorithm: 2`), 19 MiB, two passes, one lane (OWASP). */
@@ -12,7 +12,7 @@ const maxConcurrentHashes = 2;
 /** Maximum number of waiting hashes per trust level. */
 const maxWaitingPerQueue = 16;
 /** Maximum milliseconds for which a hash waits for a slot. */
-const maxWaitMs = 2_000;
+const maxSlotWaitMs = 2_000;
 
 /** Trust levels of clients. Each level has a queue; earlier levels are served first. */
 const clientTrusts = ['trustedDevice', 'trustedNetwork', 'untrusted'] as const;
@@ -129,7 +129,7 @@ export class Passwords {
       const timer = setTimeout(() => {
         queue.splice(queue.indexOf(start), 1);
         reject(new Refusal('busy', 2));
-      }, maxWaitMs);
+      }, maxSlotWaitMs);
       queue.push(start);
     });
   }

@@ -60,7 +60,7 @@ export class RecoveryCodes {
         created.map((code) => ({ accountId, hash: hashSecret(code) })),
       );
     });
-    await this.notices.add(accountId, 'recovery_codes', by);
+    await this.notices.addNotice(accountId, 'recovery_codes', by);
     return created.map((code) => (code.match(/.{4}/g) as string[]).join('-'));
   }
 

@@ -88,7 +88,7 @@ export class SecondFactor {
         await manager.update(AccountEntity, { id: by.id }, off);
       });
     await succeeded();
-    await this.protection.notices.add(by.id, 'second_factor_off', browser);
+    await this.protection.notices.addNotice(by.id, 'second_factor_off', browser);
   }
 
   private async useRecoveryCode(

@@ -19,7 +19,7 @@ beforeEach(async () => {
 });
 
 const begin = (cookie?: string): Promise<NewSession> =>
-  sessions.start(accountId, { address: '192.0.2.1', userAgent: 'Firefox' }, cookie);
+  sessions.startSession(accountId, { address: '192.0.2.1', userAgent: 'Firefox' }, cookie);
 /** Backdates creation and last use of a session. */
 const age = (id: string, created: string, used: string) =>
   fixture.owner.query(
@@ -71,7 +71,7 @@ describe('a session', () => {
   it('remains when its browser ends all others of the account', async () => {
     const [mine, other] = [await begin(), await begin()];
     const { id } = await fixture.app.get(Accounts).create({ name: `o-${randomUUID()}` });
-    const foreign = await sessions.start(id, { address: '192.0.2.1', userAgent: 'Firefox' });
+    const foreign = await sessions.startSession(id, { address: '192.0.2.1', userAgent: 'Firefox' });
     await sessions.endOthers(accountId, mine.id);
     expect(await sessions.findByCookie(mine.cookie)).toBeDefined();
     expect(await sessions.findByCookie(foreign.cookie)).toBeDefined();
@@ -82,10 +82,10 @@ describe('a session', () => {
   it('can be ended only by its user, also from another browser', async () => {
     const { id, cookie } = await begin();
     const other = await fixture.app.get(Accounts).create({ name: `o-${randomUUID()}` });
-    expect(await sessions.end(other.id, id)).toBe(false);
-    expect(await sessions.end(accountId, 'no id')).toBe(false);
+    expect(await sessions.endSession(other.id, id)).toBe(false);
+    expect(await sessions.endSession(accountId, 'no id')).toBe(false);
     expect(await sessions.findByCookie(cookie)).toBeDefined();
-    expect(await sessions.end(accountId, id)).toBe(true);
+    expect(await sessions.endSession(accountId, id)).toBe(true);
     expect([await sessions.findByCookie(cookie), await sessions.listValid(accountId)]).toEqual([
       undefined,
       [],

@@ -6,7 +6,7 @@ import { SessionEntity } from '#database/typeorm';
 import { RevocationWriter } from '#identity';
 import type { EntityManager, Repository } from 'typeorm';
 import { Refusal } from './refusal.js';
-import { hashSecret, hashIfSecret, newSecret } from './secret.hash.js';
+import { hashIfSecret, hashSecret, newSecret } from './secret.hash.js';
 import { queryRows } from './query-rows.js';
 
 /** Session of a signed-in browser. */
@@ -48,7 +48,7 @@ export interface Browser extends Visitor {
 export type ActingSession = Pick<Session, 'id' | 'address' | 'userAgent'>;
 
 /** Maximum number of sessions per account; the least recently used ones are deleted. */
-const maxSessions = 100;
+const maxSessionsPerAccount = 100;
 
 const sessionColumns = `s.id, s.account_id AS "accountId", s.created_at AS "createdAt",
   s.authenticated_at AS "authenticatedAt", s.last_used_at AS "lastUsedAt",
@@ -76,7 +76,7 @@ export class Sessions {
    * @param prove runs in the transaction, while the account is locked; a failure starts no session.
    * @throws Refusal `credentials` if the account is disabled or its password has changed.
    */
-  async start(
+  async startSession(
     accountId: string,
     visitor: Visitor,
     cookie = '',
@@ -132,13 +132,13 @@ export class Sessions {
       `SELECT ${sessionColumns} FROM account.sessions s
        WHERE s.account_id = $1 AND s.expires_at > now()
        ORDER BY s.last_used_at DESC, s.id LIMIT $2`,
-      [accountId, maxSessions],
+      [accountId, maxSessionsPerAccount],
     );
     return sessions.map(parseDates);
   }
 
   /** Ends one session of an account. @returns true if it existed. */
-  async end(accountId: string, id: string): Promise<boolean> {
+  async endSession(accountId: string, id: string): Promise<boolean> {
     if (!guidSchema.safeParse(id).success) return false;
     const { affected } = await this.sessions.delete({ accountId, id });
     if (affected) await this.notifyEnded([{ id }]);
@@ -272,7 +272,7 @@ function deleteExcessSessions(manager: EntityManager, { accountId }: SessionStar
     `DELETE FROM account.sessions WHERE account_id = $1 AND id IN (
        SELECT id FROM account.sessions WHERE account_id = $1
        ORDER BY last_used_at DESC, id OFFSET $2) RETURNING id`,
-    [accountId, maxSessions],
+    [accountId, maxSessionsPerAccount],
   );
 }
 

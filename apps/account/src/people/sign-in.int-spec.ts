@@ -123,7 +123,7 @@ describe('a second factor', () => {
   beforeEach(async () => {
     const started = await fixture.app.get(Totp).createSecret(accountId);
     ({ secret } = started);
-    await fixture.app.get(Totp).confirm(accountId, codeAt(0));
+    await fixture.app.get(Totp).confirmSecret(accountId, codeAt(0));
   });
   const codeAt = (step: number) =>
     new TOTP({ secret }).generate({ timestamp: Date.now() + step * 30_000 });

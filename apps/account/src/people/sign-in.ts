@@ -166,20 +166,24 @@ export class SignIn {
     });
   }
 
-  /** @param of `password` and `prove` as in {@link Sessions.start}; `isNew`: no notice is sent. */
+  /**
+   * Starts a session, and sends a notice about the sign-in.
+   *
+   * @param of `password` and `prove` as in {@link Sessions.startSession}; `isNew` sends no notice.
+   */
   private async startSession(
     { id, name }: AccountEntity,
     browser: Browser,
     of: {
       password?: string | null;
-      prove?: Parameters<Sessions['start']>[4];
+      prove?: Parameters<Sessions['startSession']>[4];
       isNew?: boolean;
     },
   ): Promise<SignInResult> {
     const { password, prove, isNew = false } = of;
-    const session = await this.sessions.start(id, browser, browser.session, password, prove);
+    const session = await this.sessions.startSession(id, browser, browser.session, password, prove);
     const isRecognized = this.protection.clients.deviceOf(name ?? '', browser.device) !== undefined;
-    if (!isRecognized && !isNew) await this.protection.notices.add(id, 'sign_in', browser);
+    if (!isRecognized && !isNew) await this.protection.notices.addNotice(id, 'sign_in', browser);
     this.protection.clients.trustNetwork(browser.address);
     return { session, device: this.protection.clients.cookieFor(name ?? '', browser.device) };
   }

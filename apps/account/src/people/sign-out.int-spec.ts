@@ -42,7 +42,7 @@ beforeEach(async () => {
 const noSession = { ...browser, id: randomUUID() };
 const secretOf = ({ url }: NewLink) => url.slice(url.lastIndexOf('/') + 1);
 const resetLink = async () =>
-  secretOf(await fixture.app.get(Links).create('reset', { accountId: id }));
+  secretOf(await fixture.app.get(Links).createLink('reset', { accountId: id }));
 let network = 0;
 const reset = async (secret: string) =>
   fixture.app
@@ -73,7 +73,7 @@ async function appPassword(label = 'An app') {
 async function gpodderSession(credentialId: string) {
   const session = randomUUID();
   const works = async () =>
-    (await fixture.app.get(GpodderSessions).check(session, credentialId)) !== null;
+    (await fixture.app.get(GpodderSessions).checkSession(session, credentialId)) !== null;
   expect(await works()).toBe(true);
   return { id: session, works };
 }
@@ -94,7 +94,7 @@ const accesses: Record<string, () => Promise<() => Promise<boolean>>> = {
   },
   links: async () => {
     const secret = await resetLink();
-    return async () => (await fixture.app.get(Links).read(secret)) !== undefined;
+    return async () => (await fixture.app.get(Links).readLink(secret)) !== undefined;
   },
   sessions: async () => {
     const { session } = await fixture.app.get(SignIn).signInWithoutPassword(id, browser);
@@ -116,7 +116,7 @@ const accesses: Record<string, () => Promise<() => Promise<boolean>>> = {
     const { session } = await fixture.app.get(SignIn).signInWithoutPassword(id, browser);
     const created = await passkeys.creationOptions({ id, name }, { binding: '' });
     const of = { binding: '', label: 'x', credential: authenticator.create(created) };
-    await passkeys.add(id, of, { ...browser, id: session.id });
+    await passkeys.addPasskey(id, of, { ...browser, id: session.id });
     return async () => {
       const credential = authenticator.get(await passkeys.requestOptions({ binding: '' }));
       const use = { binding: '', credential };
@@ -293,9 +293,9 @@ describe('several rows of an account are deleted after a lock of the account', (
       0,
       () => fixture.app.get(Sessions).endOthers(id, randomUUID()),
     ],
-    ['a sign-in', 'sessions', 100, () => fixture.app.get(Sessions).start(id, browser)],
+    ['a sign-in', 'sessions', 100, () => fixture.app.get(Sessions).startSession(id, browser)],
     ['a new link', 'links', 5, resetLink],
-    ['a notice', 'notices', 5, () => fixture.app.get(Notices).add(id, 'password')],
+    ['a notice', 'notices', 5, () => fixture.app.get(Notices).addNotice(id, 'password')],
   ];
   it.each(changes)('by %s, without a deadlock', async (_, table, limit, change) => {
     await fixture.owner.query(
@@ -381,7 +381,7 @@ describe('a reset concurrent with', () => {
       () => app.get(LoginFlows).approve(login, id, session.id),
       () => app.get(RecoveryCodes).replaceAll(id, by),
       () => app.get(Totp).createSecret(id, session.id),
-      () => app.get(Links).create('verify', verify),
+      () => app.get(Links).createLink('verify', verify),
     ]);
     expect(outcomes).toEqual(Array.from({ length: 6 }, () => 'credentials'));
     expect(await app.get(AppPasswords).list(id)).toEqual([]);
@@ -393,7 +393,7 @@ describe('a reset concurrent with', () => {
     await accesses['oidc']?.();
     const [secret, other] = [await resetLink(), await resetLink()];
     const of = { accountId: id, email: 'a@b.example' };
-    const verify = secretOf(await fixture.app.get(Links).create('verify', of));
+    const verify = secretOf(await fixture.app.get(Links).createLink('verify', of));
     const [, ...outcomes] = await meet(grant, id, [
       () => reset(secret),
       () => reset(other),
@@ -410,7 +410,7 @@ describe('a reset concurrent with', () => {
     const held = 'SELECT FROM account.gpodder_sessions WHERE id = $1';
     const [, credential] = await meet(held, stored.id, [
       () => reset(secret),
-      () => fixture.app.get(GpodderSessions).check(randomUUID(), credentialId),
+      () => fixture.app.get(GpodderSessions).checkSession(randomUUID(), credentialId),
     ]);
     expect(credential).toBeNull();
   });

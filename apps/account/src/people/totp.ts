@@ -33,7 +33,7 @@ export class Totp {
   ) {}
 
   /**
-   * Creates and stores a secret, which {@link confirm} activates.
+   * Creates and stores a secret, which {@link confirmSecret} activates.
    *
    * @param session id of the browser's session.
    * @throws Refusal `totp_on` if TOTP is already on, `credentials` if the session has ended.
@@ -65,7 +65,7 @@ export class Totp {
   }
 
   /** Switches TOTP on if the code fits the unconfirmed secret. @throws Refusal `code`. */
-  async confirm(accountId: string, code: string): Promise<void> {
+  async confirmSecret(accountId: string, code: string): Promise<void> {
     await this.acceptCode(
       accountId,
       code,

@@ -11,7 +11,7 @@ import { SuspendedNotice } from './app-passwords.view.js';
 import { appName } from './approval.view.js';
 import { browserName } from './browser-name.js';
 import { Notices } from './notices.view.js';
-import { EndButton, joinParts, credentialTimes, renderTime, Rows } from './components.js';
+import { credentialTimes, EndButton, joinParts, renderTime, Rows } from './components.js';
 
 /** Data of the account page. */
 export interface AccountOverview {
@@ -290,7 +290,7 @@ export function accountPage(visit: Visit, overview: AccountOverview): Page {
     title: account,
     heading: name === null ? account : home.hello(name),
     lead: home.lead,
-    isHome: true,
+    isAccountTab: true,
     body,
   };
 }

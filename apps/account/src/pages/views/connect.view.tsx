@@ -1,5 +1,5 @@
 import { type AppKey, connectableApps } from '../connect.apps.js';
-import { isLocal } from '../connect.address.js';
+import { isLoopbackUrl } from '../connect.address.js';
 import type { Page, Visit } from '../document.js';
 import type { Texts } from '../texts/texts.js';
 import type { SyncedApp } from '../connected.apps.js';
@@ -18,7 +18,7 @@ export function connectPage({ texts }: Visit, { address }: { address: string }):
   const { connect } = texts;
   const body = (
     <>
-      {isLocal(address) && <LocalNotice connect={connect} />}
+      {isLoopbackUrl(address) && <LocalNotice connect={connect} />}
       <ul class="options" role="list">
         {appKeys.map((key) => (
           <li>
@@ -29,13 +29,13 @@ export function connectPage({ texts }: Visit, { address }: { address: string }):
           </li>
         ))}
       </ul>
-      {!isLocal(address) && <OnPhone connect={connect} address={address} />}
+      {!isLoopbackUrl(address) && <OnPhone connect={connect} address={address} />}
       <p>
         <a href="/console/">{connect.later}</a>
       </p>
     </>
   );
-  return { title: connect.title, lead: connect.lead, isConnect: true, body };
+  return { title: connect.title, lead: connect.lead, isConnectTab: true, body };
 }
 
 function OnPhone({ connect, address }: { connect: Texts['connect']; address: string }) {
@@ -82,7 +82,9 @@ export function connectAppPage({ texts }: Visit, content: AppSteps): Page {
   const body = (
     <>
       <RefusalNotice>{content.problem}</RefusalNotice>
-      {isLocal(content.address) && content.key !== 'script' && <LocalNotice connect={connect} />}
+      {isLoopbackUrl(content.address) && content.key !== 'script' && (
+        <LocalNotice connect={connect} />
+      )}
       <CopyValue texts={texts} id="address" label={connect.address} value={content.address} />
       {needsAppPassword && <NameAndSecret texts={texts} content={content} />}
       <section class="stack">
@@ -105,7 +107,7 @@ export function connectAppPage({ texts }: Visit, content: AppSteps): Page {
   );
   return {
     title: connect.appTitle(nameOf(texts, content.key)),
-    isConnect: true,
+    isConnectTab: true,
     body,
     isRefused: content.problem !== undefined,
   };
@@ -160,7 +162,7 @@ export function connectWaitPage(visit: Visit, content: ConnectState): Page {
   if (content.app === undefined)
     return {
       title,
-      isConnect: true,
+      isConnectTab: true,
       lead: connect.waitText,
       body: (
         <>
@@ -196,5 +198,5 @@ export function connectWaitPage(visit: Visit, content: ConnectState): Page {
       </p>
     </>
   );
-  return { title: connect.connectedTitle, isConnect: true, body };
+  return { title: connect.connectedTitle, isConnectTab: true, body };
 }

@@ -111,7 +111,7 @@ export function peoplePage(visit: Visit, content: PeopleList): Page {
       </Card>
     </>
   );
-  return { title: people.title, lead: people.lead, isHome: true, body };
+  return { title: people.title, lead: people.lead, isAccountTab: true, body };
 }
 
 /** Renders a new link, which is shown once. */
@@ -259,5 +259,5 @@ export function personPage(visit: Visit, content: ManagedPerson): Page {
       </Card>
     </>
   );
-  return { title: name, isHome: true, isRefused: content.problem !== undefined, body };
+  return { title: name, isAccountTab: true, isRefused: content.problem !== undefined, body };
 }
