@@ -156,7 +156,7 @@ ${rows.join('\n')}
 }
 
 function escapeXml(text: string): string {
-  // XML does not allow control characters.
+  // Replaces control characters, which XML does not allow.
   return text
     .replaceAll(/\p{Cc}/gu, ' ')
     .replaceAll('&', '&amp;')

@@ -16,15 +16,15 @@ interface CommandContext {
  */
 export interface CommandDefinition<Input = unknown> {
   readonly name: string;
-  /** One line for the list of commands. */
+  /** Summary in one line, for the list of commands. */
   readonly summary: string;
   readonly details?: string;
-  /** Command lines without `podcast-sync`. */
+  /** Example command lines, without `podcast-sync`. */
   readonly examples: readonly string[];
   readonly environment?: string;
   /** Exit codes in the help. Default: 0 done, 1 not done. The help adds 2 and 78, common to all. */
   readonly exitCodes?: string;
-  /** Set if the command has the option `--data`. */
+  /** Data directory of the command. Only with this field, the command has the option `--data`. */
   readonly data?: {
     /** The first variable is that of the server, such as DATABASE_URL. */
     readonly files?: DataFiles;

@@ -3,7 +3,7 @@
 // reloads pages that wait for an app to connect.
 import { showCurrentTab } from './ui/current.tab.js';
 
-/** Interval of polls in milliseconds. */
+/** Interval in milliseconds at which a page checks if an app has connected. */
 const pollMs = 3_000;
 
 /** Copies the text of an element; without TLS, browsers only copy a selection. */

@@ -16,7 +16,7 @@ export interface AppProgram {
   readonly log: AppLog;
 }
 
-/** Maximum milliseconds until an app is ready. */
+/** Maximum milliseconds for the start of an app, until it is ready. */
 const readyTimeoutMs = 60_000;
 /** Limit of an app's heap in MiB, as in a container (k8s/chart). `NODE_OPTIONS` overrides it. */
 const heapLimit = '--max-old-space-size=384';

@@ -26,14 +26,14 @@ export class Outages {
     private readonly shownAfterMs = defaultShownAfterMs,
   ) {}
 
-  /** Records that a part of an app lost a server. */
+  /** Records that a part of an app lost its connection to a server. */
   recordStart(app: string, server: string, reason: string | undefined): void {
     const outage = this.currentOutages.get(server) ?? this.addOutage(server);
     outage.parts.set(app, (outage.parts.get(app) ?? 0) + 1);
     outage.reason ??= reason;
   }
 
-  /** Records that a part of an app has a server again. */
+  /** Records that a part of an app is connected to a server again. */
   recordEnd(app: string, server: string): void {
     const left = (this.currentOutages.get(server)?.parts.get(app) ?? 0) - 1;
     this.setParts(app, server, left);

@@ -4,7 +4,7 @@ import { IssuerLimits } from '../issuer/issuer.limits.js';
 import { PageController } from '../pages/person.guard.js';
 import { type ConsoleToken, ConsoleTokens } from './console.tokens.js';
 
-/** The response of `POST /console/token`. */
+/** Response of `POST /console/token`: an access token for the console, and its user. */
 export interface TokenResponse extends ConsoleToken {
   /** User of the session. Another user can have signed in since the last token. */
   readonly user: { readonly id: string; readonly name: string | null };

@@ -17,7 +17,7 @@ export interface AppPassword {
   readonly label: string;
   readonly scopes: readonly string[];
   readonly createdAt: Date;
-  /** Time of the last use, to the minute. */
+  /** Time at which an app last used the app password, to the minute. */
   readonly lastUsedAt: Date | null;
   readonly expiresAt: Date | null;
   /**

@@ -13,11 +13,11 @@ import { queryRows } from '../people/query-rows.js';
 import { appLabel } from '../people/label.rules.js';
 import { insertAppPassword, lockAndCheckAppPasswordLimit } from './app-passwords.js';
 
-/** Open login flow, which waits for approval. */
+/** Login flow of an app, which waits until a person approves it in a browser. */
 export interface LoginFlow {
   /** Name that the app sends; also the label of its app password. */
   readonly label: string;
-  /** IP address of the app. */
+  /** IP address of the app that started the flow. */
   readonly address: string;
   readonly createdAt: Date;
 }
@@ -188,7 +188,7 @@ export class LoginFlows {
 
 interface ApprovedFlow {
   readonly accountId: string;
-  /** Address of the app that started the flow. */
+  /** IP address of the app that started the flow. */
   readonly address: string;
   readonly name: string;
   readonly userAgent: string;

@@ -70,7 +70,7 @@ const selectAccountData = `
 
 /** An export that a client is downloading. */
 interface RunningExport {
-  /** Network of the client's address. */
+  /** Network of the IP address of the downloading client. */
   readonly network: string;
   /** The JSON stream; undefined until its beginning has been read. */
   readonly document?: Readable;

@@ -14,7 +14,7 @@ import { AccountTransactions } from './account-transactions.js';
 
 type ChangeRequest = RequestOf<typeof changeSettings>;
 
-/** Stored state of one scope. */
+/** Stored settings of one scope, and what its user's limit needs. */
 interface ScopeState {
   /** False for the scope of a device that does not exist. */
   readonly exists: boolean;

@@ -26,8 +26,8 @@ export interface AppRequest {
 
 /**
  * Pending authorization requests of browsers, at `/interaction/:uid`. The pages sign the user in
- * and call {@link allowRequest} or {@link denyRequest}. A cookie identifies the request, so no other
- * browser can decide about it.
+ * and call {@link allowRequest} or {@link denyRequest}. A cookie identifies the request, so no
+ * other browser can decide about it.
  */
 @Injectable()
 export class Interactions {

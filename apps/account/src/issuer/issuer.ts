@@ -57,7 +57,7 @@ const issuerRoutes: Readonly<Record<string, Route>> = {
 /** Routes with CORS for any origin, since their responses are the same for all clients. */
 const corsRoutes: ReadonlySet<string> = new Set(['/jwks', '/reg']);
 
-/** Response to a rejected request. */
+/** Response to a request that the issuer rejects before oidc-provider handles it. */
 interface RejectedResponse {
   readonly status: 400 | 429 | 503;
   readonly retryAfter?: number;
@@ -74,9 +74,9 @@ const metadataOverrides = {
 /** Properties of a request that select its route, and identify its client for rate limits. */
 export type IssuerCall = Pick<FastifyRequest, 'url' | 'method' | 'ip' | 'id'>;
 
-/** Maximum size of a registration in bytes. */
+/** Maximum size in bytes of a request that registers a client. */
 const maxRegistrationBytes = 16_384;
-/** Maximum size of a form in bytes. */
+/** Maximum size in bytes of a form, as token requests send it. */
 const maxFormBytes = 57_344;
 
 const malformedRequest: RejectedResponse = {

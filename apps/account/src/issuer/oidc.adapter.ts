@@ -20,12 +20,12 @@ const maxTokensPerGrant = 50;
 const reusableModels: ReadonlySet<string> = new Set(['RefreshToken', 'DeviceCode']);
 /** Returns SQL for the number of refresh tokens that preceded this one in its grant. */
 const rotationsOf = (payload: string) => `coalesce((${payload} ->> 'rotations')::integer, 0)`;
-/** Models whose rows need an existing grant. */
+/** Models of oidc-provider whose rows are only stored while their grant exists. */
 const modelsUnderGrant: ReadonlySet<string> = new Set(['RefreshToken', 'AuthorizationCode']);
 /** Models of pending requests, which unauthenticated clients create. */
 const pendingModels: ReadonlySet<string> = new Set(['Interaction', 'DeviceCode']);
 
-/** Maximum number of pending requests per model. */
+/** Maximum number of pending authorization requests, per model. */
 const maxPending = 20_000;
 
 /** Dependencies of {@link OidcAdapter}. */

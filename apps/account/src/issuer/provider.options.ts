@@ -37,7 +37,7 @@ export const ERROR_PAGE = Symbol('error page');
 export interface PageError {
   readonly error: string;
   readonly error_description?: string | undefined;
-  /** Requested redirect URI, if it is registered. */
+  /** Redirect URI of the authorization request, if the client has registered it. */
   readonly redirectUri?: string | undefined;
 }
 

@@ -12,7 +12,7 @@ const keyPollMs = 2_000;
  */
 const publicationMs = 60_000;
 
-/** Private key with its id. */
+/** Private key that signs tokens, with its id (`kid`). */
 export type SigningKey = JWK & { readonly kid: string };
 
 /**
@@ -64,7 +64,7 @@ export class SigningKeys {
     this.changeListeners.push(listener);
   }
 
-  /** Stops the polling of the files. */
+  /** Stops reading the key files. */
   close(): void {
     clearInterval(this.timer);
   }

@@ -2,7 +2,7 @@ import { scopes as allScopes } from '#contracts';
 import type { ProgramIo } from '#runtime';
 import { withOperatorContext } from './operator.context.js';
 
-/** Options of the token command. */
+/** Options of the command `token`, which creates an app password of an account. */
 export interface TokenOptions {
   readonly user: string;
   /** Scopes separated by spaces; default: all. */

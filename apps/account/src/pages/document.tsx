@@ -4,7 +4,7 @@ import { renderToString } from 'preact-render-to-string';
 import { siteAssets } from './site.assets.js';
 import { type Language, languageOf, type Texts, textsOf } from './texts/texts.js';
 
-/** Content of a page. */
+/** Content of a page of the account app. */
 export interface Page {
   readonly title: string;
   readonly heading?: string | undefined;

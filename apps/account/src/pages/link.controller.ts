@@ -13,7 +13,7 @@ import type { RefusedForm } from './refusal.texts.js';
 import { readCredentials } from './registration.controller.js';
 import { registerPage, resetPage, verifyPage } from './views/registration.view.js';
 
-/** Returns the page that asks to use a link. */
+/** Returns the page on which a person uses a one-time link, by its kind. */
 function linkPage(visit: Visit, content: { link: Link; action: string } & RefusedForm): Page {
   const { link, ...form } = content;
   if (link.kind === 'verify') return verifyPage(visit, { ...form, email: link.email ?? '' });

@@ -110,7 +110,7 @@ export class PageContext {
     return readFields(at < 0 ? {} : Object.fromEntries(new URLSearchParams(url.slice(at))));
   }
 
-  /** Language and texts of the response. */
+  /** Language and texts of the response, and whether a user is signed in. */
   get visit(): Visit {
     return visitOfReply(this.reply);
   }
@@ -201,7 +201,7 @@ export class PageContext {
     return outcome;
   }
 
-  /** Sets the cookies of a sign-in. */
+  /** Sets the session cookie and the device cookie after a sign-in. */
   signIn(result: SignInResult): void {
     this.cookies.setSignInCookies(this.reply, result);
   }

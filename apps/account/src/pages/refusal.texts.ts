@@ -11,14 +11,14 @@ export type Problems = Partial<
   Record<'name' | 'password' | 'current' | 'email' | 'label' | 'form', string>
 >;
 
-/** Refused form, for the page that shows it again. */
+/** Entered value and error texts of a refused form, for the page that shows it again. */
 export interface RefusedForm {
-  /** Entered value that the page shows again. */
+  /** Value that the person entered, which the page shows again. */
   readonly entered?: string;
   readonly problems?: Problems;
 }
 
-/** Returns the texts of refusals by their code. */
+/** Returns the field and the error text of each refusal, by its code. */
 function problemsByCode(
   { register, passwordProblem, changeEmail, appPassword, passkeys, failure }: Texts,
   { retryAfter, attempt }: Refusal,

@@ -68,7 +68,7 @@ export interface NewAccount {
   readonly password?: string;
   readonly issuer?: string;
   readonly subject?: string;
-  /** Default: false. */
+  /** True for an administrator. Default: false. */
   readonly isAdministrator?: boolean;
 }
 
@@ -86,7 +86,7 @@ export const whereName = (name: string) => ({
   }),
 });
 
-/** Reads and changes accounts. */
+/** Reads, creates and changes accounts. */
 @Injectable()
 export class Accounts {
   constructor(

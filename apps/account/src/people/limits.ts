@@ -66,12 +66,12 @@ export class AttemptLimits {
     if (waitSeconds > 0) throw new Refusal('limited', waitSeconds, attemptPolicies[policy].attempt);
   }
 
-  /** Counts an attempt. @returns false at the limit. */
+  /** Counts an attempt for a key. @returns false if the limit is reached. */
   async tryCount(policy: AttemptPolicy, ...key: string[]): Promise<boolean> {
     return (await consumePoint(this.limiters[policy], hashKey(key))) === 0;
   }
 
-  /** Resets the counter of a key. */
+  /** Sets the count of a key to 0, after an attempt that succeeded. */
   async reset(policy: AttemptPolicy, ...key: string[]): Promise<void> {
     await this.limiters[policy].delete(hashKey(key));
   }

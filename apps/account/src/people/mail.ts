@@ -4,7 +4,7 @@ import { createTransport, type Transporter } from 'nodemailer';
 import { LOG } from '../account.config.js';
 import { PEOPLE_CONFIG, type PeopleConfig } from './people.config.js';
 
-/** E-mail in plain text. */
+/** An e-mail in plain text, without its sender. */
 export interface MailMessage {
   readonly to: string;
   readonly subject: string;

@@ -40,13 +40,13 @@ export interface PasskeyRequest {
   readonly binding: string;
 }
 
-/** Response of a browser to a challenge. */
+/** Response of a browser to the challenge of a passkey. */
 export interface PasskeyResponse extends PasskeyRequest {
   /** JSON of a `PublicKeyCredential`, as the browser sent it. */
   readonly credential: string;
 }
 
-/** Account of a verified passkey. */
+/** Account whose passkey was verified, with the function that records the use. */
 export interface VerifiedPasskey {
   readonly account: AccountEntity;
   /** Records the passkey's use in the transaction of the new session. @throws Refusal `passkey`. */
@@ -240,7 +240,7 @@ export class Passkeys {
     return { account, recordUse };
   }
 
-  /** Verifies a response. @throws Refusal `passkey`. */
+  /** Verifies a browser's response by `check`. @throws Refusal `passkey` if it is invalid. */
   private async verifyResponse<Result extends object>(
     { host, binding }: PasskeyRequest,
     check: (expected: ExpectedResponse) => Promise<Result | undefined>,

@@ -32,7 +32,7 @@ export type ClientTrust = (typeof clientTrusts)[number];
 @Injectable()
 export class Passwords {
   private readonly decoyHash = createDecoyHash();
-  /** Numbers of running hashes. */
+  /** Numbers of running hashes by trust level. */
   private readonly runningHashes = { trustedDevice: 0, trustedNetwork: 0, untrusted: 0 };
   private readonly waitingHashes: Record<ClientTrust, (() => void)[]> = {
     trustedDevice: [],

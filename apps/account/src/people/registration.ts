@@ -31,7 +31,7 @@ export class Registration {
     @Inject(PEOPLE_CONFIG) private readonly config: Pick<PeopleConfig, 'REGISTRATION'>,
   ) {}
 
-  /** True if anybody can create an account. */
+  /** True if `REGISTRATION` allows anybody to create an account. */
   get isOpenToEverybody(): boolean {
     return this.config.REGISTRATION === 'open';
   }

@@ -167,7 +167,7 @@ export class SignIn {
   }
 
   /**
-   * Starts a session, and sends a notice about the sign-in.
+   * Starts a session, and sends a notice of the sign-in unless the device is trusted.
    *
    * @param of `password` and `prove` as in {@link Sessions.startSession}; `isNew` sends no notice.
    */

@@ -11,7 +11,7 @@ export interface EndedAccess {
   readonly grants: readonly string[];
 }
 
-/** Access that a sign-out keeps. */
+/** Access to an account that a sign-out does not end. */
 export interface KeptAccess {
   /** Id of the session that requested the sign-out. */
   readonly session?: string;

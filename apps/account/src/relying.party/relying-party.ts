@@ -31,7 +31,7 @@ export interface AuthorizationRequest {
   readonly ticket: string;
 }
 
-/** Result of a sign-in at the provider. */
+/** Result of a sign-in at the operator's OpenID provider. */
 export interface ProviderSignIn {
   readonly account: Account;
   /** Path that the person requested before the sign-in. */

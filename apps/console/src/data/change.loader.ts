@@ -7,7 +7,7 @@
 export class ChangeLoader {
   /** The sync timestamp up to which all data is loaded; undefined before the first load ends. */
   loadedUntil: string | undefined;
-  /** The load in progress. */
+  /** The load in progress, if there is one. */
   private runningLoad: Promise<void> | undefined;
   /** The latest sync timestamp that was notified during the running request. */
   private latestNotified: string | undefined;

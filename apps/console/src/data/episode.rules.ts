@@ -54,7 +54,7 @@ function identifiersOf({ podcast_guid, episode_guid, enclosure_url }: FeedEpisod
   return [episode_guid, enclosure_url].flatMap((id) => (id ? [`${podcast_guid} ${id}`] : []));
 }
 
-/** Returns the key of an episode in a list. */
+/** Returns a key that identifies an episode in a list, for rendering. */
 export function episodeKey({ podcast_guid, episode_guid, enclosure_url }: ListedEpisode): string {
   return [podcast_guid, episode_guid, enclosure_url].join(' ');
 }

@@ -50,7 +50,7 @@ export const episodes = computed((): readonly Episode[] => {
 export const totalEpisodes = signal<number>();
 /** True after all episodes are loaded. */
 export const areAllEpisodesLoaded = signal(false);
-/** The number of episodes of the list. */
+/** Number of loaded episodes, including those that changed while the page was open. */
 export const loadedEpisodeCount = computed(() => {
   void listVersion.value;
   return changedEpisodes.size + loadedEpisodes.size;

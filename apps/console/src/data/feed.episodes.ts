@@ -24,7 +24,7 @@ export async function loadEpisodesOfFeed(guid: string): Promise<void> {
   if (!podcast || !isOutdated(podcast)) return;
   const api = await apiOfUser();
   const answer = await retryUntilAnswered(() => api.feedEpisodes(guid)).catch((error: unknown) => {
-    // The podcast was unsubscribed meanwhile.
+    // The listener has unsubscribed meanwhile, so the server returns no episodes.
     if (error instanceof ApiError && error.code === 'not_found') return { episodes: [] };
     throw error;
   });

@@ -9,7 +9,7 @@ const isServerReachable = signal(true);
 /** True if the server is reachable, as far as the page can tell. */
 export const isOnline = computed(() => hasNetwork.value && isServerReachable.value);
 
-/** Delays before retries in milliseconds. */
+/** Delays before the first retries of a request, in milliseconds. */
 const retryDelays = [2_000, 4_000, 8_000, 15_000];
 const maxRetryDelay = 30_000;
 

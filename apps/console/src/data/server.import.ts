@@ -50,12 +50,12 @@ export async function loadServerImport(): Promise<void> {
   hasImports.value = 'urn:podcast-sync:import' in capabilities;
 }
 
-/** Starts or continues an import. @throws ApiError */
+/** Starts an import from another server, or continues a stopped one. @throws ApiError */
 export async function startServerImport(account: RemoteAccount): Promise<void> {
   showImport(await sendRequest('POST', importPath, account));
 }
 
-/** Stops the running import. */
+/** Stops the running import from another server. */
 export async function stopServerImport(): Promise<void> {
   showImport(await retryUntilAnswered(() => sendRequest('DELETE', importPath)));
 }
@@ -64,7 +64,7 @@ async function followImport(): Promise<void> {
   try {
     showImport(await retryUntilAnswered(() => sendRequest('GET', importPath)));
   } catch (error) {
-    // Without an import of the last day.
+    // `not_found`: the user started no import within the last day.
     if (!(error instanceof ApiError && error.code === 'not_found')) throw error;
   }
 }

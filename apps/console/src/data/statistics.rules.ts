@@ -3,14 +3,14 @@ import type { Episode } from '#client';
 /** A period of the statistics: the last 12 or 52 weeks, or all since the first listening. */
 export type Period = 'weeks' | 'year' | 'all';
 
-/** The listening of a week or a month. */
+/** The time that a listener listened in one week or month. */
 export interface ListeningBar {
   /** First day of the week or month, at midnight in the time zone of the browser. */
   readonly start: Date;
   readonly seconds: number;
 }
 
-/** The listening of a period. */
+/** The time that a listener listened in a period. */
 export interface Statistics {
   /** Weeks from Monday, or months for `all`. The earliest is first, and none is left out. */
   readonly bars: readonly ListeningBar[];

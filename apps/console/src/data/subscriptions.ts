@@ -17,7 +17,7 @@ export interface ListedSubscription {
 /** A change of a subscription that has no response yet. */
 export interface PendingSubscriptionChange {
   readonly kind: 'add' | 'subscribe' | 'unsubscribe' | 'rename' | 'move' | 'delete';
-  /** Absent for a new subscription. */
+  /** Guid of the subscription; absent for a new one. */
   readonly guid?: string;
   readonly feedUrl: string;
 }
@@ -121,7 +121,7 @@ export function addSubscription(feedUrl: string): Promise<ChangeOutcome> {
   );
 }
 
-/** Subscribes again, or unsubscribes. */
+/** Changes `is_subscribed`: subscribes again to a known feed, or unsubscribes. */
 export function setSubscribed(
   { guid, feedUrl, title }: ListedSubscription,
   isSubscribed: boolean,
@@ -156,7 +156,7 @@ export function changeTitle(
   });
 }
 
-/** Changes the URL of a feed. */
+/** Changes the feed URL of a subscription. */
 export function changeFeedUrl(
   { guid, isSubscribed, title }: ListedSubscription,
   newUrl: string,
@@ -225,7 +225,7 @@ async function trackChange(
   } catch (error) {
     const code = error instanceof ApiError ? error.code : undefined;
     if (change.guid === undefined || (code !== 'not_found' && code !== 'deleted')) return 'failed';
-    // The subscription is already deleted.
+    // Another client has already deleted the subscription.
     removeRow(change.guid);
     listVersion.value++;
     return change.kind === 'delete' ? 'done' : 'unknown_subscription';

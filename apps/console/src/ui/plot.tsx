@@ -2,10 +2,10 @@ import { useSignal } from '@preact/signals';
 import { roundScale } from '../data/statistics.rules.js';
 import { locale } from '../texts/texts.js';
 
-/** A bar of a plot. */
+/** A bar of a plot, with its texts. */
 export interface PlottedBar {
   readonly label: string;
-  /** At least 0. */
+  /** Height of the bar, at least 0. */
   readonly value: number;
   /** Text that is shown for the selected bar: its label, and its value with the unit. */
   readonly text: string;

@@ -201,9 +201,9 @@ export function EndButton({
 }
 
 interface ActionsProps {
-  /** Text of the link. */
+  /** Text of the link that leaves the form. */
   readonly leaveText: string;
-  /** Path of the link; default: the account page. */
+  /** Path of the link that leaves the form; default: the account page. */
   readonly leavePath?: string;
   readonly children: ComponentChildren;
 }

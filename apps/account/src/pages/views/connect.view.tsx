@@ -67,7 +67,7 @@ export interface AppSteps {
   readonly address: string;
   /** Name of the account; null for a user of an OpenID provider who has not chosen a name. */
   readonly name: string | null;
-  /** A new app password, shown once. */
+  /** Secret of a new app password, shown once. */
   readonly secret?: string | undefined;
   /** Path of the page that waits for the app. */
   readonly waitPath: string;
@@ -143,7 +143,7 @@ function NameAndSecret({ texts, content }: { texts: Texts; content: AppSteps }) 
 /** Content of the page that waits for an app. */
 export interface ConnectState {
   readonly key: AppKey;
-  /** Path of this page. */
+  /** Path of the page itself, for the link that checks again. */
   readonly pagePath: string;
   /** The connected app; undefined until its first request. */
   readonly app: SyncedApp | undefined;

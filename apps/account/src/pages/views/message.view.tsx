@@ -1,7 +1,7 @@
 import type { Page, Visit } from '../document.js';
 import { messagePage } from './registration.view.js';
 
-/** Result of a form. */
+/** Result of a sent form, which a page of its own shows. */
 export type FormResult =
   | { readonly message: 'allowed' | 'denied' | 'erased' | 'forgotSent' | 'verified' }
   | { readonly message: 'emailSent'; readonly email: string };

@@ -130,9 +130,9 @@ function ShownLink({ texts, url }: { texts: Visit['texts']; url: string }) {
 export interface Invitation extends RefusedForm {
   /** True if a mail server is configured. */
   readonly mail: boolean;
-  /** URL of a new link. */
+  /** URL of a new invitation link. */
   readonly url?: string;
-  /** Address to which a link was mailed. */
+  /** E-mail address to which an invitation was sent. */
   readonly sentTo?: string;
 }
 
@@ -192,7 +192,7 @@ export interface ManagedPerson {
   readonly done?: AccountAction;
   /** URL of a new reset link. */
   readonly url?: string;
-  /** Reason why a change was refused. */
+  /** Reason why the action was refused. */
   readonly problem?: string;
 }
 

@@ -18,9 +18,9 @@ interface SecondStepFormsProps {
   readonly refused?: RefusedSecondStep | undefined;
   /** False if the account has no authenticator app. Default: true. */
   readonly hasTotp?: boolean;
-  /** Form of the account's passkeys. */
+  /** Form that signs in with one of the account's passkeys. */
   readonly passkey?: ComponentChildren;
-  /** Buttons of each form. */
+  /** Buttons at the end of each form. */
   readonly children: ComponentChildren;
 }
 

@@ -17,7 +17,7 @@ export interface SignInContent {
   name?: string | undefined;
   /** True if a signed-in user has to authenticate again. */
   again?: boolean;
-  /** Reason why the form was rejected. */
+  /** Reason why the sign-in form was rejected. */
   problem?: string | undefined;
   notice?: SignInNotice | undefined;
   canRegister?: boolean;
@@ -106,7 +106,7 @@ export interface SecondStep {
   refused?: RefusedSecondStep | undefined;
 }
 
-/** Second factors of an account. */
+/** Second factors that an account has. */
 export interface SecondFactors {
   readonly hasTotp: boolean;
   /** Options for a passkey; undefined without one, or at an address without passkeys. */
