@@ -8,7 +8,7 @@ import { SubscriptionsPage } from './pages/subscriptions.js';
 import { texts } from './texts/texts.js';
 import { showCurrentTab } from './ui/current.tab.js';
 import { Notice } from './ui/notice.js';
-import { Failure, Page } from './ui/page.js';
+import { LoadFailure, Page } from './ui/page.js';
 
 // The code of these pages is loaded when they are opened, so that the first page loads fast.
 const HistoryPage = lazy(() => import('./pages/history.js').then(({ HistoryPage: page }) => page));
@@ -37,7 +37,7 @@ export function App() {
       <SiteHeader />
       <OutageBanner />
       <main id="content" tabIndex={-1}>
-        {hasLoadFailed.value && <Failure onRetry={() => location.reload()} />}
+        {hasLoadFailed.value && <LoadFailure onRetry={() => location.reload()} />}
         <ErrorBoundary onError={() => (hasLoadFailed.value = true)}>
           <Router>
             <Route path="/console/" component={SubscriptionsPage} />

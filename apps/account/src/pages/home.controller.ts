@@ -14,7 +14,7 @@ import { isBrowser, type PageContext, startPath } from './page.context.js';
 import { ForPerson, PageController } from './person.guard.js';
 import { accountPage } from './views/account.view.js';
 import { forwardPage } from './views/failure.view.js';
-import { donePage, type FormResult } from './views/message.view.js';
+import { type FormResult, formResultPage } from './views/message.view.js';
 
 /** Returns the URLs of this server, for clients that only know its address. */
 function serverUrls({ PUBLIC_URL, API_URLS: [api] }: AccountConfig) {
@@ -85,7 +85,7 @@ export class HomeController {
   showFormResult(@Res() { page }: FastifyReply): void {
     const message = page.takeOutcome<FormResult>();
     if (!message) return page.redirect('/account');
-    page.show(donePage, message);
+    page.show(formResultPage, message);
   }
 
   /** Shows the page that redirects to another site or an app after a form, once. */

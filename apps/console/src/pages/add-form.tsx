@@ -53,7 +53,7 @@ export function AddForm() {
         />
         <button>{t.addSubmit}</button>
       </form>
-      <Preview />
+      <FeedPreviewCard />
     </section>
   );
 }
@@ -99,7 +99,7 @@ function closePreview(): void {
 }
 
 /** Renders the preview with its buttons. */
-function Preview() {
+function FeedPreviewCard() {
   const group = useRef<HTMLDivElement>(null);
   const result = currentPreview.value?.result;
   // Focuses the preview: a screen reader reads it, and the next Tab key reaches its buttons.
@@ -120,7 +120,7 @@ function Preview() {
       ) : (
         <p class="notice">{ofPreview.status[result.status]}</p>
       )}
-      <Alternates preview={result} />
+      <AlternateFeeds preview={result} />
       <PreviewButtons feedUrl={currentPreview.value.feedUrl} result={result} />
     </div>
   );
@@ -155,7 +155,7 @@ function PodcastSummary({ result }: { result: FeedPreview }) {
 }
 
 /** Renders the feeds that a page links to, with a preview of each. */
-function Alternates({ preview: { alternates = [] } }: { preview: FeedPreview }) {
+function AlternateFeeds({ preview: { alternates = [] } }: { preview: FeedPreview }) {
   if (alternates.length === 0) return null;
   return (
     <>

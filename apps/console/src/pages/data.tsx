@@ -42,7 +42,7 @@ function ExportCard() {
     isBusy.value = true;
     try {
       const opml = await retryUntilAnswered(async () => (await apiOfUser()).exportOpml());
-      saveFile(opml, 'subscriptions.opml');
+      downloadText(opml, 'subscriptions.opml');
       showNotice(t.exported);
     } catch (error) {
       if (!isRetryable(error)) showNotice(texts.failed, true);
@@ -62,7 +62,7 @@ function ExportCard() {
 }
 
 /** Saves a text as a file. A link to the API would not send the token. */
-function saveFile(text: string, name: string): void {
+function downloadText(text: string, name: string): void {
   const href = URL.createObjectURL(new Blob([text], { type: 'text/x-opml' }));
   Object.assign(document.createElement('a'), { href, download: name }).click();
   setTimeout(() => URL.revokeObjectURL(href), 60_000);

@@ -12,7 +12,7 @@ import { showNotice, showUndo } from '../ui/notice.js';
 const { history: t } = texts;
 
 /** Contents of icons, drawn with lines in a square of 24 units. */
-const icons = {
+const iconPaths = {
   page: <path d="M14 4h6v6M20 4l-9 9M18 14v5a1 1 0 0 1-1 1H5a1 1 0 0 1-1-1V7a1 1 0 0 1 1-1h5" />,
   reset: <path d="M6 5v14M19 5v14L9 12z" />,
   star: <path d="m12 3.5 2.6 5.4 5.9.8-4.3 4.1 1 5.9-5.2-2.8-5.2 2.8 1-5.9-4.3-4.1 5.9-.8z" />,
@@ -55,19 +55,19 @@ export function HistoryRow({ episode, onChange }: HistoryRowProps) {
             target="_blank"
             rel="noopener noreferrer"
             title={t.openPage}
-            aria-label={`${t.openPage}: ${nameOf(episode)}`}
+            aria-label={`${t.openPage}: ${shownTitleOf(episode)}`}
           >
-            <Icon>{icons.page}</Icon>
+            <Icon>{iconPaths.page}</Icon>
           </a>
         )
       }
-      actions={<Actions episode={episode} onChange={onChange} />}
+      actions={<EpisodeActions episode={episode} onChange={onChange} />}
     />
   );
 }
 
-function Actions({ episode, onChange }: HistoryRowProps) {
-  const name = nameOf(episode);
+function EpisodeActions({ episode, onChange }: HistoryRowProps) {
+  const name = shownTitleOf(episode);
   const isPlayed = episode.played_status?.value === true;
   const isFavorite = episode.favorite_status?.value === true;
   const position = episode.playback_position?.value ?? 0;
@@ -97,7 +97,7 @@ function Actions({ episode, onChange }: HistoryRowProps) {
   return (
     <div class="icons">
       {(position > 0 || wasReset.value) && (
-        <Action
+        <ActionButton
           label={t.reset}
           episodeName={name}
           isDisabled={position === 0}
@@ -106,15 +106,15 @@ function Actions({ episode, onChange }: HistoryRowProps) {
             reset(button);
           }}
         >
-          {icons.reset}
-        </Action>
+          {iconPaths.reset}
+        </ActionButton>
       )}
-      <Action label={t.favorite} episodeName={name} isOn={isFavorite} onPress={setFavorite}>
-        {icons.star}
-      </Action>
-      <Action label={t.played} episodeName={name} isOn={isPlayed} onPress={setPlayed}>
-        {icons.check}
-      </Action>
+      <ActionButton label={t.favorite} episodeName={name} isOn={isFavorite} onPress={setFavorite}>
+        {iconPaths.star}
+      </ActionButton>
+      <ActionButton label={t.played} episodeName={name} isOn={isPlayed} onPress={setPlayed}>
+        {iconPaths.check}
+      </ActionButton>
     </div>
   );
 }
@@ -124,7 +124,7 @@ async function changeAndReport(episode: Episode, states: EpisodeStates): Promise
   const outcome = await changeEpisode(episode, states);
   if (outcome === 'done') return;
   const text = outcome === 'superseded' ? t.superseded : texts.outcomes[outcome];
-  showNotice(`${text} (${nameOf(episode)})`, true);
+  showNotice(`${text} (${shownTitleOf(episode)})`, true);
 }
 
 interface ActionProps {
@@ -138,7 +138,7 @@ interface ActionProps {
   readonly children: ComponentChildren;
 }
 
-function Action({ label, episodeName, isOn, isDisabled, onPress, children }: ActionProps) {
+function ActionButton({ label, episodeName, isOn, isDisabled, onPress, children }: ActionProps) {
   return (
     <button
       class="icon"
@@ -154,6 +154,6 @@ function Action({ label, episodeName, isOn, isDisabled, onPress, children }: Act
 }
 
 /** Returns the episode's title, for the names of buttons and for notices. */
-function nameOf({ title }: Episode): string {
+function shownTitleOf({ title }: Episode): string {
   return title.slice(0, 300) || t.untitled;
 }

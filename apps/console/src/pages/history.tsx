@@ -20,7 +20,7 @@ import { podcastLoader } from '../data/podcasts.js';
 import { subscriptionLoader } from '../data/subscriptions.js';
 import { texts } from '../texts/texts.js';
 import { Choice } from '../ui/choice.js';
-import { Failure, Page } from '../ui/page.js';
+import { LoadFailure, Page } from '../ui/page.js';
 import { PodcastField } from '../ui/podcast-field.js';
 import { WindowedList } from '../ui/windowed-list.js';
 import { HistoryRow } from './history-row.js';
@@ -55,7 +55,7 @@ export function HistoryPage() {
           onFilter={(changed, replace) => route(pathOfFilter({ ...filter, ...changed }), replace)}
         />
         {hasFailed.value ? (
-          <Failure onRetry={load} />
+          <LoadFailure onRetry={load} />
         ) : (
           <HistoryEpisodes key={path} filter={filter} isFiltered={isFiltered} />
         )}
@@ -137,15 +137,15 @@ function HistoryEpisodes({ filter, isFiltered }: { filter: HistoryFilter; isFilt
           label={t.list}
           isTall
           items={items}
-          expected={expected}
+          expectedCount={expected}
           keyOf={({ sync_id }) => sync_id}
-          row={(episode) => (
+          renderRow={(episode) => (
             <HistoryRow
               episode={episode}
               onChange={() => (changed.value = new Set(changed.value).add(episode.sync_id))}
             />
           )}
-          onEnd={loadMore}
+          onNearEnd={loadMore}
         />
       )}
       {areAllEpisodesLoaded.value && !isEmpty && <p class="quiet small">{t.end}</p>}

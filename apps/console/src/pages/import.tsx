@@ -35,14 +35,14 @@ export function ImportCard() {
         </>
       )}
       {current?.state === 'running' && (
-        <ProgressBar done={current.results.length} all={current.feeds.length} />
+        <ImportProgressBar done={current.results.length} all={current.feeds.length} />
       )}
       {(current?.state === 'stopped' || current?.state === 'finished') && (
         <>
           <p class="notice" role="status">
             {current.state === 'stopped'
               ? t.stopped(current.results.length, current.feeds.length)
-              : t.finished(...countsOf(current.results))}
+              : t.finished(...countResults(current.results))}
           </p>
           {current.results.length > 0 && <ImportResults results={current.results} />}
           <p class="actions">
@@ -56,7 +56,7 @@ export function ImportCard() {
   );
 }
 
-function countsOf(results: readonly ImportResult[]): [done: number, failed: number] {
+function countResults(results: readonly ImportResult[]): [done: number, failed: number] {
   const done = results.filter(({ outcome }) => outcome === 'done').length;
   return [done, results.length - done];
 }
@@ -82,7 +82,7 @@ function OpmlFileField() {
   );
 }
 
-function ProgressBar({ done, all }: { done: number; all: number }) {
+function ImportProgressBar({ done, all }: { done: number; all: number }) {
   return (
     <>
       <progress max={all} value={done} aria-label={t.importing} />
@@ -103,7 +103,7 @@ function ImportResults({ results }: { results: readonly ImportResult[] }) {
       label={t.results}
       items={[...results.filter(hasFailed), ...results.filter((result) => !hasFailed(result))]}
       keyOf={({ feedUrl }) => feedUrl}
-      row={({ feedUrl, title, outcome }) => (
+      renderRow={({ feedUrl, title, outcome }) => (
         <Row name={title === '' ? feedUrl : title} lines={[feedUrl]}>
           <span class={outcome === 'done' ? 'tag' : 'tag bad'}>
             {outcome === 'done' ? t.imported : texts.outcomes[outcome]}

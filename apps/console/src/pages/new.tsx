@@ -7,7 +7,7 @@ import { hasFeeds, podcastLoader, podcastName, podcasts } from '../data/podcasts
 import { subscriptionByGuid, subscriptionLoader } from '../data/subscriptions.js';
 import { texts } from '../texts/texts.js';
 import { EpisodeRow } from '../ui/episode-row.js';
-import { Failure, Page } from '../ui/page.js';
+import { LoadFailure, Page } from '../ui/page.js';
 import { Picture } from '../ui/picture.js';
 import { WindowedList } from '../ui/windowed-list.js';
 
@@ -44,7 +44,7 @@ export function NewEpisodesPage() {
   return (
     <Page title={t.title} lead={t.lead}>
       <section class="card list">
-        {hasFailed.value && <Failure onRetry={load} />}
+        {hasFailed.value && <LoadFailure onRetry={load} />}
         {!hasFeeds.value && <p class="empty">{t.noFeeds}</p>}
         {hasFeeds.value && isEmpty && !hasFailed.value && (
           <p class="empty" role="status">
@@ -57,8 +57,8 @@ export function NewEpisodesPage() {
             isTall
             items={items}
             keyOf={episodeKey}
-            row={(episode) => <NewRow episode={episode} />}
-            onEnd={loadMore}
+            renderRow={(episode) => <NewRow episode={episode} />}
+            onNearEnd={loadMore}
           />
         )}
       </section>

@@ -25,7 +25,7 @@ import {
 import { texts } from '../texts/texts.js';
 import { Choice } from '../ui/choice.js';
 import { EpisodeRow } from '../ui/episode-row.js';
-import { Failure, Page } from '../ui/page.js';
+import { LoadFailure, Page } from '../ui/page.js';
 import { Picture } from '../ui/picture.js';
 import { WindowedList } from '../ui/windowed-list.js';
 import { ManageDialog, manageId } from './manage.js';
@@ -58,26 +58,26 @@ function PodcastDetails({ guid }: { guid: string }) {
           areAllSubscriptionsLoaded.value ? texts.outcomes.unknown_subscription : texts.loading
         }
       >
-        {hasFailed.value && <Failure onRetry={load} />}
+        {hasFailed.value && <LoadFailure onRetry={load} />}
         <a href="/console/">{t.back}</a>
       </Page>
     );
   const podcast = podcasts.value.get(guid);
   return (
     <Page title={podcastName(subscription)} lead={podcast?.author}>
-      <Description subscription={subscription} podcast={podcast} />
-      {hasFailed.value && <Failure onRetry={load} />}
+      <PodcastDescription subscription={subscription} podcast={podcast} />
+      {hasFailed.value && <LoadFailure onRetry={load} />}
       <PodcastEpisodes guid={guid} />
     </Page>
   );
 }
 
-interface DescriptionProps {
+interface PodcastDescriptionProps {
   readonly subscription: ListedSubscription;
   readonly podcast: Described | undefined;
 }
 
-function Description({ subscription, podcast }: DescriptionProps) {
+function PodcastDescription({ subscription, podcast }: PodcastDescriptionProps) {
   const opening = useSignal<object | undefined>(undefined);
   const { guid, feedUrl } = subscription;
   const { status = 'ok', description, link } = podcast ?? {};
@@ -154,7 +154,7 @@ function PodcastEpisodes({ guid }: { guid: string }) {
         isTall
         items={items}
         keyOf={episodeKey}
-        row={(episode) => (
+        renderRow={(episode) => (
           <EpisodeRow
             episode={episode}
             date={

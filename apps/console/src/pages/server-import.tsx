@@ -111,12 +111,12 @@ function SkippedEntryRow({ skipped: { kind, reason, entry, count } }: { skipped:
 }
 
 /** Returns the kind of the server of the last import. */
-function kindOf(source: string | undefined): ServerKind {
+function serverKindOf(source: string | undefined): ServerKind {
   return source === undefined || source === gpodderNet ? 'gpodder' : 'other';
 }
 
 /** Returns the error messages of the form's fields. An invalid address arrives as an empty one. */
-function errorsIn({ source, login, password }: RemoteAccount): Partial<RemoteAccount> {
+function fieldErrorsOf({ source, login, password }: RemoteAccount): Partial<RemoteAccount> {
   const bytes = new TextEncoder().encode(password).length;
   return {
     ...(source === '' && { source: t.sourceInvalid }),
@@ -126,7 +126,7 @@ function errorsIn({ source, login, password }: RemoteAccount): Partial<RemoteAcc
 }
 
 /** Starts the import. Returns the error message of a field, or shows another error as a notice. */
-async function startOrExplain(account: RemoteAccount): Promise<Partial<RemoteAccount>> {
+async function startOrReportErrors(account: RemoteAccount): Promise<Partial<RemoteAccount>> {
   try {
     await startServerImport(account);
   } catch (error) {
@@ -138,7 +138,7 @@ async function startOrExplain(account: RemoteAccount): Promise<Partial<RemoteAcc
 }
 
 function ServerImportForm({ last }: { last: ServerImport | undefined }) {
-  const kind = chosenKind.value ?? kindOf(last?.source);
+  const kind = chosenKind.value ?? serverKindOf(last?.source);
   const source = useSignal(last && last.source !== gpodderNet ? last.source : '');
   const login = useSignal(last?.login ?? '');
   const password = useSignal('');
@@ -152,11 +152,11 @@ function ServerImportForm({ last }: { last: ServerImport | undefined }) {
       login: login.value.trim(),
       password: password.value,
     };
-    errors.value = errorsIn(account);
+    errors.value = fieldErrorsOf(account);
     const [first] = Object.keys(errors.value);
     if (first !== undefined) return document.getElementById(`server-${first}`)?.focus();
     isBusy.value = true;
-    errors.value = await startOrExplain(account);
+    errors.value = await startOrReportErrors(account);
     isBusy.value = false;
   };
   const field = (name: keyof RemoteAccount, value: typeof source) => ({

@@ -17,7 +17,7 @@ import {
 } from '../data/subscriptions.js';
 import { locale, texts } from '../texts/texts.js';
 import { Choice } from '../ui/choice.js';
-import { Failure, Page } from '../ui/page.js';
+import { LoadFailure, Page } from '../ui/page.js';
 import { Picture } from '../ui/picture.js';
 import { Plot } from '../ui/plot.js';
 
@@ -27,7 +27,7 @@ const { statistics: t } = texts;
 const maxEpisodes = 100_000;
 const maxPodcasts = 20;
 
-type View = 'plot' | 'table';
+type HoursView = 'plot' | 'table';
 
 const weekFormat = new Intl.DateTimeFormat(locale, { dateStyle: 'medium' });
 const monthFormat = new Intl.DateTimeFormat(locale, { month: 'long', year: 'numeric' });
@@ -63,7 +63,7 @@ export function StatisticsPage() {
         <StatisticsResults />
       ) : (
         <section class="card">
-          {hasFailed.value ? <Failure onRetry={load} /> : <StatisticsLoading />}
+          {hasFailed.value ? <LoadFailure onRetry={load} /> : <StatisticsLoading />}
         </section>
       )}
     </Page>
@@ -84,7 +84,7 @@ function StatisticsLoading() {
 
 function StatisticsResults() {
   const period = useSignal<Period>('weeks');
-  const view = useSignal<View>('plot');
+  const view = useSignal<HoursView>('plot');
   const data = useComputed(() => statisticsOf(episodes.value, period.value, new Date())).value;
   return (
     <>
@@ -109,7 +109,7 @@ function StatisticsResults() {
           {data.seconds > 0 ? t.sum(formatHours(data.seconds)) : t.none}
         </p>
         {data.seconds > 0 && (
-          <Hours
+          <ListeningHours
             key={period.value}
             bars={data.bars}
             isByWeek={period.value !== 'all'}
@@ -124,13 +124,13 @@ function StatisticsResults() {
   );
 }
 
-interface HoursProps extends Pick<Data, 'bars'> {
+interface ListeningHoursProps extends Pick<Data, 'bars'> {
   readonly isByWeek: boolean;
-  readonly view: View;
+  readonly view: HoursView;
 }
 
 /** Renders the bars as a plot or as a table. With the plot, screen readers also have the table. */
-function Hours({ bars, isByWeek, view }: HoursProps) {
+function ListeningHours({ bars, isByWeek, view }: ListeningHoursProps) {
   const format = isByWeek ? weekFormat : monthFormat;
   const plotted = bars.map(({ start, seconds }) => {
     const label = format.format(start);

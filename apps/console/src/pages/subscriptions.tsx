@@ -25,7 +25,7 @@ import { AddForm } from './add-form.js';
 import { Choice } from '../ui/choice.js';
 import { feedName } from '../ui/feed.name.js';
 import { showNotice } from '../ui/notice.js';
-import { Failure, Page } from '../ui/page.js';
+import { LoadFailure, Page } from '../ui/page.js';
 import { Picture } from '../ui/picture.js';
 import { WindowedList } from '../ui/windowed-list.js';
 import { ManageDialog, manageId } from './manage.js';
@@ -69,7 +69,7 @@ export function SubscriptionsPage() {
           {!hasFailed.value && countText(shown.value.length)}
         </p>
         <PendingAdditions />
-        {hasFailed.value && <Failure onRetry={load} />}
+        {hasFailed.value && <LoadFailure onRetry={load} />}
         {areAllSubscriptionsLoaded.value && shown.value.length === 0 ? (
           <NoSubscriptions isWholeList={isWholeList} isSearch={searchText.value.trim() !== ''} />
         ) : (
@@ -77,13 +77,13 @@ export function SubscriptionsPage() {
             <WindowedList
               label={t.list}
               items={shown.value}
-              expected={
+              expectedCount={
                 isWholeList && !areAllSubscriptionsLoaded.value
                   ? (totalSubscriptions.value ?? 8)
                   : 0
               }
               keyOf={({ guid }) => guid}
-              row={(subscription) => (
+              renderRow={(subscription) => (
                 <SubscriptionRow
                   subscription={subscription}
                   onManage={() => (managed.value = { guid: subscription.guid })}

@@ -12,7 +12,7 @@ interface NoticeContent {
   readonly undo?: () => void;
 }
 
-const notice = signal<NoticeContent>({ text: '' });
+const currentNotice = signal<NoticeContent>({ text: '' });
 
 /**
  * Shows a notice for some seconds or until the next one, and announces it to screen readers. Errors
@@ -20,23 +20,23 @@ const notice = signal<NoticeContent>({ text: '' });
  */
 export function showNotice(text: string, isBad = false): void {
   if (isBad && isSignedOut.value) return;
-  notice.value = { text, isBad };
+  currentNotice.value = { text, isBad };
 }
 
 /** Removes the notice from the page. */
 export function hideNotice(): void {
-  notice.value = { text: '' };
+  currentNotice.value = { text: '' };
 }
 
 /** Shows a notice of a change, with a button that calls `undo`. */
 export function showUndo(text: string, undo: () => void): void {
-  notice.value = { text, undo };
+  currentNotice.value = { text, undo };
 }
 
 /** Renders the notice of {@link showNotice} or {@link showUndo}. */
 export function Notice() {
   const element = useRef<HTMLDivElement>(null);
-  const content = notice.value;
+  const content = currentNotice.value;
   const { text, isBad, undo } = content;
   useEffect(() => {
     if (text === '') return undefined;

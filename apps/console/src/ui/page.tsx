@@ -42,7 +42,7 @@ export function Page({
  * Renders an error with a button that retries, instead of content that failed to load. Renders
  * nothing after the end of the session, because the banner reports it.
  */
-export function Failure({ onRetry }: { onRetry: () => void }) {
+export function LoadFailure({ onRetry }: { onRetry: () => void }) {
   if (isSignedOut.value) return null;
   return (
     <div class="stack" role="alert">

@@ -27,7 +27,7 @@ export function PodcastField({ id, label, value, onChoice }: PodcastFieldProps) 
   /** The typed text; undefined while the list is closed. */
   const typed = useSignal<string | undefined>(undefined);
   const active = useSignal(0);
-  const options = useComputed(() => optionsOf(typed.value)).value;
+  const options = useComputed(() => podcastOptionsOf(typed.value)).value;
   const isOpen = typed.value !== undefined;
   const chosen = subscriptionByGuid(value);
   const open = (text: string) => {
@@ -78,20 +78,22 @@ export function PodcastField({ id, label, value, onChoice }: PodcastFieldProps) 
         onKeyDown={pressKey}
       />
       <ul id={`${id}-list`} role="listbox" aria-label={label} hidden={!isOpen}>
-        {isOpen && <Options id={id} options={options} active={active.value} onChoice={choose} />}
+        {isOpen && (
+          <PodcastOptions id={id} options={options} active={active.value} onChoice={choose} />
+        )}
       </ul>
     </div>
   );
 }
 
-interface OptionsProps {
+interface PodcastOptionsProps {
   readonly id: string;
-  readonly options: ReturnType<typeof optionsOf>;
+  readonly options: ReturnType<typeof podcastOptionsOf>;
   readonly active: number;
   onChoice(guid: string): void;
 }
 
-function Options({ id, options, active, onChoice }: OptionsProps) {
+function PodcastOptions({ id, options, active, onChoice }: PodcastOptionsProps) {
   if (options.length === 0)
     return (
       <li role="option" aria-disabled="true" aria-selected="false" class="quiet">
@@ -115,7 +117,7 @@ function Options({ id, options, active, onChoice }: OptionsProps) {
 }
 
 /** Returns the podcasts that match a text, by name. An empty text adds the choice "all" first. */
-function optionsOf(text: string | undefined) {
+function podcastOptionsOf(text: string | undefined) {
   if (text === undefined) return [];
   const matching = subscriptions.value
     .filter(podcastMatcher(text))

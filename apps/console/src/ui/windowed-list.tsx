@@ -10,11 +10,11 @@ interface WindowedListProps<Item> {
   readonly isTall?: boolean;
   readonly items: readonly Item[];
   /** The expected number of items. Placeholders represent items that are not loaded. */
-  readonly expected?: number | undefined;
+  readonly expectedCount?: number | undefined;
   keyOf(item: Item): string;
-  row(item: Item): ComponentChildren;
+  renderRow(item: Item): ComponentChildren;
   /** Called when the user scrolls near the last loaded item. */
-  onEnd?(): void;
+  onNearEnd?(): void;
 }
 
 /**
@@ -25,15 +25,15 @@ export function WindowedList<Item>({
   label,
   isTall,
   items,
-  expected = 0,
+  expectedCount = 0,
   keyOf,
-  row,
-  onEnd,
+  renderRow,
+  onNearEnd,
 }: WindowedListProps<Item>) {
   const list = useRef<HTMLUListElement>(null);
   const [focused, setFocused] = useState(-1);
-  const length = Math.max(items.length, expected);
-  const { first, last, rowRem } = useVisibleRange(list, items.length, length, onEnd);
+  const length = Math.max(items.length, expectedCount);
+  const { first, last, rowRem } = useVisibleRange(list, items.length, length, onNearEnd);
 
   const indexes = Array.from(
     { length: Math.max(Math.min(last, length) - first, 0) },
@@ -60,7 +60,7 @@ export function WindowedList<Item>({
             aria-posinset={index + 1}
             onFocusIn={() => setFocused(index)}
           >
-            {item === undefined ? <span class="skeleton" aria-hidden="true" /> : row(item)}
+            {item === undefined ? <span class="skeleton" aria-hidden="true" /> : renderRow(item)}
           </li>
         );
       })}
@@ -73,7 +73,7 @@ function useVisibleRange(
   list: RefObject<HTMLUListElement | null>,
   loaded: number,
   length: number,
-  onEnd?: () => void,
+  onNearEnd?: () => void,
 ) {
   const [{ first, last }, setRange] = useState({ first: 0, last: extraRows });
   // Height of a row in rem; measured, because the stylesheet defines it.
@@ -90,7 +90,7 @@ function useVisibleRange(
       setRange((range) =>
         range.first === start && range.last === end ? range : { first: start, last: end },
       );
-      if (end >= loaded) onEnd?.();
+      if (end >= loaded) onNearEnd?.();
     };
     measure();
     addEventListener('scroll', measure, { passive: true });
@@ -99,6 +99,6 @@ function useVisibleRange(
       removeEventListener('scroll', measure);
       removeEventListener('resize', measure);
     };
-  }, [loaded, length, onEnd]);
+  }, [loaded, length, onNearEnd]);
   return { first, last, rowRem };
 }

@@ -10,8 +10,8 @@ import type { Page, Visit } from '../document.js';
 import { SuspendedNotice } from './app-passwords.view.js';
 import { appName } from './approval.view.js';
 import { browserName } from './browser-name.js';
-import { Notices } from './notices.view.js';
-import { credentialTimes, EndButton, joinParts, renderTime, Rows } from './components.js';
+import { NoticesSection } from './notices.view.js';
+import { credentialTimes, EndButton, joinParts, renderTime, RowList } from './components.js';
 
 /** Data of the account page. */
 export interface AccountOverview {
@@ -58,7 +58,7 @@ function problemOf({ texts: { home }, now }: Visit, { expiresAt, suspendedAt }: 
 }
 
 /** Renders the apps, the most recently synced first. */
-function Apps({ visit, overview }: SectionProps) {
+function AppsSection({ visit, overview }: SectionProps) {
   const { home, connect } = visit.texts;
   const apps = [
     ...overview.apps.map(({ grantId, client, ...app }) => ({
@@ -97,7 +97,7 @@ function Apps({ visit, overview }: SectionProps) {
       : home.appsLead;
   return (
     <Card title={home.apps} lead={lead}>
-      <Rows rows={rows} none={home.noApps} />
+      <RowList rows={rows} none={home.noApps} />
       <ActionLink href="/connect">{connect.title}</ActionLink>
       <p class="small">
         <a href="/device">{home.connectDevice}</a>
@@ -106,7 +106,7 @@ function Apps({ visit, overview }: SectionProps) {
   );
 }
 
-function AppPasswords({ visit, overview }: SectionProps) {
+function AppPasswordsSection({ visit, overview }: SectionProps) {
   const { home } = visit.texts;
   const ofScripts = overview.appPasswords.filter(({ isApp }) => !isApp);
   const rows = ofScripts.map((appPassword) => {
@@ -131,13 +131,13 @@ function AppPasswords({ visit, overview }: SectionProps) {
   });
   return (
     <Card title={home.appPasswords} lead={home.appPasswordsLead}>
-      <Rows rows={rows} none={home.noAppPasswords} />
+      <RowList rows={rows} none={home.noAppPasswords} />
       <ActionLink href="/app-passwords">{home.newAppPassword}</ActionLink>
     </Card>
   );
 }
 
-function Devices({ visit, overview }: SectionProps) {
+function DevicesSection({ visit, overview }: SectionProps) {
   const { home } = visit.texts;
   if (overview.devices.length === 0) return null;
   const rows = overview.devices.map(({ id, caption, app, lastUsedAt }) => {
@@ -159,12 +159,12 @@ function Devices({ visit, overview }: SectionProps) {
   });
   return (
     <Card title={home.devices} lead={home.devicesLead}>
-      <Rows rows={rows} />
+      <RowList rows={rows} />
     </Card>
   );
 }
 
-function Sessions({ visit, overview }: SectionProps) {
+function SessionsSection({ visit, overview }: SectionProps) {
   const { home } = visit.texts;
   const rows = overview.sessions.map(({ id, createdAt, lastUsedAt, address, userAgent }) => {
     const isCurrent = id === overview.session.id;
@@ -188,7 +188,7 @@ function Sessions({ visit, overview }: SectionProps) {
   });
   return (
     <Card title={home.sessions} lead={home.sessionsLead}>
-      <Rows rows={rows} />
+      <RowList rows={rows} />
       {rows.length > 1 && (
         <form class="actions" method="post" action="/sessions/end-others">
           <button class="plain slight">{home.endOthers}</button>
@@ -208,7 +208,7 @@ function securityRow(name: string, line: string, href: string, text: string, loo
   );
 }
 
-function Security({ visit, overview }: SectionProps) {
+function SecuritySection({ visit, overview }: SectionProps) {
   const { home } = visit.texts;
   const { issuer, hasTotp, passkeyCount: passkeys, email } = overview.account;
   if (issuer !== null)
@@ -235,12 +235,12 @@ function Security({ visit, overview }: SectionProps) {
   ];
   return (
     <Card title={home.security}>
-      <Rows rows={rows} />
+      <RowList rows={rows} />
     </Card>
   );
 }
 
-function People({ people }: Visit['texts']) {
+function PeopleSection({ people }: Visit['texts']) {
   return (
     <Card title={people.title} lead={people.homeLead}>
       <ActionLink href="/people">{people.manage}</ActionLink>
@@ -248,7 +248,7 @@ function People({ people }: Visit['texts']) {
   );
 }
 
-function Data({ home }: Visit['texts']) {
+function DataSection({ home }: Visit['texts']) {
   const rows = [
     <Row name={home.export} lines={[home.exportText]}>
       <form method="post" action="/export">
@@ -259,7 +259,7 @@ function Data({ home }: Visit['texts']) {
   ];
   return (
     <Card title={home.data}>
-      <Rows rows={rows} />
+      <RowList rows={rows} />
     </Card>
   );
 }
@@ -276,14 +276,14 @@ export function accountPage(visit: Visit, overview: AccountOverview): Page {
         </p>
       )}
       <SuspendedNotice texts={visit.texts} appPasswords={overview.appPasswords} />
-      <Apps visit={visit} overview={overview} />
-      <Devices visit={visit} overview={overview} />
-      <AppPasswords visit={visit} overview={overview} />
-      <Sessions visit={visit} overview={overview} />
-      <Notices visit={visit} notices={overview.notices} />
-      <Security visit={visit} overview={overview} />
-      {overview.account.isAdministrator && <People {...visit.texts} />}
-      <Data {...visit.texts} />
+      <AppsSection visit={visit} overview={overview} />
+      <DevicesSection visit={visit} overview={overview} />
+      <AppPasswordsSection visit={visit} overview={overview} />
+      <SessionsSection visit={visit} overview={overview} />
+      <NoticesSection visit={visit} notices={overview.notices} />
+      <SecuritySection visit={visit} overview={overview} />
+      {overview.account.isAdministrator && <PeopleSection {...visit.texts} />}
+      <DataSection {...visit.texts} />
     </>
   );
   return {

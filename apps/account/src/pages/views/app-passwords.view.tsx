@@ -1,7 +1,7 @@
 import type { AppPassword } from '../../credentials/app-passwords.js';
 import type { Page, Visit } from '../document.js';
 import type { Texts } from '../texts/texts.js';
-import { Actions, Hidden, credentialTimes } from './components.js';
+import { credentialTimes, FormActions, HiddenFields } from './components.js';
 
 /** Renders a notice if some app passwords are suspended. */
 export function SuspendedNotice({
@@ -28,7 +28,7 @@ export function keepAppPasswordsPage(
   const { title, lead, legend } = keepAppPasswords;
   const body = (
     <form method="post" action="/app-passwords/keep">
-      <Hidden values={{ next: content.next }} />
+      <HiddenFields values={{ next: content.next }} />
       <fieldset class="field">
         <legend>{legend}</legend>
         <div class="choices">
@@ -44,9 +44,9 @@ export function keepAppPasswordsPage(
           ))}
         </div>
       </fieldset>
-      <Actions leaveText={later}>
+      <FormActions leaveText={later}>
         <button>{save}</button>
-      </Actions>
+      </FormActions>
     </form>
   );
   return { title, lead, body };

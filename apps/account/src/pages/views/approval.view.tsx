@@ -1,7 +1,7 @@
 import { Field } from '#ui';
 import { cleanLabel } from '../../people/label.rules.js';
 import type { Page, Visit } from '../document.js';
-import { Facts, Hidden, renderTime } from './components.js';
+import { FactList, HiddenFields, renderTime } from './components.js';
 
 /** Returns the name that an app claims, in a form that is safe to show; `?` without a name. */
 export const appName = (sentName: string | undefined) => cleanLabel(sentName ?? '') || '?';
@@ -46,7 +46,7 @@ export function approvalPage(visit: Visit, content: Approval): Page {
       </section>
       <section class="stack">
         <h2>{approve.details}</h2>
-        <Facts
+        <FactList
           facts={[
             [approve.signedInAs, content.name],
             content.goesTo !== undefined && [
@@ -65,7 +65,7 @@ export function approvalPage(visit: Visit, content: Approval): Page {
       </section>
       <p class="notice">{approve.onlyIf}</p>
       <form method="post" action={content.action}>
-        <Hidden values={{ user_code: content.userCode }} />
+        <HiddenFields values={{ user_code: content.userCode }} />
         <div class="actions">
           <button class="plain" name="decision" value="deny">
             {approve.deny}

@@ -1,7 +1,7 @@
 import type { Visit } from '../document.js';
 
 /** Browsers in the order of lookup, since a user agent can also contain names of later ones. */
-const browsers = [
+const browserPatterns = [
   ['Edge', /\bEdgA?\//],
   ['Opera', /\bOPR\//],
   ['Samsung Internet', /\bSamsungBrowser\//],
@@ -11,7 +11,7 @@ const browsers = [
   ['Safari', /\bSafari\//],
 ] as const;
 
-const systems = [
+const systemPatterns = [
   ['iPhone', /\biPhone\b/],
   ['iPad', /\biPad\b/],
   ['Android', /\bAndroid\b/],
@@ -27,8 +27,8 @@ const firstMatchingName = (names: readonly (readonly [string, RegExp])[], userAg
 /** Returns the browser and system of a user agent, such as "Firefox on Linux". */
 export function browserName({ texts: { home } }: Visit, userAgent: string): string {
   const [browser, system] = [
-    firstMatchingName(browsers, userAgent),
-    firstMatchingName(systems, userAgent),
+    firstMatchingName(browserPatterns, userAgent),
+    firstMatchingName(systemPatterns, userAgent),
   ];
   if (browser === undefined) return home.unknownBrowser;
   return system === undefined ? browser : home.browserOn(browser, system);

@@ -4,7 +4,7 @@ import { renderSVG } from 'uqr';
 import type { Visit } from '../document.js';
 import type { Texts } from '../texts/texts.js';
 
-interface FieldOf {
+interface FieldProps {
   readonly texts: Texts;
   readonly error?: string | undefined;
   readonly autofocus?: boolean | undefined;
@@ -17,7 +17,7 @@ export function NameField({
   hint,
   hasPasskeys = false,
   ...field
-}: FieldOf & { value?: string | undefined; hint?: string; hasPasskeys?: boolean }) {
+}: FieldProps & { value?: string | undefined; hint?: string; hasPasskeys?: boolean }) {
   return (
     <Field
       {...field}
@@ -86,7 +86,7 @@ export function PasswordField({
   label,
   autocomplete = 'current-password',
   ...field
-}: FieldOf & { id: string; label: string; hint?: string; autocomplete?: string }) {
+}: FieldProps & { id: string; label: string; hint?: string; autocomplete?: string }) {
   return (
     <div class="field">
       <Field
@@ -111,7 +111,7 @@ export function NewPasswordField({
   label = texts.newPassword,
   error,
   autofocus,
-}: FieldOf & { label?: string }) {
+}: FieldProps & { label?: string }) {
   return (
     <PasswordField
       texts={texts}
@@ -126,7 +126,7 @@ export function NewPasswordField({
 }
 
 /** Renders the field of a code from an authenticator app. */
-export function CodeField({ texts, hint, ...field }: FieldOf & { hint: string }) {
+export function CodeField({ texts, hint, ...field }: FieldProps & { hint: string }) {
   return (
     <Field
       {...field}
@@ -143,7 +143,7 @@ export function CodeField({ texts, hint, ...field }: FieldOf & { hint: string })
 }
 
 /** Renders the field of a recovery code. */
-export function RecoveryCodeField({ texts, ...field }: FieldOf) {
+export function RecoveryCodeField({ texts, ...field }: FieldProps) {
   const label = texts.secondStep.recoveryCode;
   return (
     <Field {...field} id="recovery" label={label} autocomplete="off" maxLength={64} required />
@@ -172,7 +172,7 @@ export function HiddenName({ name }: { name: string }) {
 }
 
 /** Renders hidden fields of a form. Absent values are skipped. */
-export function Hidden({ values }: { values: Readonly<Record<string, string | undefined>> }) {
+export function HiddenFields({ values }: { values: Readonly<Record<string, string | undefined>> }) {
   return Object.entries(values).map(
     ([name, value]) => value !== undefined && <input type="hidden" name={name} value={value} />,
   );
@@ -200,7 +200,7 @@ export function EndButton({
   );
 }
 
-interface ActionsProps {
+interface FormActionsProps {
   /** Text of the link that leaves the form. */
   readonly leaveText: string;
   /** Path of the link that leaves the form; default: the account page. */
@@ -209,7 +209,7 @@ interface ActionsProps {
 }
 
 /** Renders the buttons of a form, and a link that leaves the form. */
-export function Actions({ leaveText, leavePath = '/account', children }: ActionsProps) {
+export function FormActions({ leaveText, leavePath = '/account', children }: FormActionsProps) {
   return (
     <div class="actions">
       <a class="button plain" href={leavePath}>
@@ -231,7 +231,7 @@ export function LinkButton({ href, children }: { href: string; children: string 
   );
 }
 
-const units = [
+const secondsByUnit = [
   ['year', 31_536_000],
   ['month', 2_592_000],
   ['day', 86_400],
@@ -241,12 +241,11 @@ const units = [
 ] as const;
 
 /** Returns a time relative to now, such as "3 minutes ago". */
-export function ago(visit: Visit, time: Date): string {
+export function relativeTime(visit: Visit, time: Date): string {
   const seconds = Math.round((time.getTime() - visit.now.getTime()) / 1_000);
-  const [unit, length] = units.find(([, unitSeconds]) => Math.abs(seconds) >= unitSeconds) ?? [
-    'second',
-    1,
-  ];
+  const [unit, length] = secondsByUnit.find(
+    ([, unitSeconds]) => Math.abs(seconds) >= unitSeconds,
+  ) ?? ['second', 1];
   const format = new Intl.RelativeTimeFormat(visit.language, { numeric: 'auto' });
   return format.format(Math.trunc(seconds / length), unit);
 }
@@ -257,13 +256,13 @@ export function renderTime(visit: Visit, time: Date) {
   const exact = `${new Intl.DateTimeFormat(visit.language, format).format(time)} UTC`;
   return (
     <time dateTime={time.toISOString()} title={exact}>
-      {ago(visit, time)}
+      {relativeTime(visit, time)}
     </time>
   );
 }
 
 /** Renders a list of rows, or `none` if it is empty. */
-export function Rows({ rows, none }: { rows: readonly ComponentChildren[]; none?: string }) {
+export function RowList({ rows, none }: { rows: readonly ComponentChildren[]; none?: string }) {
   if (rows.length === 0) return <p class="quiet">{none}</p>;
   return (
     <ul class="rows" role="list">
@@ -302,7 +301,7 @@ export function QrCode({ text, alt }: { text: string; alt: string }) {
 }
 
 /** Renders pairs of a term and a value. `false` is skipped. */
-export function Facts({
+export function FactList({
   facts,
 }: {
   facts: readonly (readonly [string, ComponentChildren] | false)[];

@@ -4,7 +4,7 @@ import type { Page, Visit } from '../document.js';
 import type { Texts } from '../texts/texts.js';
 import type { SyncedApp } from '../connected.apps.js';
 import { appName } from './approval.view.js';
-import { ago, CopyValue, LinkButton, QrCode, RefusalNotice } from './components.js';
+import { CopyValue, LinkButton, QrCode, RefusalNotice, relativeTime } from './components.js';
 
 const appKeys = Object.keys(connectableApps) as AppKey[];
 
@@ -18,7 +18,7 @@ export function connectPage({ texts }: Visit, { address }: { address: string }):
   const { connect } = texts;
   const body = (
     <>
-      {isLoopbackUrl(address) && <LocalNotice connect={connect} />}
+      {isLoopbackUrl(address) && <LoopbackNotice connect={connect} />}
       <ul class="options" role="list">
         {appKeys.map((key) => (
           <li>
@@ -29,7 +29,7 @@ export function connectPage({ texts }: Visit, { address }: { address: string }):
           </li>
         ))}
       </ul>
-      {!isLoopbackUrl(address) && <OnPhone connect={connect} address={address} />}
+      {!isLoopbackUrl(address) && <PhoneQrCode connect={connect} address={address} />}
       <p>
         <a href="/console/">{connect.later}</a>
       </p>
@@ -38,7 +38,7 @@ export function connectPage({ texts }: Visit, { address }: { address: string }):
   return { title: connect.title, lead: connect.lead, isConnectTab: true, body };
 }
 
-function OnPhone({ connect, address }: { connect: Texts['connect']; address: string }) {
+function PhoneQrCode({ connect, address }: { connect: Texts['connect']; address: string }) {
   return (
     <section class="stack">
       <h2>{connect.phone}</h2>
@@ -48,7 +48,7 @@ function OnPhone({ connect, address }: { connect: Texts['connect']; address: str
   );
 }
 
-function LocalNotice({ connect }: { connect: Texts['connect'] }) {
+function LoopbackNotice({ connect }: { connect: Texts['connect'] }) {
   return (
     <section class="notice stack">
       <h2>{connect.localTitle}</h2>
@@ -83,7 +83,7 @@ export function connectAppPage({ texts }: Visit, content: AppSteps): Page {
     <>
       <RefusalNotice>{content.problem}</RefusalNotice>
       {isLoopbackUrl(content.address) && content.key !== 'script' && (
-        <LocalNotice connect={connect} />
+        <LoopbackNotice connect={connect} />
       )}
       <CopyValue texts={texts} id="address" label={connect.address} value={content.address} />
       {needsAppPassword && <NameAndSecret texts={texts} content={content} />}
@@ -187,7 +187,7 @@ export function connectWaitPage(visit: Visit, content: ConnectState): Page {
       >
         {connect.connectedText(
           appName(content.app.name),
-          ago(visit, content.app.lastSyncAt),
+          relativeTime(visit, content.app.lastSyncAt),
           content.podcasts,
         )}
       </p>

@@ -7,7 +7,7 @@ export type FormResult =
   | { readonly message: 'emailSent'; readonly email: string };
 
 /** Returns the page that shows the result of a form. */
-export function donePage({ texts }: Visit, done: FormResult): Page {
+export function formResultPage({ texts }: Visit, done: FormResult): Page {
   const { approve, erase, forgot, verify, changeEmail } = texts;
   const home = { href: '/account', text: texts.account };
   switch (done.message) {

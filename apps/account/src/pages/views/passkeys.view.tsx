@@ -5,12 +5,12 @@ import type { Page, Visit } from '../document.js';
 import type { RefusedForm } from '../refusal.texts.js';
 import type { Texts } from '../texts/texts.js';
 import {
-  EndButton,
-  Hidden,
   credentialTimes,
+  EndButton,
+  HiddenFields,
   LinkButton,
   RefusalNotice,
-  Rows,
+  RowList,
 } from './components.js';
 
 interface PasskeyFormProps {
@@ -44,7 +44,7 @@ export function PasskeyForm(content: PasskeyFormProps) {
         hidden
         data-passkey={JSON.stringify(content.options)}
       >
-        <Hidden values={{ ...content.values, credential: '' }} />
+        <HiddenFields values={{ ...content.values, credential: '' }} />
         {content.children}
         <p class="notice bad" role="alert" hidden>
           {content.texts.passkeys.failed}
@@ -87,7 +87,7 @@ export function passkeysPage(visit: Visit, content: PasskeyList): Page {
   const body = (
     <>
       <RefusalNotice>{content.problems?.form}</RefusalNotice>
-      <Rows rows={rows} none={passkeys.none} />
+      <RowList rows={rows} none={passkeys.none} />
       {content.passkeys.some(({ suspendedAt }) => suspendedAt) && (
         <p class="notice bad">{passkeys.suspended}</p>
       )}

@@ -4,15 +4,15 @@ import type { PeopleConfig } from '../../people/people.config.js';
 import type { Page, Visit } from '../document.js';
 import type { RefusedForm } from '../refusal.texts.js';
 import {
-  Actions,
   CopyValue,
-  Facts,
+  FactList,
+  FormActions,
   joinParts,
   LinkButton,
   QrCode,
   RefusalNotice,
   renderTime,
-  Rows,
+  RowList,
 } from './components.js';
 
 /** Actions of an administrator on an account; values of the form's field `action`. */
@@ -34,7 +34,7 @@ export interface PeopleList {
 
 const nameOf = ({ people }: Visit['texts'], { name, id }: Account) => name ?? people.noName(id);
 
-function tagsOf({ people }: Visit['texts'], account: Account) {
+function accountTags({ people }: Visit['texts'], account: Account) {
   const state = accountState(account);
   return (
     <>
@@ -48,7 +48,7 @@ function tagsOf({ people }: Visit['texts'], account: Account) {
   );
 }
 
-function timesOf(visit: Visit, { createdAt, signedInAt }: Account) {
+function accountTimes(visit: Visit, { createdAt, signedInAt }: Account) {
   const { home, people } = visit.texts;
   return joinParts(
     [home.created, ' ', renderTime(visit, createdAt)],
@@ -70,8 +70,8 @@ export function peoplePage(visit: Visit, content: PeopleList): Page {
     <Row
       name={nameOf(visit.texts, account)}
       href={`/people/${account.id}`}
-      tag={tagsOf(visit.texts, account)}
-      lines={[timesOf(visit, account)]}
+      tag={accountTags(visit.texts, account)}
+      lines={[accountTimes(visit, account)]}
     />
   ));
   const body = (
@@ -95,7 +95,7 @@ export function peoplePage(visit: Visit, content: PeopleList): Page {
             <button class="plain slight">{people.submitSearch}</button>
           </p>
         </form>
-        <Rows rows={rows} none={people.none} />
+        <RowList rows={rows} none={people.none} />
         <p class="actions">
           {(!content.isFirst || content.name) && (
             <a class="button plain slight" href={content.isFirst ? '/people' : pageAfter()}>
@@ -115,7 +115,7 @@ export function peoplePage(visit: Visit, content: PeopleList): Page {
 }
 
 /** Renders a new link, which is shown once. */
-function ShownLink({ texts, url }: { texts: Visit['texts']; url: string }) {
+function NewLinkOnce({ texts, url }: { texts: Visit['texts']; url: string }) {
   const { people } = texts;
   return (
     <>
@@ -143,7 +143,7 @@ export function invitationPage(visit: Visit, content: Invitation): Page {
   if (content.url === undefined) return invitationForm(visit, content);
   const body = (
     <>
-      <ShownLink texts={texts} url={content.url} />
+      <NewLinkOnce texts={texts} url={content.url} />
       <LinkButton href="/people">{people.title}</LinkButton>
     </>
   );
@@ -173,9 +173,9 @@ function invitationForm({ texts }: Visit, content: Invitation): Page {
             maxLength={254}
           />
         )}
-        <Actions leaveText={cancel} leavePath="/people">
+        <FormActions leaveText={cancel} leavePath="/people">
           <button>{people.createLink}</button>
-        </Actions>
+        </FormActions>
       </form>
     </>
   );
@@ -233,11 +233,11 @@ export function personPage(visit: Visit, content: ManagedPerson): Page {
       )}
       {content.url !== undefined && (
         <section class="card">
-          <ShownLink texts={texts} url={content.url} />
+          <NewLinkOnce texts={texts} url={content.url} />
         </section>
       )}
       <Card title={people.account}>
-        <Facts
+        <FactList
           facts={[
             [people.state, people.states[accountState(account)]],
             [people.administrator, account.isAdministrator ? people.yes : people.no],
@@ -252,7 +252,7 @@ export function personPage(visit: Visit, content: ManagedPerson): Page {
         />
       </Card>
       <Card title={people.change}>
-        <Rows rows={rows} />
+        <RowList rows={rows} />
         <ActionLink href="/people" look="plain">
           {people.all}
         </ActionLink>

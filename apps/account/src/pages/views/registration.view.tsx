@@ -1,7 +1,7 @@
 import type { Page, Visit } from '../document.js';
 import type { RefusedForm } from '../refusal.texts.js';
 import {
-  Hidden,
+  HiddenFields,
   HiddenName,
   LinkButton,
   NameField,
@@ -26,7 +26,7 @@ export function registerPage({ texts }: Visit, content: RegistrationContent): Pa
     <>
       <RefusalNotice>{content.problems?.form}</RefusalNotice>
       <form method="post" action={content.action}>
-        <Hidden values={{ next: content.next }} />
+        <HiddenFields values={{ next: content.next }} />
         <NameField
           texts={texts}
           value={content.entered}

@@ -1,6 +1,6 @@
 import type { ComponentChildren } from 'preact';
 import type { Texts } from '../texts/texts.js';
-import { CodeField, Hidden, RecoveryCodeField, RefusalNotice } from './components.js';
+import { CodeField, HiddenFields, RecoveryCodeField, RefusalNotice } from './components.js';
 
 /** Refused form of {@link SecondStepForms}. */
 export interface RefusedSecondStep {
@@ -45,7 +45,7 @@ export function SecondStepForms({
       <RefusalNotice>{refused?.problem}</RefusalNotice>
       {hasTotp && (
         <form method="post" action={actions.code}>
-          <Hidden values={values} />
+          <HiddenFields values={values} />
           <CodeField
             texts={texts}
             hint={secondStep.codeHint}
@@ -60,7 +60,7 @@ export function SecondStepForms({
         <summary>{hasTotp ? secondStep.lost : secondStep.lostPasskey}</summary>
         <form method="post" action={actions.recovery}>
           <p class="quiet">{secondStep.recoveryLead}</p>
-          <Hidden values={values} />
+          <HiddenFields values={values} />
           <RecoveryCodeField
             texts={texts}
             error={isWrong('recovery') ? secondStep.recoveryRefused : undefined}

@@ -4,10 +4,10 @@ import type { Page, Visit } from '../document.js';
 import type { RefusedForm } from '../refusal.texts.js';
 import {
   ActionButton,
-  Actions,
   CodeField,
   CopyValue,
-  Facts,
+  FactList,
+  FormActions,
   HiddenName,
   LinkButton,
   NewPasswordField,
@@ -37,9 +37,9 @@ export function changePasswordPage(
           autofocus={password === undefined}
         />
         <NewPasswordField texts={texts} error={password} />
-        <Actions leaveText={texts.cancel}>
+        <FormActions leaveText={texts.cancel}>
           <button>{submit}</button>
-        </Actions>
+        </FormActions>
       </form>
     </>
   );
@@ -68,9 +68,9 @@ export function changeEmailPage(
           required
           autofocus
         />
-        <Actions leaveText={texts.cancel}>
+        <FormActions leaveText={texts.cancel}>
           <button>{submit}</button>
-        </Actions>
+        </FormActions>
       </form>
       {content.canRemove && (
         <form method="post" action="/email/remove">
@@ -103,9 +103,9 @@ export function totpPage({ texts }: Visit, content: { key: NewTotp; isRefused: b
           error={content.isRefused ? totp.refused : undefined}
           autofocus={content.isRefused}
         />
-        <Actions leaveText={cancel}>
+        <FormActions leaveText={cancel}>
           <button>{totp.submit}</button>
-        </Actions>
+        </FormActions>
       </form>
     </>
   );
@@ -121,9 +121,9 @@ export function totpOffPage({ texts }: Visit, refused?: RefusedSecondStep): Page
       actions={{ code: '/totp/off', recovery: '/totp/off' }}
       refused={refused}
     >
-      <Actions leaveText={cancel}>
+      <FormActions leaveText={cancel}>
         <button class="danger">{totp.offSubmit}</button>
-      </Actions>
+      </FormActions>
     </SecondStepForms>
   );
   return { title: totp.offTitle, lead: totp.offLead, isRefused: refused !== undefined, body };
@@ -133,9 +133,9 @@ export function totpOffPage({ texts }: Visit, refused?: RefusedSecondStep): Page
 export function recoveryCodesPage({ texts: { recovery, cancel } }: Visit): Page {
   const body = (
     <form method="post" action="/recovery-codes">
-      <Actions leaveText={cancel}>
+      <FormActions leaveText={cancel}>
         <button>{recovery.submit}</button>
-      </Actions>
+      </FormActions>
     </form>
   );
   return { title: recovery.title, lead: recovery.lead, body };
@@ -181,7 +181,7 @@ interface ChoiceProps {
   readonly options: Readonly<Record<string, string>>;
 }
 
-function Choices({ title, name, options }: ChoiceProps) {
+function ChoiceFields({ title, name, options }: ChoiceProps) {
   return (
     <fieldset class="field">
       <legend>{title}</legend>
@@ -212,11 +212,11 @@ export function appPasswordPage({ texts }: Visit, { entered, problems }: Refused
         required
         autofocus
       />
-      <Choices title={appPassword.rights} name="rights" options={appPassword.rightsOf} />
-      <Choices title={appPassword.expires} name="expires" options={appPassword.expiry} />
-      <Actions leaveText={cancel}>
+      <ChoiceFields title={appPassword.rights} name="rights" options={appPassword.rightsOf} />
+      <ChoiceFields title={appPassword.expires} name="expires" options={appPassword.expiry} />
+      <FormActions leaveText={cancel}>
         <button>{appPassword.submit}</button>
-      </Actions>
+      </FormActions>
     </form>
   );
   return {
@@ -241,7 +241,7 @@ export function shownAppPasswordPage({ texts }: Visit, content: CreatedAppPasswo
   const body = (
     <>
       <CopyValue texts={texts} id="secret" label={appPassword.secret} value={content.secret} />
-      <Facts
+      <FactList
         facts={[
           [appPassword.server, content.server],
           content.name !== null && [appPassword.name, content.name],
@@ -270,9 +270,9 @@ export function erasePage(
         maxLength={64}
         required
       />
-      <Actions leaveText={erase.keep}>
+      <FormActions leaveText={erase.keep}>
         <button class="danger">{erase.submit}</button>
-      </Actions>
+      </FormActions>
     </form>
   );
   return {

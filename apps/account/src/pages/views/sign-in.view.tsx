@@ -3,7 +3,7 @@ import { withNext } from '../next-path.rules.js';
 import type { RefusedForm } from '../refusal.texts.js';
 import type { Texts } from '../texts/texts.js';
 import { PasskeyForm } from './passkeys.view.js';
-import { Hidden, NameField, PasswordField, RefusalNotice } from './components.js';
+import { HiddenFields, NameField, PasswordField, RefusalNotice } from './components.js';
 import { type RefusedSecondStep, SecondStepForms } from './second-step.forms.js';
 
 /** Reason for a sign-in, which the sign-in page shows. */
@@ -42,7 +42,7 @@ export function signInPage({ texts }: Visit, content: SignInContent): Page {
       <>
         {notice}
         <form method="post" action="/sign-in/provider">
-          <Hidden values={{ next: content.next }} />
+          <HiddenFields values={{ next: content.next }} />
           <button>{signIn.provider(content.provider)}</button>
         </form>
       </>
@@ -54,7 +54,7 @@ export function signInPage({ texts }: Visit, content: SignInContent): Page {
       {notice}
       <RefusalNotice>{content.problem}</RefusalNotice>
       <form method="post" action="/sign-in">
-        <Hidden values={{ next: content.next }} />
+        <HiddenFields values={{ next: content.next }} />
         <NameField
           texts={texts}
           value={content.name}
@@ -160,7 +160,7 @@ export function chooseNamePage(
   const problem = content.problems?.name;
   const body = (
     <form method="post" action="/name">
-      <Hidden values={{ next: content.next }} />
+      <HiddenFields values={{ next: content.next }} />
       <NameField
         texts={texts}
         value={content.entered}
