@@ -57,7 +57,7 @@ export class LiveSync {
 
   /** Aborts the running sync and closes the stream. Resolves after both have ended. */
   async stop(): Promise<void> {
-    const { running } = this;
+    const { runningSync: running } = this;
     this.runningSync = undefined;
     clearTimeout(this.debounceTimer);
     this.firstUnsentChangeAt = undefined;

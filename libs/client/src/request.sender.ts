@@ -159,7 +159,7 @@ export class RequestSender {
       return current === rejected ? this.options.token({ rejected }) : current;
     };
     if (this.tokenRenewal?.rejected !== rejected) this.tokenRenewal = { rejected, token: renew() };
-    const { renewal } = this;
+    const { tokenRenewal: renewal } = this;
     try {
       return await renewal.token;
     } finally {

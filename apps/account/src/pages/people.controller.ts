@@ -20,7 +20,7 @@ import type { Person } from './page.context.js';
 import { ForPerson, PageController } from './person.guard.js';
 import {
   type AccountAction,
-  actions,
+  accountActions,
   type Invitation,
   invitationPage,
   type ManagedPerson,
@@ -103,7 +103,7 @@ export class PeopleController {
   @ForPerson({ administrator: true, recently: true })
   async changePerson(@Param('id') id: string, @Res() { page }: FastifyReply): Promise<void> {
     const { form, person: by } = page;
-    const action = actions.find((each) => each === form['action']);
+    const action = accountActions.find((each) => each === form['action']);
     if (!action) throw new BadRequestException('unknown action');
     const { id: accountId } = await this.findAccount(id);
     let url: string | undefined;

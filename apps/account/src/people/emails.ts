@@ -3,7 +3,7 @@ import { InjectRepository } from '@nestjs/typeorm';
 import { AccountEntity } from '#database/typeorm';
 import { networkOf } from '#identity';
 import { IsNull, Not, type Repository } from 'typeorm';
-import { byName } from './accounts.js';
+import { whereName } from './accounts.js';
 import { AttemptLimits } from './limits.js';
 import { type LinkKind, Links, type NewLink } from './links.js';
 import { isMailAddress, Mail } from './mail.js';
@@ -116,7 +116,7 @@ export class Emails {
     await this.limits.count('mail_address', networkOf(address));
     this.mail.sendInBackground(async () => {
       const known = { emailVerifiedAt: Not(IsNull()), disabledAt: IsNull() };
-      const account = await this.accounts.findOneBy({ ...byName(name), ...known });
+      const account = await this.accounts.findOneBy({ ...whereName(name), ...known });
       if (!account?.email || !(await this.limits.tryCount('mail', account.id))) return undefined;
       const link = await this.createLink('reset', { accountId: account.id });
       return (

@@ -2,7 +2,7 @@ import { Injectable } from '@nestjs/common';
 import { InjectRepository } from '@nestjs/typeorm';
 import { AccountEntity } from '#database/typeorm';
 import { type EntityManager, IsNull, type Repository } from 'typeorm';
-import { byName } from './accounts.js';
+import { whereName } from './accounts.js';
 import { Links } from './links.js';
 import { checkPassword } from './password.rules.js';
 import { Passwords } from './passwords.js';
@@ -65,7 +65,7 @@ export class PasswordReset {
     const hash = await this.passwords.hash(password, trust, name);
     await this.replacePassword(hash, browser, async (manager) => {
       const account = await manager.findOneBy(AccountEntity, {
-        ...byName(name),
+        ...whereName(name),
         disabledAt: IsNull(),
       });
       const nobody = '00000000-0000-0000-0000-000000000000';

@@ -2,7 +2,7 @@ import { Injectable } from '@nestjs/common';
 import { InjectRepository } from '@nestjs/typeorm';
 import { AccountEntity } from '#database/typeorm';
 import { IsNull, type Repository } from 'typeorm';
-import { byName } from './accounts.js';
+import { whereName } from './accounts.js';
 import { type PasskeyResponse, Passkeys } from './passkeys.js';
 import { Passwords } from './passwords.js';
 import { Refusal } from './refusal.js';
@@ -71,7 +71,7 @@ export class SignIn {
         address: browser.address,
         device,
       });
-      const account = await this.accounts.findOneBy(byName(name));
+      const account = await this.accounts.findOneBy(whereName(name));
       const isRight = await this.passwords.verify(account?.password, password, trust);
       if (!account || !isRight || account.disabledAt) throw new Refusal('credentials');
       await succeeded();

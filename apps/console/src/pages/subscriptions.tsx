@@ -77,11 +77,7 @@ export function SubscriptionsPage() {
             <WindowedList
               label={t.list}
               items={shown.value}
-              expectedCount={
-                isWholeList && !areAllSubscriptionsLoaded.value
-                  ? (totalSubscriptions.value ?? 8)
-                  : 0
-              }
+              expectedCount={isWholeList ? expectedSubscriptions() : 0}
               keyOf={({ guid }) => guid}
               renderRow={(subscription) => (
                 <SubscriptionRow
@@ -103,6 +99,11 @@ export function SubscriptionsPage() {
       )}
     </Page>
   );
+}
+
+/** Returns the number of rows of the list while subscriptions are loading, else 0. */
+function expectedSubscriptions(): number {
+  return areAllSubscriptionsLoaded.value ? 0 : (totalSubscriptions.value ?? 8);
 }
 
 /** Returns the subscriptions that match the search. */
