@@ -51,9 +51,11 @@ describe('without any replica', () => {
       await eventually(() => expect(stage.runs()).toHaveLength(2));
       await replica.kill();
       await eventually(async () => {
-        const { sent } = gateway.counters;
+        const { sentCalls } = gateway.counters;
         expect((await ask(gateway, 'z', { budgetMs: 500 })).end).toBe('unavailable');
-        expect(gateway.counters.sent, 'calls that were sent though nobody is there').toBe(sent);
+        expect(gateway.counters.sentCalls, 'calls that were sent though nobody is there').toBe(
+          sentCalls,
+        );
       });
       const [x, y] = await Promise.all(inFlight);
       expect([x!.end, y!.end]).toEqual(['unavailable', 'unavailable']);
@@ -163,8 +165,8 @@ describe('two gateways', () => {
       for (const [index, calls] of all.entries()) {
         expect(calls.failed).toEqual([]);
         expect(gateways[index]!.counters).toMatchObject({
-          late: 0,
-          sent: calls.answered,
+          lateReplies: 0,
+          sentCalls: calls.answered,
           inFlight: 0,
         });
       }

@@ -157,8 +157,8 @@ describe('deadlines', () => {
       { requestId: 'r', budgetMs: 200 },
     );
     expect(await codeOf(slow)).toBe('unavailable');
-    expect(gateway.counters.late).toBe(0);
-    await eventually(() => expect(gateway.counters.late).toBe(1));
+    expect(gateway.counters.lateReplies).toBe(0);
+    await eventually(() => expect(gateway.counters.lateReplies).toBe(1));
     expect(runs).toEqual(['slow']);
     expect((await gateway.call(probe, { text: 'next' }, { requestId: 'r' })).text).toBe('next');
   });
@@ -170,7 +170,9 @@ describe('deadlines', () => {
     const second = gateway.call(probe, { text: 'second' }, { requestId: 'r', budgetMs: 200 });
     expect(await codeOf(second)).toBe('unavailable');
     await first;
-    await eventually(() => expect(server.counters).toMatchObject({ expired: 1, inFlight: 0 }));
+    await eventually(() =>
+      expect(server.counters).toMatchObject({ expiredRequests: 1, inFlight: 0 }),
+    );
     expect(runs).toEqual(['first']);
   });
 });
@@ -181,7 +183,7 @@ describe('an unavailable service', () => {
     expect(await codeOf(gateway.call(probe, { text: 'x' }, { requestId: 'r' }))).toBe(
       'unavailable',
     );
-    expect(gateway.counters.timedOut).toBe(0);
+    expect(gateway.counters.timedOutCalls).toBe(0);
   });
 
   // The second client has not polled since its last call.
@@ -193,7 +195,7 @@ describe('an unavailable service', () => {
     expect(await codeOf(gateway.call(probe, { text: 'x' }, { requestId: 'r' }))).toBe(
       'unavailable',
     );
-    expect(gateway.counters.timedOut).toBe(0);
+    expect(gateway.counters.timedOutCalls).toBe(0);
   });
 });
 
@@ -254,7 +256,12 @@ describe('overload', () => {
     );
     expect(await Promise.all(ends)).toEqual(['answered', 'answered', 'unavailable']);
     expect(await codeOf(gateway.call(probe, { text: 'x' }, { requestId: 'r' }))).toBe('answered');
-    expect(gateway.counters).toMatchObject({ sent: 3, refused: 1, timedOut: 0, inFlight: 0 });
+    expect(gateway.counters).toMatchObject({
+      sentCalls: 3,
+      refusedCalls: 1,
+      timedOutCalls: 0,
+      inFlight: 0,
+    });
   });
 
   it('is refused while the backlog leaves too little of the deadline', async () => {
@@ -268,7 +275,7 @@ describe('overload', () => {
     expect(
       await codeOf(gateway.call(probe, { text: 'x' }, { requestId: 'r', budgetMs: 500 })),
     ).toBe('unavailable');
-    expect(gateway.counters).toMatchObject({ sent: 2, refused: 1, timedOut: 0 });
+    expect(gateway.counters).toMatchObject({ sentCalls: 2, refusedCalls: 1, timedOutCalls: 0 });
     const patient = gateway.call(probe, { text: 'patient' }, { requestId: 'r' });
     await Promise.all([slow, waiting, patient]);
     await eventually(async () =>
@@ -316,7 +323,7 @@ describe('the transport as part of Nest', () => {
     const { server } = await replica();
     const gateway = await client();
     await admin().call('CLIENT', 'KILL', 'TYPE', 'normal', 'SKIPME', 'yes');
-    await eventually(() => expect(server.counters?.reconnects).toBe(2));
+    await eventually(() => expect(server.counters?.lostConnections).toBe(2));
     await eventually(() => expect(server.isUp).toBe(true));
     await eventually(async () =>
       expect(await codeOf(gateway.call(probe, { text: 'x' }, { requestId: 'r' }))).toBe('answered'),

@@ -3,7 +3,7 @@ import { Gauge, Histogram, register } from 'prom-client';
 import type { ClientCounters } from './client/stream.client.js';
 import type { ReplicaCounters } from './server/replica.options.js';
 
-/** Registers the histogram of handled requests. @returns a function that observes one of them. */
+/** Registers the histogram of handled requests. @returns a function that adds a request to it. */
 export function handlerMetrics(): (contract: string, outcome: string, ms: number) => void {
   const durations = new Histogram({
     name: 'podcast_sync_rpc_handler_duration_seconds',
@@ -24,12 +24,12 @@ export function watchReplica(read: () => ReplicaCounters | undefined): void {
   counter(
     'podcast_sync_transport_handled_total',
     'Requests that this replica answered.',
-    () => read()?.handled,
+    () => read()?.handledRequests,
   );
   counter(
     'podcast_sync_transport_expired_total',
     'Requests that were not run because their deadline had passed.',
-    () => read()?.expired,
+    () => read()?.expiredRequests,
   );
   counter(
     'podcast_sync_transport_takeovers_total',
@@ -44,7 +44,7 @@ export function watchReplica(read: () => ReplicaCounters | undefined): void {
   counter(
     'podcast_sync_transport_reconnects_total',
     'Connections to Redis that were lost.',
-    () => read()?.reconnects,
+    () => read()?.lostConnections,
   );
 }
 
@@ -55,26 +55,26 @@ export function watchClient(read: () => ClientCounters): void {
     'Calls that wait for an answer.',
     () => read().inFlight,
   );
-  counter('podcast_sync_transport_calls_total', 'Calls that were sent.', () => read().sent);
+  counter('podcast_sync_transport_calls_total', 'Calls that were sent.', () => read().sentCalls);
   counter(
     'podcast_sync_transport_refused_total',
     'Calls that failed immediately as unavailable.',
-    () => read().refused,
+    () => read().refusedCalls,
   );
   counter(
     'podcast_sync_transport_timeouts_total',
     'Calls that ended by their deadline.',
-    () => read().timedOut,
+    () => read().timedOutCalls,
   );
   counter(
     'podcast_sync_transport_late_replies_total',
     'Replies that arrived after the deadline of their call.',
-    () => read().late,
+    () => read().lateReplies,
   );
   counter(
     'podcast_sync_transport_reconnects_total',
     'Connections to Redis that were lost.',
-    () => read().reconnects,
+    () => read().lostConnections,
   );
   register.registerMetric(
     new Gauge({

@@ -1,4 +1,4 @@
-/** A flag that any number of waiters can wait for, repeatedly. */
+/** A flag to wait for: `wait` resolves when it is set. It stays set until it is reset. */
 export class ManualResetEvent {
   private readonly waiters: (() => void)[] = [];
 
