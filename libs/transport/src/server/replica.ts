@@ -65,7 +65,7 @@ export class Replica {
   private readonly draining = new ManualResetEvent();
   private stopping?: Promise<void>;
   private reading?: Promise<void>;
-  /** Id of the reading connection, for CLIENT UNBLOCK. Unused in a Cluster: nodes assign own ids. */
+  /** Id of the reading connection, for CLIENT UNBLOCK. Unused in a Cluster: nodes differ. */
   private readerId?: number | undefined;
   private isReadBlocked = false;
   private isStopping = false;
