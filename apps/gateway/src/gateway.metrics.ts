@@ -1,6 +1,6 @@
 import { countBy, gauge } from '#runtime';
 
-/** Exports the open streams of `GET /changes`, and the ended ones by reason. */
+/** Registers the metrics of open streams of `GET /changes`, and of ended streams by reason. */
 export function watchStreams(
   read: () => { open: number; ended: Readonly<Record<string, number>> },
 ): void {
