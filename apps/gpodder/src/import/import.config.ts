@@ -1,5 +1,5 @@
 import { redisConfig } from '#redis';
 import { z } from 'zod';
 
-/** The configuration of `import`: the connection to the services. */
+/** Configuration of the command `import`: the Redis that connects it to the services. */
 export const importConfig = z.object(redisConfig.shape);

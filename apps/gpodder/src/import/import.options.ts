@@ -1,4 +1,4 @@
-/** Options of an import. */
+/** Options of the command `import`. */
 export interface ImportOptions {
   /** Base URL of the other server, with a trailing `/`. */
   readonly from: URL;
@@ -8,6 +8,6 @@ export interface ImportOptions {
   readonly login: string;
   /** File with the password in its first line; by default a prompt. */
   readonly passwordFile?: string | undefined;
-  /** File that stores the progress. */
+  /** File that stores the progress, so that a stopped import continues. */
   readonly progress?: string | undefined;
 }
