@@ -41,5 +41,5 @@ export async function compose(
     serverOptions(config, { authenticator, limits, limiter }, log),
   );
   const module = GpodderModule.forRoot({ config, log, services, sessions });
-  return { module, adapter, begin: async () => ({ missing, close: async () => {} }) };
+  return { module, adapter, configure: async () => ({ missing, close: async () => {} }) };
 }

@@ -31,7 +31,7 @@ export class UpdatesController {
     const query = queryOf(request);
     if (!query.has('since')) throw new Failure('invalid');
     const since = parseSince(query);
-    // Reads subscriptions pageRequest: their timestamp, which the answer has, must not be later than the
+    // Reads subscriptions first: their timestamp, which the answer has, must not be later than the
     // read of the episodes.
     const { delta, added } = await this.feeds.peekSince(request, since);
     const { remove, timestamp } = delta;

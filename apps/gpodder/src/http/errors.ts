@@ -1,5 +1,5 @@
 import {
-  answerFor,
+  toErrorAnswer,
   type ErrorAnswer,
   type ErrorFormat,
   type FailureAnswers,
@@ -38,7 +38,7 @@ export class RefusalError extends Error {
 export function errorFormat({ SITE_URL }: Pick<GpodderConfig, 'SITE_URL'>): ErrorFormat {
   return {
     answerTo: (error, _request, log) =>
-      error instanceof RefusalError ? error.answer : answerFor(error, log, failureAnswers),
+      error instanceof RefusalError ? error.answer : toErrorAnswer(error, log, failureAnswers),
     // Sends no session cookie to a client without a valid credential.
     send: (reply, answer) =>
       send(answer.status === 401 ? reply.removeHeader('set-cookie') : reply, answer, SITE_URL),

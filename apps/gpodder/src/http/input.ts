@@ -1,5 +1,5 @@
 import { Failure } from '#contracts';
-import { readJson, TooLarge, waitToParse } from '#http';
+import { parseJson, TooLarge, waitToParse } from '#http';
 import type { FastifyRequest } from 'fastify';
 
 /** JSON values that a body can have for each of its entries: twice the fields of an action. */
@@ -35,7 +35,7 @@ export async function parseJsonBody(
 ): Promise<unknown> {
   if (body === undefined || body.length === 0) throw new Failure('invalid');
   await waitToParse(body);
-  return readJson(body, maxEntries * valuesPerEntry, () => new TooLarge()).value;
+  return parseJson(body, maxEntries * valuesPerEntry, () => new TooLarge()).value;
 }
 
 /** Parses a JSON object with {@link readJsonBody}. @throws Failure `invalid`; TooLarge */

@@ -28,7 +28,7 @@ type SettingsOwner =
   | { readonly of: 'episode'; readonly podcast: string; readonly episode: string };
 
 type Scope = RequestOf<typeof changeSettings>['scope'];
-/** SettingValues of settings by key. */
+/** Values of settings by key. */
 type SettingValues = Record<string, unknown>;
 
 /**

@@ -4,7 +4,7 @@ import { escaped, OpmlError, OpmlLimitError, readOpml, writeOpml, xmlDeclaration
 import { parsingSlot } from '#runtime';
 import { parseJsonBody } from '../http/input.js';
 
-/** Content contentTypes of the simple API by format. */
+/** Content types of the simple API by format. */
 const contentTypes = {
   json: 'application/json; charset=utf-8',
   jsonp: 'application/json-p; charset=utf-8',
