@@ -67,7 +67,7 @@ export async function compose(
     }),
   );
   await serveConsole(adapter.getInstance());
-  const begin = async (nest: NestFastifyApplication): Promise<RunningApp> => {
+  const configure = async (nest: NestFastifyApplication): Promise<RunningApp> => {
     nest.useGlobalFilters(new PageFailureFilter(log));
     issuer = nest.get(Issuer);
     sessions = nest.get(Sessions);
@@ -82,7 +82,7 @@ export async function compose(
       },
     };
   };
-  return { module, adapter, begin };
+  return { module, adapter, configure };
 }
 
 function watchPeople(nest: NestFastifyApplication): void {

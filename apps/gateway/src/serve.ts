@@ -66,7 +66,7 @@ export async function compose(
     log,
   );
   const streams = new ChangeStreams(config.MAX_STREAMS, authenticator, clockSubscriber, bounds);
-  const begin = async (app: NestFastifyApplication): Promise<RunningApp> => {
+  const configure = async (app: NestFastifyApplication): Promise<RunningApp> => {
     app.enableVersioning({ type: VersioningType.URI, defaultVersion: [VERSION_NEUTRAL, '1'] });
     serveOpenPaths(app, authenticator, config);
     watchStreams(() => streams);
@@ -76,7 +76,7 @@ export async function compose(
       close: async () => clockSubscriber.close(),
     };
   };
-  return { module: GatewayModule.forRoot({ config, services, streams, log }), adapter, begin };
+  return { module: GatewayModule.forRoot({ config, services, streams, log }), adapter, configure };
 }
 
 /** Returns the feed service in an array, which is empty if `FEEDS` is `off`. */

@@ -18,8 +18,8 @@ export function challenge(
   // Encodes quotation marks, which a client can send in the Host header.
   const base = linkBase(request, config).replace(/["\\]/g, encodeURIComponent);
   const parts = [`resource_metadata="${base}${resourceMetadataPath}"`];
-  const { reason, wanted } = error instanceof AuthenticationFailure ? error : {};
-  if (reason === 'scope') parts.push('error="insufficient_scope"', `scope="${wanted}"`);
+  const { reason, missingScope } = error instanceof AuthenticationFailure ? error : {};
+  if (reason === 'scope') parts.push('error="insufficient_scope"', `scope="${missingScope}"`);
   else if (request.headers.authorization !== undefined) parts.push('error="invalid_token"');
   return { 'www-authenticate': `Bearer ${parts.join(', ')}` };
 }

@@ -1,4 +1,4 @@
-import { answerFor, type ErrorFormat, type FailureAnswers, httpAnswers, send } from '#http';
+import { toErrorAnswer, type ErrorFormat, type FailureAnswers, httpAnswers, send } from '#http';
 import type { GatewayConfig } from '../gateway.config.js';
 import { challenge } from './challenge.js';
 
@@ -16,7 +16,7 @@ export const failureAnswers: FailureAnswers = {
 export function errorFormat(config: GatewayConfig): ErrorFormat {
   return {
     answerTo(error, request, log) {
-      const answer = answerFor(error, log, failureAnswers);
+      const answer = toErrorAnswer(error, log, failureAnswers);
       // Adds the header also to a 401 for a valid credential of a disabled or erased user.
       return answer.status === 401
         ? { ...answer, headers: challenge(request, config, error) }
