@@ -241,8 +241,8 @@ const messages = [
     // A call can wait in the stream until its deadline, so it is answered too late.
     id: 'backlog-of-whole-deadline',
     file: `${transport}/client/service.view.ts`,
-    find: 'this.backlogMs > budgetMs * waitingShare',
-    replace: 'this.backlogMs > budgetMs / waitingShare',
+    find: 'this.backlogMs > budgetMs * maxBacklogShare',
+    replace: 'this.backlogMs > budgetMs / maxBacklogShare',
     near: ['libs/transport'],
   },
   {
@@ -329,7 +329,7 @@ const facade = [
     // An episode at its end that is not played is shown as played.
     id: 'position-at-the-end',
     file: `${gpodder}/actions/download.rules.ts`,
-    find: 'length > seconds ? length',
+    find: 'knownDuration > seconds ? knownDuration',
     replace: 'length >= seconds ? length',
     near: ['apps/gpodder'],
   },
