@@ -330,7 +330,7 @@ const facade = [
     id: 'position-at-the-end',
     file: `${gpodder}/actions/download.rules.ts`,
     find: 'knownDuration > seconds ? knownDuration',
-    replace: 'length >= seconds ? length',
+    replace: 'knownDuration >= seconds ? knownDuration',
     near: ['apps/gpodder'],
   },
   {
