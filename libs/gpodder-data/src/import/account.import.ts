@@ -4,30 +4,32 @@ import { z } from 'zod';
 import type { AccountWriter } from './account.writer.js';
 import type { Actions, SourceServer } from './source.server.js';
 
-/** Progress of an import: the answer that is being written, and its written actions. */
+/** Progress of an import: which answer of the other server is imported, and how much of it. */
 export const cursorSchema = z.object({
-  /** The `since` of the request for the answer, a timestamp of the other server. */
+  /** `since` of the request for that answer: a timestamp of the other server. */
   since: z.int().min(0),
-  /** Number and SHA-256 of the answer's written actions. The hash detects a changed answer. */
+  /** Number of actions of the answer that are imported. */
   actions: z.int().min(0),
+  /** SHA-256 of these actions, which detects that the answer has changed. */
   hash: z.string(),
 });
 export type ImportCursor = z.output<typeof cursorSchema>;
 
-/** Cursor of an import that has written no action. */
+/** Progress of an import that has imported no action. */
 export const startCursor: ImportCursor = { since: 0, actions: 0, hash: '' };
 
-/** Keeps the cursor of an import, so that a later run continues. */
+/** Stores the progress of an import, so that a later run can continue. */
 export interface CursorStore {
   cursor: ImportCursor;
   moveTo(cursor: ImportCursor): Promise<void>;
 }
 
-type WrittenAnswer = ImportCursor & { timestamp: number };
+/** An answer whose actions are imported; `timestamp` is the `since` of the next request. */
+type ImportedAnswer = ImportCursor & { timestamp: number };
 
 /**
  * Imports an account of another server. A run that continues an interrupted import writes all
- * subscriptions and favourites again, but only the remaining actions. A repetition has no effect.
+ * subscriptions and favourites again, which has no effect, but only the remaining actions.
  */
 export class AccountImport {
   constructor(
@@ -37,14 +39,14 @@ export class AccountImport {
     private readonly stopped: AbortSignal,
   ) {}
 
-  /** @throws ServerError; Failure of a service; the reason of a stop. */
+  /** Runs the import. @throws ServerError; Failure of a service; the reason of `stopped`. */
   async run(): Promise<void> {
     await this.writer.writeFeeds(await this.source.readFeeds());
-    // Some servers answer in parts, each with the timestamp for the next request.
+    // Requests again, because some servers answer in parts, each with the timestamp for the next.
     for (let lastHash = ''; ;) {
       const { since } = this.store.cursor;
-      const { timestamp, actions, hash } = await this.writeAnswer();
-      // A server that repeats its answer ignores the timestamp.
+      const { timestamp, actions, hash } = await this.importAnswer();
+      // Stops at a repeated answer: that server ignores the timestamp.
       if (actions === 0 || timestamp <= since || hash === lastHash) break;
       lastHash = hash;
       await this.store.moveTo({ since: timestamp, actions: 0, hash: '' });
@@ -52,18 +54,21 @@ export class AccountImport {
     await this.writer.writeFavorites(await this.source.readFavorites());
   }
 
-  /** Writes the new actions of one answer. Returns its timestamp and its cursor. */
-  private async writeAnswer(): Promise<WrittenAnswer> {
+  /** Requests an answer and imports its remaining actions. */
+  private async importAnswer(): Promise<ImportedAnswer> {
     const { since } = this.store.cursor;
-    const written = await this.source.readActions(since, (answer) => this.writeNew(answer));
+    const written = await this.source.readActions(since, (answer) => this.importRemaining(answer));
     if (written) return written;
-    // Written actions or their order have changed, so the answer is written from its start.
+    // Imports the answer from its start, because actions that were imported have changed.
     this.store.cursor = { ...this.store.cursor, actions: 0, hash: '' };
-    return this.writeAnswer();
+    return this.importAnswer();
   }
 
-  /** Returns undefined if the answer does not start with the written actions. */
-  private async writeNew(answer: Actions): Promise<WrittenAnswer | undefined> {
+  /**
+   * Imports the remaining actions of an answer. Returns undefined if the answer does not start with
+   * the actions that are already imported.
+   */
+  private async importRemaining(answer: Actions): Promise<ImportedAnswer | undefined> {
     const { since, actions: written, hash: writtenHash } = this.store.cursor;
     const hash = createHash('sha256');
     let [actions, batch]: [number, string[]] = [0, []];

@@ -1,14 +1,14 @@
-/** Error for an answer that does not follow the protocol. */
+/** Error for an answer of the other server that does not follow the protocol. */
 export class AnswerError extends Error {}
 
-/** Maximum characters of one element, and of the text outside the array. */
+/** Maximum characters of one element of the array, and of the JSON outside the array. */
 const maxCharacters = 65_536;
 
 const [quote, backslash, comma, openSquare, closeSquare] = [0x22, 0x5c, 0x2c, 0x5b, 0x5d];
 
-/** Streams the elements of an array in a JSON object as texts, one at a time in memory. */
+/** Parses a JSON object as it arrives. Has one element of its array in memory at a time. */
 export class JsonElements {
-  /** The text outside of the array. */
+  /** The JSON outside of the array. */
   private rest = '';
   private element = '';
   private depth = 0;
@@ -19,10 +19,10 @@ export class JsonElements {
   constructor(private readonly key: string) {}
 
   /**
-   * Generates the texts of the elements.
+   * Generates the elements of the array as JSON texts.
    *
-   * @returns the object with an empty array. @throws AnswerError for a truncated answer, or one
-   *   without the array.
+   * @returns the object, with an empty array.
+   * @throws AnswerError for a truncated answer, or one without the array.
    */
   async *read(chunks: AsyncIterable<string>): AsyncGenerator<string, Record<string, unknown>> {
     for await (const chunk of chunks) yield* this.readChunk(chunk);
@@ -89,7 +89,7 @@ export class JsonElements {
   }
 }
 
-/** Parses JSON. @throws AnswerError for invalid JSON. */
+/** Parses the JSON of an answer. @throws AnswerError for invalid JSON. */
 export function parseAnswer(text: string): unknown {
   try {
     return JSON.parse(text);
