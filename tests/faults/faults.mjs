@@ -305,8 +305,8 @@ const facade = [
     // A client that adds a second to each timestamp counts as one with its own clock.
     id: 'echo-plus-one',
     file: 'libs/gpodder-sync/src/sync-state.rules.ts',
-    find: 'since === answered || since === answered + 1',
-    replace: 'since === answered',
+    find: 'since === answeredSecond || since === answeredSecond + 1',
+    replace: 'since === answeredSecond',
     near: ['libs/gpodder-sync', 'apps/gpodder'],
   },
   {
