@@ -1,6 +1,6 @@
 import { Failure, type Podcast } from '#contracts';
 import { TooLarge, waitToParse } from '#http';
-import { escaped, OpmlError, OpmlLimitError, readOpml, writeOpml, xmlDeclaration } from '#opml';
+import { escapeXml, OpmlError, OpmlLimitError, readOpml, writeOpml, xmlDeclaration } from '#opml';
 import { parsingSlot } from '#runtime';
 import { parseJsonBody } from '../http/input.js';
 
@@ -104,7 +104,7 @@ function toBody(
 
 function toXmlElement(feed: ListedFeed, podcastsByUrl: PodcastsByUrl): string {
   const fields = Object.entries(toPodcastObject(feed, podcastsByUrl)).map(
-    ([key, value]) => `<${key}>${escaped(String(value))}</${key}>`,
+    ([key, value]) => `<${key}>${escapeXml(String(value))}</${key}>`,
   );
   return `<podcast>${fields.join('')}</podcast>`;
 }
