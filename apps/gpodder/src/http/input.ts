@@ -38,7 +38,7 @@ export async function parseJsonBody(
   return parseJson(body, maxEntries * valuesPerEntry, () => new TooLarge()).value;
 }
 
-/** Parses a JSON object with {@link readJsonBody}. @throws Failure `invalid`; TooLarge */
+/** Parses a JSON object with {@link parseJsonBody}. @throws Failure `invalid`; TooLarge */
 export async function parseObjectBody(
   body: Buffer | undefined,
   maxEntries: number,
