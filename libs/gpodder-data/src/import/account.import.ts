@@ -4,13 +4,13 @@ import { z } from 'zod';
 import type { AccountWriter } from './account.writer.js';
 import type { Actions, SourceServer } from './source.server.js';
 
-/** Progress of an import: which answer of the other server is imported, and how much of it. */
+/** Progress of an import: which response of the other server is imported, and how much of it. */
 export const cursorSchema = z.object({
-  /** `since` of the request for that answer: a timestamp of the other server. */
+  /** `since` of the request for that response: a timestamp of the other server. */
   since: z.int().min(0),
-  /** Number of actions of the answer that are imported. */
+  /** Number of actions of the response that are imported. */
   actions: z.int().min(0),
-  /** SHA-256 of these actions, which detects that the answer has changed. */
+  /** SHA-256 of these actions, which detects that the response has changed. */
   hash: z.string(),
 });
 export type ImportCursor = z.output<typeof cursorSchema>;
@@ -24,8 +24,8 @@ export interface CursorStore {
   moveTo(cursor: ImportCursor): Promise<void>;
 }
 
-/** An answer whose actions are imported; `timestamp` is the `since` of the next request. */
-type ImportedAnswer = ImportCursor & { timestamp: number };
+/** A response whose actions are imported; `timestamp` is the `since` of the next request. */
+type ImportedResponse = ImportCursor & { timestamp: number };
 
 /**
  * Imports an account of another server. A run that continues an interrupted import writes all
@@ -42,11 +42,11 @@ export class AccountImport {
   /** Runs the import. @throws ServerError; Failure of a service; the reason of `stopped`. */
   async run(): Promise<void> {
     await this.writer.writeFeeds(await this.source.readFeeds());
-    // Requests again, because some servers answer in parts, each with the timestamp for the next.
+    // Requests again, because some servers respond in parts, each with the timestamp for the next.
     for (let lastHash = ''; ;) {
       const { since } = this.store.cursor;
-      const { timestamp, actions, hash } = await this.importAnswer();
-      // Stops at a repeated answer: that server ignores the timestamp.
+      const { timestamp, actions, hash } = await this.importResponse();
+      // Stops at a repeated response: that server ignores the timestamp.
       if (actions === 0 || timestamp <= since || hash === lastHash) break;
       lastHash = hash;
       await this.store.moveTo({ since: timestamp, actions: 0, hash: '' });
@@ -54,21 +54,24 @@ export class AccountImport {
     await this.writer.writeFavorites(await this.source.readFavorites());
   }
 
-  /** Requests an answer and imports its remaining actions. */
-  private async importAnswer(): Promise<ImportedAnswer> {
+  /** Requests a response and imports its remaining actions. */
+  private async importResponse(): Promise<ImportedResponse> {
     const { since } = this.store.cursor;
-    const written = await this.source.readActions(since, (answer) => this.importRemaining(answer));
+    const written = await this.source.readActions(since, (response) =>
+      this.importRemaining(response),
+    );
     if (written) return written;
-    // Imports the answer from its start, because actions that were imported have changed.
+    // Imports the response from its start, because actions that were imported have changed.
     this.store.cursor = { ...this.store.cursor, actions: 0, hash: '' };
-    return this.importAnswer();
+    return this.importResponse();
   }
 
   /**
-   * Imports the remaining actions of an answer. Returns undefined if the answer does not start with
+   * Imports the remaining actions of a response. Returns undefined if the response does not start
+   * with
    * the actions that are already imported.
    */
-  private async importRemaining(answer: Actions): Promise<ImportedAnswer | undefined> {
+  private async importRemaining(response: Actions): Promise<ImportedResponse | undefined> {
     const { since, actions: written, hash: writtenHash } = this.store.cursor;
     const hash = createHash('sha256');
     let [actions, batch]: [number, string[]] = [0, []];
@@ -77,7 +80,7 @@ export class AccountImport {
       await this.store.moveTo({ since, actions, hash: hash.copy().digest('hex') });
     };
     for (;;) {
-      const { value, done } = await answer.next();
+      const { value, done } = await response.next();
       if (done) {
         if (actions < written) return undefined;
         if (batch.length > 0) await write();

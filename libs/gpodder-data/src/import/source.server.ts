@@ -1,17 +1,17 @@
 import { FetchError, type FetchedResponse, type FetchFault, type Fetcher } from '#fetch';
 import { z } from 'zod';
-import { AnswerError, JsonElements, parseAnswer } from './json.elements.js';
+import { ResponseError, JsonElements, parseResponse } from './json.elements.js';
 import type { SkippedEntries } from './skipped.entries.js';
 
-/** Maximum requests of one import, and maximum bytes of all answers together. */
+/** Maximum requests of one import, and maximum bytes of all responses together. */
 const [maxRequests, maxBytes] = [1_000, 2 ** 27];
 /**
- * Maximum characters and JSON values of all answers except actions. These answers are in memory as
+ * Maximum characters and JSON values of all responses except actions. These are in memory as
  * a whole, where a value of two characters takes up to a hundred bytes.
  */
 const [maxListCharacters, maxListValues] = [2 ** 23, 250_000];
 
-/** Limits of the fetcher of an import. A server can need minutes to answer with all actions. */
+/** Limits of the fetcher of an import. A server can need minutes to respond with all actions. */
 export const sourceLimits = {
   headMs: 120_000,
   silenceMs: 120_000,
@@ -32,15 +32,15 @@ const faultsByFetchFault = {
 } as const satisfies Record<FetchFault, string>;
 
 /**
- * Error of the other server, which did not answer or rejected a request. Its `fault` is that of the
- * fetch (`unreachable` also for an unknown host name and a broken answer), or:
+ * Error of the other server, which did not respond or rejected a request. Its `fault` is that of
+ * the fetch (`unreachable` also for an unknown host name and a broken response), or:
  * - `credentials`: it rejects the name or the password;
  * - `unsupported`: it has no gpodder API or gpoddersync, or does not follow its protocol.
  *
  * The message contains no other part of a URL than the origin.
  */
 export class ServerError extends Error {
-  /** @param status HTTP status; absent without an answer. */
+  /** @param status HTTP status; absent without a response. */
   constructor(
     message: string,
     readonly fault: (typeof faultsByFetchFault)[FetchFault] | 'credentials' | 'unsupported',
@@ -60,8 +60,8 @@ const deviceSchema = z.object({ id: z.string() });
 const titledFeedSchema = z.object({ url: z.string() });
 
 /**
- * Actions of an answer as JSON texts. The return value is the `since` of the next request, in
- * seconds; 0 if the answer has no timestamp.
+ * Actions of a response as JSON texts. The return value is the `since` of the next request, in
+ * seconds; 0 if the response has no timestamp.
  */
 export type Actions = AsyncGenerator<string, number>;
 
@@ -72,7 +72,7 @@ export interface SourceServer {
   /** Returns the subscribed feeds: URLs, objects with a `url`, or invalid entries. */
   readFeeds(): Promise<unknown[]>;
   /**
-   * Requests the actions after `since` (seconds), and passes them to `read` while the answer
+   * Requests the actions after `since` (seconds), and passes them to `read` while the response
    * arrives. Returns the result of `read`.
    */
   readActions<T>(since: number, read: (actions: Actions) => Promise<T>): Promise<T>;
@@ -135,11 +135,11 @@ function openGpodderServer(
     skipped.add('device', data?.id ?? device, data ? 'no_list' : 'no_id');
     return [];
   };
-  /** Returns the entries of a list; none if the list is missing or the answer is not a list. */
+  /** Returns the entries of a list; none if the list is missing or the response is not a list. */
   const readList = async (path: string): Promise<unknown[]> => {
-    const answer = await http.getOptional(path, z.unknown());
-    const { data } = listSchema.safeParse(answer ?? null);
-    if (!data) skipped.add('answer', answer, 'not_a_list');
+    const response = await http.getOptional(path, z.unknown());
+    const { data } = listSchema.safeParse(response ?? null);
+    if (!data) skipped.add('answer', response, 'not_a_list');
     return data ?? [];
   };
   return {
@@ -179,7 +179,7 @@ class SourceClient {
   /**
    * Requests a JSON document.
    *
-   * @returns undefined for an unsupported path, or an answer that is not JSON of the schema.
+   * @returns undefined for an unsupported path, or a response that is not JSON of the schema.
    * @throws ServerError
    */
   async getOptional<Answer extends z.ZodType>(
@@ -196,21 +196,21 @@ class SourceClient {
           if (this.listCharacters > maxListCharacters || this.listValues > maxListValues)
             throw this.tooLarge('subscriptions, devices and favourites');
         }
-        return schema.safeParse(parseAnswer(text)).data;
+        return schema.safeParse(parseResponse(text)).data;
       });
     } catch (error) {
       const isUnsupported =
-        error instanceof AnswerError ||
+        error instanceof ResponseError ||
         (error instanceof ServerError && isUnsupportedPath(error.status));
       if (isUnsupported) return undefined;
       throw error;
     }
   }
 
-  /** Requests actions. @throws ServerError also for an answer without actions; errors of `read`. */
+  /** Requests actions. @throws ServerError, e.g. for a response without them; errors of `read`. */
   readActions<T>(path: string, read: (actions: Actions) => Promise<T>): Promise<T> {
     return this.get(path, (chunks) => read(parseActions(chunks))).catch((error: unknown) => {
-      throw error instanceof AnswerError ? new ServerError(error.message, 'unsupported') : error;
+      throw error instanceof ResponseError ? new ServerError(error.message, 'unsupported') : error;
     });
   }
 
