@@ -40,7 +40,7 @@ export class ArrivingBody implements PendingBody {
     end.onReached(stop);
   }
 
-  /** Watches the body of a request; `undefined` if it announces no body or has ended. */
+  /** Watches the body of a request; `undefined` if there is none or the request has ended. */
   static watch(raw: IncomingMessage, end: RequestEnd | undefined): ArrivingBody | undefined {
     const { 'content-length': length = '0', 'transfer-encoding': coding } = raw.headers;
     const hasBody = coding !== undefined || Number(length) > 0;

@@ -108,15 +108,15 @@ const defaultHeaders = {
   'cross-origin-resource-policy': 'same-origin',
 };
 
-/** Returns a function that sets security headers. The headers of `own` take precedence. */
+/** Returns a function that sets security headers. The headers of `appHeaders` take precedence. */
 export function securityHeaders(
   publicUrl: string | undefined,
-  own: (request: FastifyRequest) => Readonly<Record<string, string>>,
+  appHeaders: (request: FastifyRequest) => Readonly<Record<string, string>>,
 ): (request: FastifyRequest, reply: FastifyReply) => void {
   // Adds HSTS only with a public https URL, because HSTS requires that TLS is always available.
   const transport = publicUrl?.startsWith('https:') && {
     'strict-transport-security': 'max-age=31536000',
   };
   const common = { ...defaultHeaders, ...transport };
-  return (request, reply) => void reply.headers(common).headers(own(request));
+  return (request, reply) => void reply.headers(common).headers(appHeaders(request));
 }

@@ -56,7 +56,7 @@ function parseEvictionPolicy(info: string): string | undefined {
 }
 
 /** Number of largest replies that Redis must be able to buffer for a busy gateway. */
-const bufferedReplies = 8;
+const minBufferedReplies = 8;
 
 /** Warns about servers whose output buffers are too small: they would disconnect busy gateways. */
 export async function warnOfSmallReplyBuffers(
@@ -64,7 +64,7 @@ export async function warnOfSmallReplyBuffers(
   log: Logger,
   maxReplyBytes: number,
 ): Promise<void> {
-  const needed = bufferedReplies * maxReplyBytes;
+  const needed = minBufferedReplies * maxReplyBytes;
   const ask = (server: Redis) =>
     server.config('GET', 'client-output-buffer-limit') as Promise<string[]>;
   // Ignores servers whose configuration clients cannot read, such as many hosted ones.

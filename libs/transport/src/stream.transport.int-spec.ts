@@ -186,17 +186,20 @@ describe('an unavailable service', () => {
     expect(gateway.counters.timedOutCalls).toBe(0);
   });
 
-  // The second client has not polled since its last call.
-  it.each([500, 60_000])('fails calls after a stop in order; polls: %i ms', async (pollMs) => {
-    const { app } = await replica({ timings: {} });
-    const gateway = await client({ pollMs });
-    await gateway.call(probe, { text: 'x' }, { requestId: 'r' });
-    await app.close();
-    expect(await codeOf(gateway.call(probe, { text: 'x' }, { requestId: 'r' }))).toBe(
-      'unavailable',
-    );
-    expect(gateway.counters.timedOutCalls).toBe(0);
-  });
+  // The second client has not read the state since its last call.
+  it.each([500, 60_000])(
+    'fails calls after a stop in order; reads every %i ms',
+    async (readIntervalMs) => {
+      const { app } = await replica({ timings: {} });
+      const gateway = await client({ readIntervalMs });
+      await gateway.call(probe, { text: 'x' }, { requestId: 'r' });
+      await app.close();
+      expect(await codeOf(gateway.call(probe, { text: 'x' }, { requestId: 'r' }))).toBe(
+        'unavailable',
+      );
+      expect(gateway.counters.timedOutCalls).toBe(0);
+    },
+  );
 });
 
 describe('a client', () => {
@@ -266,7 +269,7 @@ describe('overload', () => {
 
   it('is refused while the backlog leaves too little of the deadline', async () => {
     const { runs } = await replica({ maxInFlight: 1 });
-    const gateway = await client({ pollMs: 50 });
+    const gateway = await client({ readIntervalMs: 50 });
     const slow = gateway.call(probe, { text: 'slow', takesMs: 900 }, { requestId: 'r' });
     await eventually(() => expect(runs).toHaveLength(1));
     const waiting = gateway.call(probe, { text: 'waiting' }, { requestId: 'r' });

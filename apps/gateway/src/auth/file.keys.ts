@@ -4,7 +4,7 @@ import { createLocalJWKSet, type JSONWebKeySet, type JWTVerifyGetKey } from 'jos
 import type { IssuerKeys } from './issuer.keys.js';
 
 /** Minimum time between two checks of the file, in milliseconds. */
-const pollMs = 1_000;
+const checkIntervalMs = 1_000;
 
 /**
  * The keys of an issuer, read from a file (`AUTH_JWKS_FILE`). Invariants:
@@ -51,7 +51,7 @@ export class FileKeys implements IssuerKeys {
 
   /** Reads the file if its last check is a second ago. Logs failures and never throws. */
   private refresh(): void {
-    if (performance.now() < this.checkedAt + pollMs) return;
+    if (performance.now() < this.checkedAt + checkIntervalMs) return;
     try {
       this.read();
     } catch (error) {

@@ -4,34 +4,37 @@ const [minNameLength, maxNameLength] = ['page'.length, 3 * 'podcast_guid'.length
 /** The query string of a request. Links to other pages repeat unknown parameters as sent. */
 export class QueryString {
   /** Known parameters, at most two of a name, as `name=value` and encoded as sent. */
-  private readonly known = new Map<string, string[]>();
-  private readonly others: string[] = [];
+  private readonly knownParameters = new Map<string, string[]>();
+  private readonly unknownParameters: string[] = [];
 
   /** @param search query with its question mark, or empty. @param names the known parameters. */
   constructor(search: string, names: readonly string[]) {
     for (const part of search.slice(1).split('&')) {
       const name = decodeName(part);
       if (name !== undefined && names.includes(name)) this.add(name, part);
-      else if (part !== '') this.others.push(part);
+      else if (part !== '') this.unknownParameters.push(part);
     }
   }
 
   /** Returns the decoded values of a known parameter, at most the first two. */
   getAll(name: string): string[] {
-    return (this.known.get(name) ?? []).flatMap((part) => new URLSearchParams(part).getAll(name));
+    return (this.knownParameters.get(name) ?? []).flatMap((part) =>
+      new URLSearchParams(part).getAll(name),
+    );
   }
 
   /** Returns the query string with new values of some known parameters, the others as sent. */
   with(values: Readonly<Record<string, string>>): string {
-    const kept = [...this.known]
+    const kept = [...this.knownParameters]
       .filter(([name]) => !(name in values))
       .flatMap(([, parts]) => parts);
-    return `?${[...this.others, ...kept, new URLSearchParams(values).toString()].join('&')}`;
+    const added = new URLSearchParams(values).toString();
+    return `?${[...this.unknownParameters, ...kept, added].join('&')}`;
   }
 
   private add(name: string, part: string): void {
-    const parts = this.known.get(name);
-    if (!parts) this.known.set(name, [part]);
+    const parts = this.knownParameters.get(name);
+    if (!parts) this.knownParameters.set(name, [part]);
     else if (parts.length < 2) parts.push(part);
   }
 }

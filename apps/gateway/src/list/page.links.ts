@@ -23,7 +23,7 @@ export interface LinkedPage {
   cursor: Cursor;
 }
 
-/** A row id that is greater than every row id. */
+/** A number that is greater than every row id. */
 const maxId = Number.MAX_SAFE_INTEGER;
 
 /**

@@ -13,7 +13,7 @@ export interface ClientLinksOptions {
   readonly services: readonly string[];
   readonly maxInFlight: number;
   /** Interval, in ms, at which the state of each called service is read from Redis. */
-  readonly pollMs: number;
+  readonly readIntervalMs: number;
   /** Redis channel on which this client receives its replies. */
   readonly channel: string;
   /** Called with each message of that channel: one or more replies. */
@@ -44,13 +44,13 @@ export class ClientLinks {
   readonly writer: RedisLink;
   readonly subscriber: RedisLink;
   readonly views = new Map<string, ServiceView>();
-  private readonly polling: RepeatingTask;
+  private readonly regularReads: RepeatingTask;
   private readonly keepAlive: RepeatingTask;
   private isSubscribed = false;
   private readonly closed = new ManualResetEvent();
 
   constructor(private readonly options: ClientLinksOptions) {
-    const { connect, log, services, pollMs, channel, onMessage } = options;
+    const { connect, log, services, readIntervalMs, channel, onMessage } = options;
     this.writer = new RedisLink('writer', connect(), log);
     this.subscriber = new RedisLink('subscriber', connect(), log);
     for (const { redis } of this.bothLinks) redis.on('close', () => this.onLinkLost());
@@ -60,13 +60,13 @@ export class ClientLinks {
       if (from.toString() === channel) onMessage(message);
     });
     const { logFault } = this.writer;
-    this.polling = new RepeatingTask(
-      () => pollMs,
-      () => this.pollUsedViews(),
+    this.regularReads = new RepeatingTask(
+      () => readIntervalMs,
+      () => this.readUsedViews(),
       logFault,
     );
-    const pollAll = () => this.pollViews(this.views.values());
-    this.keepAlive = new RepeatingTask(() => keepAliveMs, pollAll, logFault);
+    const readAllViews = () => this.readViews(this.views.values());
+    this.keepAlive = new RepeatingTask(() => keepAliveMs, readAllViews, logFault);
     for (const service of services) this.addView(service);
   }
 
@@ -92,11 +92,11 @@ export class ClientLinks {
         this.closed.wait(),
       ]);
       await this.subscribe();
-      const polled = await this.pollViews(this.views.values()).then(
+      const hasRead = await this.readViews(this.views.values()).then(
         () => true,
         this.writer.logFault,
       );
-      if (polled && this.isUp) return;
+      if (hasRead && this.isUp) return;
       await delay(faultPauseMs);
     }
     throw unavailable('the client is closed');
@@ -105,7 +105,7 @@ export class ClientLinks {
   async close(): Promise<void> {
     this.closed.set();
     this.isSubscribed = false;
-    const tasks = [this.polling.stop(), this.keepAlive.stop()];
+    const tasks = [this.regularReads.stop(), this.keepAlive.stop()];
     await Promise.all([...this.bothLinks.map((link) => link.close()), ...tasks]);
   }
 
@@ -113,7 +113,7 @@ export class ClientLinks {
   useView(service: string): ServiceView {
     const view = this.views.get(service) ?? this.addView(service);
     view.isUsed = true;
-    if (!this.closed.isSet) this.polling.start();
+    if (!this.closed.isSet) this.regularReads.start();
     return view;
   }
 
@@ -125,7 +125,7 @@ export class ClientLinks {
 
   /** Reads a service's state from Redis. Logs a failure and never rejects. */
   async refreshView(view: ServiceView): Promise<void> {
-    if (this.isUp) await view.poll().catch(this.writer.logFault);
+    if (this.isUp) await view.readFromRedis().catch(this.writer.logFault);
   }
 
   private async subscribe(): Promise<void> {
@@ -139,16 +139,19 @@ export class ClientLinks {
   }
 
   /** Reads the state of services in use. Stops the regular reads if no service is in use. */
-  private async pollUsedViews(): Promise<void> {
+  private async readUsedViews(): Promise<void> {
     const used = [...this.views.values()].filter((view) => view.isInUse);
-    if (used.length === 0) return void this.polling.stop();
+    if (used.length === 0) return void this.regularReads.stop();
     for (const view of used) view.isUsed = false;
-    await this.pollViews(used);
+    await this.readViews(used);
   }
 
-  private async pollViews(views: Iterable<ServiceView>): Promise<void> {
+  private async readViews(views: Iterable<ServiceView>): Promise<void> {
     // The ping detects a lost subscriber connection, which sends no other commands.
-    await Promise.all([this.subscriber.redis.ping(), ...[...views].map((view) => view.poll())]);
+    await Promise.all([
+      this.subscriber.redis.ping(),
+      ...[...views].map((view) => view.readFromRedis()),
+    ]);
   }
 
   private onLinkLost(): void {

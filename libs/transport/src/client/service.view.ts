@@ -50,7 +50,7 @@ export class ServiceView {
   private answeredReadAt = Number.NEGATIVE_INFINITY;
   /** Start of the last read, which can still be running. */
   private lastReadAt = Number.NEGATIVE_INFINITY;
-  private polling?: Promise<void>;
+  private runningRead?: Promise<void>;
 
   constructor(
     private readonly service: string,
@@ -66,7 +66,7 @@ export class ServiceView {
    */
   get needsRead(): boolean {
     const now = performance.now();
-    const isHanging = this.polling && now - this.lastReadAt > hangingReadMs;
+    const isHanging = this.runningRead && now - this.lastReadAt > hangingReadMs;
     return !isHanging && (!this.isAlive || now - this.answeredReadAt > maxReadAgeMs);
   }
 
@@ -76,9 +76,9 @@ export class ServiceView {
   }
 
   /** Reads heartbeat and backlog from Redis. Concurrent calls share one read. */
-  poll(): Promise<void> {
-    this.polling ??= this.read().finally(() => (this.polling = undefined));
-    return this.polling;
+  readFromRedis(): Promise<void> {
+    this.runningRead ??= this.startRead().finally(() => (this.runningRead = undefined));
+    return this.runningRead;
   }
 
   /** Makes {@link isAlive} false until the next read, e.g. after a lost connection to Redis. */
@@ -132,11 +132,11 @@ export class ServiceView {
     }
   }
 
-  private async read(): Promise<void> {
+  private async startRead(): Promise<void> {
     const { requests, heartbeats } = this.keys;
     const startedAt = performance.now();
     this.lastReadAt = startedAt;
-    const [aliveMs, waitedMs] = await this.link.redis.rpcPoll(requests, heartbeats, group);
+    const [aliveMs, waitedMs] = await this.link.redis.rpcReadState(requests, heartbeats, group);
     // Counts from the start of the read: a slow answer must not extend the heartbeat's validity.
     this.aliveUntil = startedAt + aliveMs;
     this.answeredReadAt = startedAt;

@@ -35,7 +35,7 @@ export interface StreamClientOptions {
    */
   readonly maxInFlight?: number;
   /** Interval at which heartbeats and backlogs are read while there are calls. Default 500 ms. */
-  readonly pollMs?: number;
+  readonly readIntervalMs?: number;
 }
 
 /** Counts of a client's calls since its creation. */
@@ -176,12 +176,12 @@ export class StreamClient extends ClientProxy {
   }
 
   private async open(): Promise<void> {
-    const { services = [], maxInFlight = 1_000, pollMs = 500 } = this.options;
+    const { services = [], maxInFlight = 1_000, readIntervalMs = 500 } = this.options;
     const links = new ClientLinks({
       ...this.options,
       services,
       maxInFlight,
-      pollMs,
+      readIntervalMs,
       channel: this.channel,
       onMessage: (message) => this.onMessage(message),
       onLost: () => this.settleAll(unavailable('the connection to Redis was lost')),

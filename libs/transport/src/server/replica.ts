@@ -60,7 +60,7 @@ export class Replica {
   /** Set while the replica can run another request. */
   private readonly hasCapacity = new ManualResetEvent(true);
   /** Set while no request runs whose caller still waits; while draining, while no request runs. */
-  private readonly hasNoRunning = new ManualResetEvent(true);
+  private readonly hasNoRunningRequest = new ManualResetEvent(true);
   /** Set from the moment when the stopping replica reads no more requests. */
   private readonly draining = new ManualResetEvent();
   private stopping?: Promise<void>;
@@ -166,7 +166,7 @@ export class Replica {
     if (hadClients) await delay(drainGraceMs);
     this.draining.set();
     this.updateSignals();
-    const ended = Promise.resolve(this.reading).then(() => this.hasNoRunning.wait());
+    const ended = Promise.resolve(this.reading).then(() => this.hasNoRunningRequest.wait());
     await Promise.race([ended, delay(drainMs, undefined, { ref: false })]);
     await Promise.all([heartbeat.stop(), cleanUp.stop()]);
     await this.leaveGroup();
@@ -267,7 +267,7 @@ export class Replica {
     while (this.canTake) {
       const entry = await this.takeover.reserve();
       if (!entry) break;
-      await this.hasNoRunning.wait();
+      await this.hasNoRunningRequest.wait();
       if (!this.canTake) {
         this.takeover.release();
         break;
@@ -275,7 +275,7 @@ export class Replica {
       if (!(await this.takeover.startReserved(entry))) continue;
       void this.runRequest(entry);
       // Ends at the deadline of the request, so that a hanging one does not block reads.
-      await this.hasNoRunning.wait();
+      await this.hasNoRunningRequest.wait();
     }
     this.takeoverIsDue = false;
   }
@@ -312,7 +312,7 @@ export class Replica {
     this.hasCapacity.assign(
       (this.canTake && this.inFlight < this.options.maxInFlight) || isDraining,
     );
-    this.hasNoRunning.assign((isDraining ? this.inFlight : this.running.size) === 0);
+    this.hasNoRunningRequest.assign((isDraining ? this.inFlight : this.running.size) === 0);
     if (this.isReadBlocked && (this.takeoverIsDue || !this.canTake)) this.unblockRead();
   }
 

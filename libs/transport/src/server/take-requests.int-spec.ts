@@ -52,7 +52,7 @@ describe('a replica that takes no requests', () => {
     const gateway = await client({ services: ['episode'] });
     await ask(gateway, 'before');
     only.server.takeRequests(false);
-    // Until the gateway has polled, requests are still answered.
+    // Until the gateway has read the heartbeat, requests are still answered.
     await eventually(async () => {
       const { end, tookMs } = await ask(gateway, 'meanwhile');
       // The deadline is 5 s.

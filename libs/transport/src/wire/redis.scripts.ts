@@ -19,7 +19,7 @@ export interface Scripts {
    * Returns for how long the latest heartbeat is still valid, and for how long the oldest unread
    * request has waited, both in ms.
    */
-  rpcPoll(
+  rpcReadState(
     requests: string,
     heartbeats: string,
     group: string,
@@ -125,7 +125,7 @@ if pending > 0 then
 end
 return {now, alive, pending, abandoned}`,
   },
-  rpcPoll: {
+  rpcReadState: {
     numberOfKeys: 2,
     lua: `${luaNow}
 local latest = redis.call('ZREVRANGE', KEYS[2], 0, 0, 'WITHSCORES')
