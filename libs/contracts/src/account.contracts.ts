@@ -140,7 +140,7 @@ export const saveDevices = rpc({
   reply: z.object({}),
 });
 
-/** What settings belong to: the user, a device, a subscription (guid) or an episode (sync_id). */
+/** The owner of settings: the user, a device, a subscription (guid) or an episode (sync_id). */
 const settingScopeSchema = z.discriminatedUnion('of', [
   z.object({ of: z.literal('account') }),
   z.object({ of: z.literal('device'), id: z.string().max(64) }),

@@ -5,8 +5,8 @@ import { stampSchema } from './list.schemas.js';
 import { entryFailureCode } from './shown.schemas.js';
 
 /**
- * Where titles and episodes of feeds come from: `off`, nowhere; `pushed`, the catalogue of a
- * platform (POST /feeds); `fetched`, the servers of the publishers.
+ * The source of titles and episodes of feeds: `off`, none; `pushed`, the catalogue of a platform
+ * (POST /feeds); `fetched`, the servers of the publishers.
  */
 export const feedsMode = z.enum(['off', 'pushed', 'fetched']);
 export type FeedsMode = z.output<typeof feedsMode>;

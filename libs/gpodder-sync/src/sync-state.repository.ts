@@ -224,7 +224,7 @@ const toParameters = ({ userId, list, credentialId, sessionId }: StateKey) => [
 ];
 
 /** Converts a row of {@link readState}. */
-function toState(row: Row): SyncState {
+function toState(row: StateRow): SyncState {
   const { stamp, answeredSecond, now, since, safeSecond, sessionStamp } = row;
   return {
     clock: { stamp, answeredSecond, now },

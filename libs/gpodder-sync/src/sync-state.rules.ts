@@ -56,7 +56,7 @@ export interface ListRead {
   readonly ageMs: number;
 }
 
-/** What a client gets in answer to a read of a list. */
+/** The answer to a read of a list: its timestamp, and which rows it contains. */
 export interface ListAnswer {
   /** The client's next `since`, in seconds; never 0. */
   readonly timestamp: number;

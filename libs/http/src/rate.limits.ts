@@ -8,7 +8,7 @@ import { RateLimiterRedis, RateLimiterRes } from 'rate-limiter-flexible';
 import type { RateLimit } from './http.config.js';
 import { rateLimitMetrics } from './http.metrics.js';
 
-/** What a rate limit counts requests by. */
+/** The key by which a rate limit counts requests. */
 type RateLimitKind = 'address' | 'user';
 
 /** Variables of the rate limits; `undefined` means no limit. */

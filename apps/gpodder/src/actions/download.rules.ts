@@ -20,7 +20,7 @@ export interface ClientAction {
 }
 
 /**
- * Which actions of an episode a download contains. `all`; `aggregated`: its `play` or `new` action,
+ * Selects the actions of an episode in a download. `all`; `aggregated`: its `play` or `new` action,
  * else its `download` or `delete` action; `nextcloud`: only a `play` action.
  */
 export type ActionSelection = 'all' | 'aggregated' | 'nextcloud';

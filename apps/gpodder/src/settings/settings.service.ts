@@ -20,7 +20,7 @@ import {
   splitFavorite,
 } from './settings.rules.js';
 
-/** What settings belong to, with the id or URLs that the client sent. */
+/** The owner of settings, with the id or URLs that the client sent. */
 type SettingsOwner =
   | { readonly of: 'account' }
   | { readonly of: 'device'; readonly id: string }

@@ -170,7 +170,7 @@ export class StreamServer extends Server implements CustomTransportStrategy {
     const { maxReplyBytes } = this;
     this.replica = new Replica(
       { ...this.options, maxInFlight, maxReplyBytes, timings: { ...defaultTimings, ...timings } },
-      (entry, now) => this.handleRequest(entry, now),
+      (entry, now) => this.runHandler(entry, now),
     );
     await this.replica.start();
     await this.replica.takeRequests(this.isTaking);
@@ -180,7 +180,7 @@ export class StreamServer extends Server implements CustomTransportStrategy {
   }
 
   /** Runs the handler of a request and returns the encoded result or failure; never rejects. */
-  private async handleRequest(entry: StreamEntry, now: () => number): Promise<string> {
+  private async runHandler(entry: StreamEntry, now: () => number): Promise<string> {
     const { pattern, data } = entry.request;
     const context = new CallContext([entry, now]);
     const handler = this.messageHandlers.get(pattern);
