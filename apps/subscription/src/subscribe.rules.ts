@@ -69,7 +69,7 @@ export interface SentEntry {
   title?: unknown;
 }
 
-/** A constant, because building a zod schema takes longer than parsing a guid. */
+/** Built once, because building a zod schema takes longer than parsing a guid. */
 const sentGuid = guidSchema.nullish();
 
 /** Validates one entry (docs/reference/subscriptions.md, "Subscriptions"). */
@@ -163,7 +163,10 @@ export function applyEntry(
     guids: newGuid === undefined || subscriptions.byGuid(newGuid) ? 0 : 1,
     urls: (row && !roles.url) || subscriptions.byUrl(feedUrl) ? 0 : 1,
     guidChanges:
-      row && guid !== undefined && roles.guid === 'current' && subscriptions.wouldReplace(row, guid)
+      row &&
+      guid !== undefined &&
+      roles.guid === 'current' &&
+      subscriptions.addsFormerGuid(row, guid)
         ? 1
         : 0,
     pointers: duplicate || (owner && owner !== row && owner.guid === guid) ? 1 : 0,
@@ -183,7 +186,7 @@ export function applyEntry(
   if (guid !== undefined && roles.guid === 'current') subscriptions.changeGuid(row, guid);
   else if (guid !== undefined) subscriptions.assignGuid(row, guid, true);
   // A revived tombstone whose URL now belongs to another subscription gets the entry's URL.
-  if (roles.url === 'current' || row.hasLostUrl) subscriptions.moveTo(row, feedUrl);
+  if (roles.url === 'current' || row.hasLostUrl) subscriptions.setCurrentUrl(row, feedUrl);
   else if (roles.url === 'alias') subscriptions.assignUrl(row, feedUrl);
   if (duplicate || !subscriptions.isUnchangedBy(row, timestamp))
     subscriptions.subscribe(row, timestamp);
@@ -268,7 +271,7 @@ function matchByGuid(
   const match = subscriptions.byGuid(guid);
   const owner = subscriptions.byUrl(feedUrl);
   const current = subscriptions.byCurrentUrl(feedUrl);
-  // For a URL that no subscription has: its derived guid can still match one.
+  // If no subscription has the URL, the guid derived from it can still match one.
   const byDerived = owner ? undefined : subscriptions.byGuid(derivedGuid);
   if (!match) {
     if (owner) return { row: owner, guid: current ? 'current' : 'alias' };

@@ -36,7 +36,7 @@ export interface SubscriptionRow {
   hasLostUrl: boolean;
 }
 
-/** The time of a value that the user never set: every later time wins. */
+/** The time of a value that the user never set: every change of the user is later and wins. */
 export const earliestTime = '1970-01-01T00:00:00.000000Z';
 
 /** Returns a new row, not yet subscribed. */
@@ -85,7 +85,7 @@ export function isStillSubscribed(row: SubscriptionRow): boolean {
  */
 export function withChanged(row: SubscriptionRow): SubscriptionRow & { changed: string } {
   if (row.mergedAt !== null) return { ...row, changed: row.mergedAt };
-  // Stamps compare as texts.
+  // All stamps are ISO texts of the same format, so the greater text is the later stamp.
   const changed = [row.guidChanged, row.deleted, row.flippedAt].reduce<string>(
     (latest, stamp) => (stamp !== null && stamp > latest ? stamp : latest),
     row.subscriptionChanged,
