@@ -88,8 +88,8 @@ const rules = [
     // A user with as many states as allowed can't change those that exist.
     id: 'quota-stops-known',
     file: `${episode}/upload.rules.ts`,
-    find: 'if (!found && !known.hasRoom)',
-    replace: 'if (!known.hasRoom)',
+    find: 'if (!found && !episodes.allowsNewEpisode)',
+    replace: 'if (!episodes.allowsNewEpisode)',
     near: ['apps/episode'],
   },
   {
@@ -356,7 +356,7 @@ const people = [
   {
     // Passwords for one name from one network are not counted.
     id: 'guesses-uncounted',
-    file: `${account}/people/limits.ts`,
+    file: `${account}/people/sign-in.protection.ts`,
     find: "await this.limits.count(pairPolicy, subject, 'network', network);",
     replace: '',
     near: ['apps/account'],
