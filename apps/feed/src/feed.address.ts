@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
 
-/** Domains of hosting companies that give each podcast a host name. A domain is one lane. */
+/** Domains of hosting companies that give each podcast a host name. Each domain is one lane. */
 const families = [
   'blogspot.com',
   'libsyn.com',
@@ -24,7 +24,7 @@ export function feedKey(url: string): Buffer {
 export function laneOf(url: string): string {
   const host = new URL(url).hostname.replace(/\.$/, '');
   const lane = families.find((family) => host.endsWith(`.${family}`)) ?? host;
-  // Bounds the key of an index. Names in DNS are shorter.
+  // A lane is the key of an index, which has a maximum size. Names in DNS are shorter.
   return lane.slice(0, 255);
 }
 
@@ -45,7 +45,7 @@ const privateFeeds: readonly { readonly host: RegExp; readonly rest?: RegExp }[]
   { host: /^rss\.stratechery\.com$/ },
 ];
 
-/** Matches names of query parameters that hold a secret; the minimum length of their values. */
+/** Matches names of query parameters with secrets; the minimum length of a secret. */
 const secretParameter = /^(?:.*[_-])?(?:auth|token|key|secret|sig|signature|pass|password|uid)$/i;
 const minSecret = 12;
 

@@ -15,7 +15,7 @@ const allowed = commaList.transform((entries, context) => {
 
 /** The configuration of the feed service. */
 export const feedConfig = z.object({
-  // The writes of this service are not those of a user: they store no answers and send no events.
+  // This service writes no data of users, so it stores no answers and sends no events.
   ...serviceConfig.omit({ EVENTS: true, QUOTA_STORED_ANSWER_BYTES: true }).shape,
   FEEDS: feedsMode
     .default('fetched')

@@ -33,7 +33,7 @@ export class FeedModule {
   static forRoot(config: FeedConfig, log: Log): DynamicModule {
     const isAnswering = config.FEEDS !== 'off' && config.FEEDS_ROLE !== 'fetches';
     const isFetching = config.FEEDS === 'fetched' && config.FEEDS_ROLE !== 'answers';
-    const tasks = provider(TaskLoop, (database, work) => {
+    const tasks = loopProvider(TaskLoop, (database, work) => {
       const [feeds, store] = [new FeedRepository(database), new TaskRepository(database)];
       return new TaskLoop({ feeds, tasks: store, work, client: clientOf(config, log), log });
     });
@@ -55,8 +55,11 @@ export class FeedModule {
   }
 }
 
-/** Returns the provider of a loop. */
-function provider(loop: Type, create: (database: Database, work: DueWork) => unknown): Provider {
+/** Returns the Nest provider of a loop. */
+function loopProvider(
+  loop: Type,
+  create: (database: Database, work: DueWork) => unknown,
+): Provider {
   return { provide: loop, inject: [Database, DueWork], useFactory: create };
 }
 
@@ -78,19 +81,19 @@ function fetchingProviders(config: FeedConfig, log: Log): Provider[] {
   };
   const thumbnailer = new Thumbnailer();
   return [
-    provider(FetchLoop, (database, work) => {
+    loopProvider(FetchLoop, (database, work) => {
       const [repository, concurrency] = [new FeedRepository(database), config.FEEDS_CONCURRENCY];
       return new FetchLoop({ repository, work, fetcher, log, apply, concurrency });
     }),
-    provider(ArtworkLoop, (database, work) => {
+    loopProvider(ArtworkLoop, (database, work) => {
       const repository = new ImageRepository(database);
       return new ArtworkLoop({ repository, work, fetcher, thumbnailer, log });
     }),
-    provider(PreviewLoop, (database, work) => {
+    loopProvider(PreviewLoop, (database, work) => {
       const repository = new PreviewRepository(database);
       return new PreviewLoop({ repository, work, fetcher: previewFetcher, thumbnailer, log });
     }),
-    provider(ImportLoop, (database, work) => {
+    loopProvider(ImportLoop, (database, work) => {
       const repository = new ImportRepository(database);
       const importFetcher = new Fetcher({ userAgent, guard, limits: sourceLimits });
       const client = clientOf(config, log);

@@ -3,16 +3,17 @@ import { type Database, statement } from '#database';
 
 /** Seconds for which a requested import waits for a process to claim it. */
 const waitingSeconds = 10;
-/** Maximum number of waiting imports of other users. A further request is refused. */
+/** Maximum number of waiting imports of other users. If they are more, a request is refused. */
 const maxWaiting = 16;
-/** Seconds without a sign of life after which the process of an import counts as dead. */
+/** Seconds without a save after which the process of an import counts as dead. */
 const deadSeconds = 30;
 
 /**
- * Replaces the user's import, and keeps the cursor of an unfinished one of the same account. No row
- * if too many imports of other users wait. $1 user, $2 source, $3 login.
+ * Stores the request for an import instead of the user's previous one. The cursor of an unfinished
+ * import of the same account is kept. Returns no row if too many imports of other users wait. $1
+ * user, $2 source, $3 login.
  */
-const request = statement(
+const insertRequest = statement(
   'feed.request_import',
   `INSERT INTO feed.imports AS i (user_id, id, source, login)
    SELECT $1, gen_random_uuid(), $2, $3 WHERE ${maxWaiting} > (
@@ -34,8 +35,8 @@ const request = statement(
 export const dueImports = `SELECT o.user_id FROM feed.imports o
      WHERE o.state = 'waiting' AND o.seen_at > now() - interval '${waitingSeconds} s'`;
 
-/** $1 public key of the process. */
-const claim = statement(
+/** Claims the import that waits longest. $1 public key of the process, for the password. */
+const claimImport = statement(
   'feed.claim_import',
   `UPDATE feed.imports i SET state = 'running', public_key = $1, seen_at = now() FROM (
      ${dueImports}
@@ -44,8 +45,8 @@ const claim = statement(
    RETURNING i.user_id AS "userId", i.id, i.source, i.login, i.cursor`,
 );
 
-/** Columns of an answer. The run of a dead process is shown as failed. */
-const shown = `source, login, report, id, public_key AS "publicKey",
+/** SQL of the columns of an answer. An import whose process died is shown as failed. */
+const answerColumns = `source, login, report, id, public_key AS "publicKey",
   CASE WHEN is_dead THEN 'failed' ELSE state END AS state,
   CASE WHEN is_dead THEN 'interrupted' ELSE fault END AS fault
   FROM (
@@ -54,28 +55,28 @@ const shown = `source, login, report, id, public_key AS "publicKey",
     FROM feed.imports i WHERE i.user_id = $1
   ) i`;
 
-/** $1 user. */
-const select = statement('feed.select_import', `SELECT ${shown}`);
+/** Reads the import of user $1. */
+const selectImport = statement('feed.select_import', `SELECT ${answerColumns}`);
 
-/** $1 user, $2 id, $3 encrypted password. */
-const unlock = statement(
+/** Stores the password of an import. $1 user, $2 id, $3 encrypted password. */
+const storePassword = statement(
   'feed.unlock_import',
   `UPDATE feed.imports i SET sealed = $3
    WHERE i.user_id = $1 AND i.id = $2 AND i.state = 'running'`,
 );
 
 /** Stops the import of a user. $1 user. */
-const stop = statement(
+const stopImport = statement(
   'feed.stop_import',
   `UPDATE feed.imports i SET state = 'stopped', sealed = NULL
    WHERE i.user_id = $1 AND i.state IN ('waiting', 'running')`,
 );
 
 /**
- * No row if the import was replaced or stopped. $1 user, $2 id, $3 cursor, $4 report, $5 state, $6
- * fault.
+ * Saves the progress of an import, and returns its encrypted password; no row if the import was
+ * replaced or stopped. $1 user, $2 id, $3 cursor, $4 report, $5 state, $6 fault.
  */
-const save = statement(
+const saveProgress = statement(
   'feed.save_import',
   `UPDATE feed.imports i SET
      cursor = $3, report = $4, state = $5, fault = $6, seen_at = now(),
@@ -93,8 +94,8 @@ export interface ClaimedImport extends Pick<ShownImport, 'source' | 'login'> {
 /** The numbers and skipped entries of an import. */
 export type ImportReport = Omit<ShownImport, 'source' | 'login' | 'state' | 'fault'>;
 
-/** The progress of a run. */
-export interface SavedRun extends Pick<ShownImport, 'state' | 'fault'> {
+/** The progress of a running import, or its outcome. */
+export interface RunProgress extends Pick<ShownImport, 'state' | 'fault'> {
   readonly cursor: object;
   readonly report: ImportReport;
 }
@@ -111,16 +112,16 @@ const emptyReport: ImportReport = {
 export class ImportRepository {
   constructor(private readonly database: Database) {}
 
-  /** Returns the id of a new import, or `undefined` if 16 others wait for a replica. */
+  /** Requests an import. Returns its id, or `undefined` if 16 other imports wait for a replica. */
   async request(userId: string, source: string, login: string): Promise<string | undefined> {
     const values = [userId, source, login];
-    const [row] = await this.database.change<{ id: string }>(request, values);
+    const [row] = await this.database.change<{ id: string }>(insertRequest, values);
     return row?.id;
   }
 
   /** Claims and returns the import that waits longest, or `undefined` without one. */
   async claim(publicKey: Buffer): Promise<ClaimedImport | undefined> {
-    const [row] = await this.database.change<ClaimedImport>(claim, [publicKey]);
+    const [row] = await this.database.change<ClaimedImport>(claimImport, [publicKey]);
     return row;
   }
 
@@ -134,7 +135,7 @@ export class ImportRepository {
       id: string;
       publicKey: Buffer | null;
     };
-    const [row] = await this.database.read<Row>(select, [userId]);
+    const [row] = await this.database.read<Row>(selectImport, [userId]);
     if (!row) return undefined;
     const { report, id, publicKey, fault, ...rest } = row;
     const numbers = report === null ? emptyReport : (JSON.parse(report) as ImportReport);
@@ -143,22 +144,22 @@ export class ImportRepository {
 
   /** Stores the encrypted password, unless the import was replaced or stopped. */
   async unlock(userId: string, id: string, sealed: Buffer): Promise<void> {
-    await this.database.change(unlock, [userId, id, sealed]);
+    await this.database.change(storePassword, [userId, id, sealed]);
   }
 
   async stop(userId: string): Promise<void> {
-    await this.database.change(stop, [userId]);
+    await this.database.change(stopImport, [userId]);
   }
 
   /**
-   * Saves the progress. Returns the encrypted password, null before it arrives; `undefined` if the
-   * import was replaced or stopped.
+   * Saves the progress of an import. Returns its encrypted password: null before it arrives,
+   * `undefined` if the import was replaced or stopped.
    */
   async save(
     { userId, id }: ClaimedImport,
-    { cursor, report, state, fault }: SavedRun,
+    { cursor, report, state, fault }: RunProgress,
   ): Promise<Buffer | null | undefined> {
-    const [row] = await this.database.change<{ sealed: Buffer | null }>(save, [
+    const [row] = await this.database.change<{ sealed: Buffer | null }>(saveProgress, [
       userId,
       id,
       JSON.stringify(cursor),

@@ -25,7 +25,7 @@ export function appleIdOf(url: string): string | undefined {
 
 /**
  * Returns the feed in a response of Apple's search API ("Lookup"), as the alternate of a page.
- * Podcasts that only Apple has are without a feed.
+ * Podcasts that exist only in Apple Podcasts have no feed.
  *
  * @throws FetchError
  */

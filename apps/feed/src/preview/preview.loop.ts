@@ -8,13 +8,13 @@ import { alternatesOf } from './alternates.js';
 import { appleIdOf, readLookup } from './apple.links.js';
 import type { PreviewRepository, PreviewRequest } from './preview.repository.js';
 
-/** Maximum bytes of a document that are read: the fields of a feed precede its episodes. */
+/** Maximum bytes that are read of a document: the fields of a feed precede its episodes. */
 const maxBytes = 2 ** 20;
 
 /** Options of a {@link PreviewLoop}. */
 export interface PreviewLoopOptions extends LoopOptions {
   readonly repository: PreviewRepository;
-  /** With short limits of time, because a person waits. */
+  /** A fetcher with short time limits, because a person waits for the preview. */
   readonly fetcher: Fetcher;
   readonly thumbnailer: Thumbnailer;
   /** Apple's search API, which finds the feed of a link to Apple Podcasts. */
@@ -30,7 +30,7 @@ export class PreviewLoop extends WorkLoop<PreviewRequest, PreviewLoopOptions> {
     super(options, { kind: 'previews', concurrency: 4, faultMs: 500 });
   }
 
-  /** Claims the oldest request. */
+  /** Claims the oldest request for a preview. */
   protected override async claim(): Promise<PreviewRequest[]> {
     const request = await this.options.repository.claim();
     return request ? [request] : [];
