@@ -14,8 +14,8 @@ export interface HeldChange {
   readonly kind: 'move' | 'guid';
 }
 
-/** A subscription of a user, without its feed. */
-export interface Followed {
+/** A subscription of a user, without the data of its feed. */
+export interface FollowedSubscription {
   readonly guid: string;
   readonly feedUrl: string;
   /** True if the subscription changed in the last 8 seconds. */
@@ -55,9 +55,9 @@ export interface PageQuery {
   readonly after: number;
   /** Maximum number of subscriptions that the page covers. */
   readonly limit: number;
-  /** Omits the rows whose feed and subscription did not change later. */
+  /** Only rows whose feed or subscription changed later than this time are read. */
   readonly since?: string | undefined;
-  /** Versions of the page that the client has. */
+  /** The versions of the page that the client has cached. */
   readonly versions?: readonly string[] | undefined;
 }
 
@@ -70,21 +70,21 @@ export interface FollowedPage {
   readonly next: number | null;
   /** The next `since` with which a client misses no change. */
   readonly syncTimestamp: string;
-  /** URLs without a feed, or whose feed needs {@link FeedRepository.ensureFeeds}. */
+  /** URLs of feeds that are missing or not read for a day: {@link FeedRepository.ensureFeeds}. */
   readonly unread: readonly string[] | null;
 }
 
 /** A leased lane. `feed` is its next due feed, or null without one. */
 export interface Claim {
   readonly lane: string;
-  /** Identifies the lease. No result is stored after another lease of the lane. */
+  /** Identifies the lease. Once another lease of the lane exists, the result is discarded. */
   readonly lease: string;
   /** Number of consecutive 429 responses in this lane. */
   readonly blocks: number;
   readonly feed: ClaimedFeed | null;
 }
 
-/** A feed to fetch, with results of its last fetches. Times are milliseconds since 1970. */
+/** A feed to fetch, with the results of its last fetches. Times are milliseconds since 1970. */
 export interface ClaimedFeed {
   /** In hex. */
   readonly key: string;
@@ -107,7 +107,7 @@ export interface ClaimedFeed {
 }
 
 /** The result of a fetch. Times are milliseconds since 1970. */
-export interface Result {
+export interface FetchResult {
   readonly nextAt: number;
   readonly etag: string | null;
   readonly lastModified: string | null;
@@ -129,7 +129,7 @@ export interface Result {
   readonly content?: Content;
 }
 
-/** The content of a document, by column. */
+/** The content of a feed's document, by column. */
 export interface Content {
   readonly title: string | null;
   readonly author: string | null;
@@ -145,15 +145,15 @@ export interface Content {
 
 /** The SQL of feeds and their schedule. */
 export class FeedRepository {
-  private readonly held = oneCounter(
+  private readonly heldChanges = oneCounter(
     'podcast_sync_feed_changes_held_total',
     'Changes of feeds that are not applied to subscriptions, by kind.',
     ['kind'],
   );
 
   constructor(private readonly database: Database) {
-    // A counter that starts at 1 would not increase for Prometheus.
-    for (const kind of ['move', 'guid']) this.held.inc({ kind }, 0);
+    // Prometheus sees no increase of a counter that it first reads as 1, so it starts with 0.
+    for (const kind of ['move', 'guid']) this.heldChanges.inc({ kind }, 0);
   }
 
   /**
@@ -175,11 +175,13 @@ export class FeedRepository {
    *
    * @throws Failure `unauthorized` for a refused user.
    */
-  async readFollowedByGuid(userId: string, guids: readonly string[]): Promise<Followed[]> {
-    const rows = await this.database.read<Followed & { id: number | null; refused: number | null }>(
-      followedSql.selectFollowedByGuid,
-      [userId, guids],
-    );
+  async readFollowedByGuid(
+    userId: string,
+    guids: readonly string[],
+  ): Promise<FollowedSubscription[]> {
+    const rows = await this.database.read<
+      FollowedSubscription & { id: number | null; refused: number | null }
+    >(followedSql.selectFollowedByGuid, [userId, guids]);
     return unlessRefused(rows[0]).id === null ? [] : rows;
   }
 
@@ -216,7 +218,7 @@ export class FeedRepository {
 
   /**
    * Creates the tasks that apply moves and declared guids to the followers' subscriptions. Returns
-   * and counts the changes that are held.
+   * the held changes, and counts them in a metric.
    */
   async startVisits(
     keys: readonly Buffer[],
@@ -224,12 +226,12 @@ export class FeedRepository {
   ): Promise<HeldChange[]> {
     const values = [keys, moves, guids];
     const changes = await this.database.change<HeldChange>(sql.startVisits, values);
-    for (const { kind } of changes) this.held.inc({ kind });
+    for (const { kind } of changes) this.heldChanges.inc({ kind });
     return changes;
   }
 
   /** Stores pushed content of feeds. {@link ensureFeeds} must have inserted them. */
-  async push(
+  async savePushed(
     feeds: readonly {
       readonly key: string;
       readonly content: Content;
@@ -246,7 +248,7 @@ export class FeedRepository {
     await this.database.change(sql.makeDue, [keys]);
   }
 
-  /** Leases due lanes. */
+  /** Leases due lanes, and reads the next feed of each. @param limit maximum number of lanes. */
   claim(limit: number): Promise<Claim[]> {
     return this.database.change<Claim>(laneSql.claimLanes, [limit]);
   }
@@ -260,7 +262,7 @@ export class FeedRepository {
    * Stores the result of a fetch and ends the lease. Returns false and stores nothing if another
    * replica has leased the lane since.
    */
-  async save({ lane, lease }: Claim, key: string, result: Result): Promise<boolean> {
+  async save({ lane, lease }: Claim, key: string, result: FetchResult): Promise<boolean> {
     const { lanePauseMs, laneBlocks, content, ...rest } = result;
     const [row] = await this.database.change<{ saved: number }>(laneSql.saveResult, [
       lane,

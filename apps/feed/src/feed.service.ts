@@ -35,7 +35,7 @@ import { publishingIntervalOf } from './schedule/schedule.rules.js';
 /** Number of subscriptions that one page with `since` examines. */
 const examinedSubscriptions = 250;
 
-/** Interval of reads of a preview's result, and the longest wait for it, in milliseconds. */
+/** Interval between reads of a preview's result, and maximum wait for the result, in ms. */
 const [previewPollMs, previewMs] = [250, 18_000];
 
 /** Handles the requests about feeds. A read by a follower keeps a feed scheduled for 14 days. */
@@ -63,7 +63,7 @@ export class FeedService {
     versions,
   }: RequestOf<typeof listPodcasts>) {
     const limit = since === undefined ? perPage : examinedSubscriptions;
-    const page = await this.read({ userId, after, limit, since, versions });
+    const page = await this.readAndSchedule({ userId, after, limit, since, versions });
     const shown = page.rows.slice(0, perPage);
     const next = shown.length < page.rows.length ? shown.at(-1)?.id : page.next;
     return {
@@ -82,7 +82,7 @@ export class FeedService {
    */
   @Handle(listNewEpisodes)
   async listNewEpisodes({ userId, after, since }: RequestOf<typeof listNewEpisodes>) {
-    const page = await this.read({ userId, after, limit: examinedSubscriptions, since });
+    const page = await this.readAndSchedule({ userId, after, limit: examinedSubscriptions, since });
     const matching = page.rows.filter(
       ({ feedChanged }) => feedChanged !== null && feedChanged > since,
     );
@@ -92,7 +92,7 @@ export class FeedService {
       const row = matching[keys.findIndex((one) => one.equals(key))];
       return shownEpisodes(row?.guid ?? '', json, since);
     });
-    // `found` ends early at its size limit, and lacks feeds that were deleted meanwhile.
+    // `found` has fewer feeds than `keys` if it reached its size limit or feeds were deleted since.
     const isCut = found.length > 0 && !keys.at(-1)?.equals(found.at(-1)?.key as Buffer);
     const end = isCut && keys.findIndex((one) => one.equals(found.at(-1)?.key as Buffer));
     const next = end === false ? page.next : matching[end]?.id;
@@ -115,7 +115,7 @@ export class FeedService {
       const keys = rest.map(({ url }) => feedKey(url));
       const stored = await this.repository.readEpisodesOfFeeds(keys);
       const part = rest.splice(0, stored.length || rest.length);
-      await this.store(part, stored);
+      await this.storePushed(part, stored);
     }
     return JsonText.of<PushAnswer>({
       success: results.flatMap((feed) => ('url' in feed ? { feed_url: feed.url } : [])),
@@ -123,7 +123,7 @@ export class FeedService {
     });
   }
 
-  private async store(
+  private async storePushed(
     feeds: readonly PushedFeed[],
     stored: readonly { readonly key: Buffer; readonly episodes: string }[],
   ): Promise<void> {
@@ -137,7 +137,7 @@ export class FeedService {
       });
       return { key, content: content as Content, newFeedUrl: document.newFeedUrl, artworkUrl };
     });
-    await this.repository.push(await Promise.all(rows));
+    await this.repository.savePushed(await Promise.all(rows));
     const keys = feeds.map(({ url }) => feedKey(url));
     await this.repository.startVisits(keys, { moves: true, guids: true });
     this.work.notify();
@@ -196,7 +196,7 @@ export class FeedService {
   }
 
   /** Reads a page, and inserts, schedules and keeps its public feeds. */
-  private async read(query: PageQuery): Promise<FollowedPage> {
+  private async readAndSchedule(query: PageQuery): Promise<FollowedPage> {
     const page = await this.repository.readPage(query);
     const urls = (page.unread ?? []).filter((url) => !isPrivate(url));
     if (urls.length > 0) {
@@ -207,7 +207,11 @@ export class FeedService {
   }
 }
 
-/** Returns stored episodes in the form of an answer. @param since omits those first seen before. */
+/**
+ * Returns stored episodes in the form of an answer.
+ *
+ * @param since omits the episodes that the server first saw at this time or before.
+ */
 function shownEpisodes(guid: string, json: string, since?: string): FeedEpisode[] {
   return (JSON.parse(json) as Episode[])
     .filter(({ seen }) => since === undefined || (seen !== undefined && seen > since))

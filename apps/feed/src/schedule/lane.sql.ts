@@ -1,5 +1,5 @@
 import { statement } from '#database';
-import { nextChange, pictured, retentionDays, withSeenTime } from '../feed.sql.js';
+import { nextChange, scheduledPictures, retentionDays, withSeenTime } from '../feed.sql.js';
 
 /** Seconds of a lease: a fetch takes at most 45 s, and its result is stored within 10 s. */
 const leaseSeconds = 90;
@@ -55,15 +55,15 @@ const endLease = (soonest: string) => `
       ELSE coalesce(${soonest}, 'infinity') END
   WHERE l.lane = $1 AND l.busy_until = $2::timestamptz`;
 
-/** SQL of the next fetch time in lane $1 that meets a condition. Reads the start of an index. */
-const nextOf = (condition: string) => `(
+/** SQL of the earliest fetch time in lane $1 that meets a condition, read by an index. */
+const nextFetchTime = (condition: string) => `(
   SELECT t.next_at FROM feed.fetches t JOIN feed.feeds f ON f.url_sha256 = t.url_sha256
   WHERE t.lane = $1 AND f.last_read_at > now() - interval '${retentionDays} days' AND ${condition}
   ORDER BY t.next_at LIMIT 1
 )`;
 
 /** Ends the lease of a lane without a due feed; see {@link endLease}. */
-export const releaseLane = statement('feed.release_lane', endLease(nextOf('true')));
+export const releaseLane = statement('feed.release_lane', endLease(nextFetchTime('true')));
 
 /**
  * Stores the result of a fetch and ends the lease. Does nothing if another replica has leased the
@@ -81,7 +81,7 @@ export const saveResult = statement(
      )
    ), lane AS (
      ${endLease(`least(
-       (SELECT r.next_at FROM result r), ${nextOf(`t.url_sha256 <> decode($5, 'hex')`)}
+       (SELECT r.next_at FROM result r), ${nextFetchTime(`t.url_sha256 <> decode($5, 'hex')`)}
      )`)}
      RETURNING l.lane
    ), fetched AS (
@@ -111,6 +111,6 @@ export const saveResult = statement(
        declared_guid uuid, latest_publish_date timestamptz, episodes text
      ) WHERE t.is_owned AND f.url_sha256 = decode($5, 'hex') AND $7::jsonb IS NOT NULL
      RETURNING f.url_sha256, f.image_url
-   ), ${pictured}
+   ), ${scheduledPictures}
    SELECT count(*)::integer AS saved FROM lane`,
 );

@@ -15,7 +15,7 @@ export interface Move {
   readonly to: string;
   /** Number of fetches that named the candidate. */
   readonly seen: number;
-  /** The first of them, in milliseconds since 1970. */
+  /** Time of the first fetch that named the candidate, in milliseconds since 1970. */
   readonly since: number;
   readonly isProven: boolean;
 }
@@ -36,7 +36,7 @@ export function candidateOf(url: string, outcome: Outcome): string | undefined {
   if (outcome.kind === 'failed') return undefined;
   let end = url;
   for (const { status, url: next } of outcome.redirects) {
-    if (status !== 301 && status !== 308 && !isUpgrade(end, next)) break;
+    if (status !== 301 && status !== 308 && !isHttpsUpgrade(end, next)) break;
     end = next;
   }
   const document = outcome.kind === 'document' ? outcome.document : undefined;
@@ -46,7 +46,7 @@ export function candidateOf(url: string, outcome: Outcome): string | undefined {
   return !pointsBack && canMove(url, named) ? named : undefined;
 }
 
-function isUpgrade(from: string, to: string): boolean {
+function isHttpsUpgrade(from: string, to: string): boolean {
   const [one, other] = [new URL(from), new URL(to)];
   one.protocol = 'https:';
   return from.startsWith('http:') && other.protocol === 'https:' && one.href === other.href;
@@ -102,7 +102,7 @@ export function areSameFeeds(
   return equal >= leastEqual && equal * 2 >= newest.length;
 }
 
-/** Returns the content of a document to compare. */
+/** Returns the content of a document by which two feeds are compared. */
 export function comparableOf({ items, declaredGuid }: FeedDocument): ComparableFeed {
   const dated = items.toSorted(
     (one, other) => (other.publishDate?.getTime() ?? 0) - (one.publishDate?.getTime() ?? 0),

@@ -9,8 +9,10 @@ import type { Task, TaskRepository } from './task.repository.js';
 
 /** Pause between two users in milliseconds. */
 const userMs = 50;
-const touchedRows = 500;
-const pageUsers = 50;
+/** Maximum number of touches of feeds that are read at a time. */
+const maxTouches = 500;
+/** Maximum number of followers in a page of a task. */
+const maxFollowers = 50;
 
 const visits = oneCounter(
   'podcast_sync_feed_visits_total',
@@ -73,10 +75,10 @@ export class TaskLoop extends WorkLoop<Task, TaskLoopOptions> {
     return task ? [task] : [];
   }
 
-  /** Runs one page of followers. A shutdown stops it after the current user. */
+  /** Visits one page of the feed's followers. A shutdown ends the page after the current user. */
   protected override async run(task: Task): Promise<void> {
     const { tasks } = this.options;
-    const page = await tasks.followers(task, urlKey(task.url), pageUsers);
+    const page = await tasks.readFollowers(task, urlKey(task.url), maxFollowers);
     for (const { userId, isConcerned } of page) if (isConcerned) await this.visit(task, userId);
     const last = page.at(-1);
     if (last) await tasks.advance(task, last.userId);
@@ -84,12 +86,12 @@ export class TaskLoop extends WorkLoop<Task, TaskLoopOptions> {
   }
 
   /**
-   * Creates `describe` tasks for touched feeds. Returns true only if a full batch of uploads waits.
-   * Each upload touches a feed, so the next ones are read together after a pause.
+   * Creates `describe` tasks for touched feeds. Returns true if more touches wait than one read
+   * returns. The caller then reads again; otherwise the next touches are read after a pause.
    */
   private async createTasks(): Promise<boolean> {
     const { feeds, tasks } = this.options;
-    const { urls, isFull } = await tasks.readTouched(touchedRows);
+    const { urls, isFull } = await tasks.readTouched(maxTouches);
     if (urls.length === 0) return false;
     const readable = urls.filter((url) => !isPrivate(url));
     if (readable.length > 0) {
@@ -115,7 +117,7 @@ export class TaskLoop extends WorkLoop<Task, TaskLoopOptions> {
         visits.inc({ outcome: (await call).outcome });
       }
     } catch (error) {
-      // The user was disabled or erased, and is skipped.
+      // `unauthorized` means that the user was disabled or erased: the task skips the user.
       if (!(error instanceof Failure) || error.code !== 'unauthorized')
         throw new CallError(service, error);
     }

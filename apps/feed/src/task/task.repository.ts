@@ -44,8 +44,8 @@ const selectTouched = statement(
 );
 
 /**
- * $1 URLs, $2 their keys. Creates the tasks of touched feeds, or restarts them, and removes their
- * rows from the outbox. Feeds without a row in `feed.feeds` get no task.
+ * Creates or restarts the tasks of touched feeds, and removes the touches from the outbox. Feeds
+ * without a row in `feed.feeds` get no task. $1 URLs, $2 their keys.
  */
 const createTasks = statement(
   'feed.create_tasks',
@@ -121,8 +121,8 @@ export class TaskRepository {
   constructor(private readonly database: Database) {}
 
   /**
-   * Returns URLs of feeds for which users uploaded episodes without a title, and whether more than
-   * the limit of uploads wait.
+   * Returns the URLs of touched feeds, for which users uploaded episodes without a title. `isFull`
+   * is true if the read reached its limit of touches, so that more can wait.
    */
   async readTouched(limit: number): Promise<{ urls: string[]; isFull: boolean }> {
     const found = await this.database.read<{ url: string; rows: number }>(selectTouched, [limit]);
@@ -143,7 +143,7 @@ export class TaskRepository {
   }
 
   /** Returns the next followers of a feed by user id. @param key lookup key of the URL, in hex. */
-  followers(task: Task, key: string, limit: number): Promise<Follower[]> {
+  readFollowers(task: Task, key: string, limit: number): Promise<Follower[]> {
     const { url, cursor, kind, toUrl, guid } = task;
     const values = [Buffer.from(key, 'hex'), url, cursor, limit, kind, toUrl !== null, guid];
     return this.database.read<Follower>(selectFollowers, values);
