@@ -1,7 +1,7 @@
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
 import { freshUser } from '#testing';
 import { type FeedContext, openFeeds } from '../../testing/feed.context.js';
-import { type ClaimedImport, ImportRepository, type SavedRun } from './import.repository.js';
+import { type ClaimedImport, ImportRepository, type RunProgress } from './import.repository.js';
 
 let context: FeedContext;
 let imports: ImportRepository;
@@ -16,7 +16,7 @@ const source = 'https://other.example/';
 const key = Buffer.from('key');
 const cursor = { since: 7, actions: 2, hash: 'x' };
 const report = { subscriptions: 1, actions: 2, favorites: 0, skipped: 0, skipped_entries: [] };
-const running: SavedRun = { cursor, report, state: 'running' };
+const running: RunProgress = { cursor, report, state: 'running' };
 
 /** Starts and claims an import of a user. */
 async function started(userId: string, from = source): Promise<ClaimedImport> {
@@ -65,7 +65,7 @@ describe('an import', () => {
 
   it('continues an unfinished one of the same account only', async () => {
     const ann = freshUser();
-    const saved = async (from: string, state: SavedRun['state']) => {
+    const saved = async (from: string, state: RunProgress['state']) => {
       const claimed = await started(ann, from);
       await imports.save(claimed, { ...running, state });
       return claimed.cursor;
