@@ -36,8 +36,9 @@ export class EventRelay implements OnApplicationBootstrap, BeforeApplicationShut
   private readonly faults: FaultLog;
   private running: Promise<void> | undefined;
   /**
-   * The last batch number in Redis when it rejected a batch of this relay. The next batch gets a
-   * higher number. Needed after the restore of a backup, which resets the sequence in Postgres.
+   * The last batch number in Redis when Redis rejected a batch of this relay. The next batch gets a
+   * higher number. A rejection follows the restore of a backup, which resets the sequence of batch
+   * numbers in Postgres.
    */
   private lastStoredNumber = 0;
 
@@ -55,7 +56,7 @@ export class EventRelay implements OnApplicationBootstrap, BeforeApplicationShut
   }
 
   onApplicationBootstrap(): void {
-    this.running = this.run();
+    this.running = this.publishUntilStopped();
   }
 
   async beforeApplicationShutdown(): Promise<void> {
@@ -63,16 +64,16 @@ export class EventRelay implements OnApplicationBootstrap, BeforeApplicationShut
     await this.running;
   }
 
-  private async run(): Promise<void> {
+  private async publishUntilStopped(): Promise<void> {
     const { signal } = this.stopping;
     while (!signal.aborted) {
-      const pause = await this.attempt();
+      const pause = await this.tryBatch();
       await delay(pause, undefined, { signal }).catch(() => undefined);
     }
   }
 
   /** Tries to publish a batch. @returns the delay until the next attempt in milliseconds. */
-  private async attempt(): Promise<number> {
+  private async tryBatch(): Promise<number> {
     const startedAt = performance.now();
     try {
       const count = await this.publishBatch();
@@ -81,7 +82,7 @@ export class EventRelay implements OnApplicationBootstrap, BeforeApplicationShut
       return Math.max(pollMs - (performance.now() - startedAt), 0);
     } catch (error) {
       failedBatches.inc();
-      // The relay retries. No event is lost.
+      // No event is lost: the rows stay in the outbox, and the relay retries.
       this.faults.recordFailure(error);
       return retryMs;
     }
@@ -95,9 +96,9 @@ export class EventRelay implements OnApplicationBootstrap, BeforeApplicationShut
       async (transaction) => {
         const batch = await takeBatch(transaction, this.batchSize, this.lastStoredNumber);
         if (!batch) return 0;
-        // Rethrown outside the transaction: `Database` would otherwise report Postgres as
-        // unavailable.
-        await this.send(batch).catch((error: unknown) => (fault = error));
+        // The fault is thrown after the transaction, because `Database` would report a fault in
+        // the transaction as an outage of Postgres.
+        await this.sendBatch(batch).catch((error: unknown) => (fault = error));
         if (fault === undefined) await transaction.commit();
         return batch.events.length;
       },
@@ -106,7 +107,7 @@ export class EventRelay implements OnApplicationBootstrap, BeforeApplicationShut
     return count;
   }
 
-  private async send(batch: EventBatch): Promise<void> {
+  private async sendBatch(batch: EventBatch): Promise<void> {
     const later = await this.publisher.publish(batch);
     if (later === undefined) return;
     this.lastStoredNumber = later;

@@ -9,7 +9,7 @@ export interface ListedDeletion {
   status: DeletionStatus;
   requested: string;
   finished: string | null;
-  /** Number of its last job. */
+  /** Number of the record's last job. */
   jobNumber: number;
   /** Time at which a relay last claimed it; null before the first time and after `makeDue`. */
   sentAt: string | null;
