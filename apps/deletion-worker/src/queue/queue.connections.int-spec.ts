@@ -36,7 +36,7 @@ it('a queue accepts jobs after a connection loss during its start', async () => 
     connection.once('ready', () => proxy.cut());
     return connection;
   }, log);
-  const queue = connections.watch(new Queue(randomUUID(), connections.forQueue));
+  const queue = connections.addQueue(new Queue(randomUUID(), connections.forQueue));
   try {
     await eventually(() => queue.add('one', {}));
   } finally {
