@@ -46,7 +46,7 @@ export class LoginEntity {
   @Column({ name: 'account_id', type: 'uuid', nullable: true })
   accountId!: string | null;
 
-  /** Id of the app password that the last poll created. For a minute, a repeated poll replaces it. */
+  /** Id of the app password of the last poll. For a minute, a repeated poll replaces it. */
   @Column({ name: 'credential_id', type: 'uuid', nullable: true })
   credentialId!: string | null;
 
