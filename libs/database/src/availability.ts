@@ -4,7 +4,7 @@ import { rootCauseOf } from './fault.rule.js';
 /** Time limit of a poll in milliseconds. */
 const pollLimitMs = 2_000;
 
-/** Minimum pause after a failed poll, in milliseconds. Up to 50 % is added at random. */
+/** Minimum pause between a failed poll and the next one, in ms. Up to 50 % is added at random. */
 const pauseMs = 1_000;
 
 /**
@@ -25,8 +25,8 @@ export class Availability {
   constructor(private readonly findMissing: () => Promise<readonly string[]>) {}
 
   /**
-   * Why Postgres is unavailable, as texts for an operator: an error or missing migrations. Empty if
-   * available.
+   * The reasons why Postgres is unavailable, as texts for an operator: an error or the missing
+   * migrations. Empty if Postgres is available.
    */
   get missing(): readonly string[] {
     return this.problems;
@@ -41,7 +41,7 @@ export class Availability {
     this.listeners.push(listener);
   }
 
-  /** Polls if a statement failed as if Postgres was unavailable or not migrated. */
+  /** Polls Postgres. Callers report a failed statement that indicates an outage by this method. */
   suspect(): void {
     if (this.isAvailable && !this.isClosed) void this.check();
   }

@@ -9,8 +9,8 @@ export function nodesOf(urls: string): string[] {
 }
 
 /**
- * Returns a class of `pg` clients, each of which connects to the next of the nodes. A node to which
- * a connection failed is skipped for {@link pauseMs}, unless all nodes are.
+ * Returns a class of `pg` clients. Each new client connects to the next of the nodes. A node to
+ * which a connection failed is skipped for {@link pauseMs}, unless all nodes failed.
  */
 export function clientOfNodes(nodes: readonly string[]): typeof pg.Client {
   const pausedUntil = new Map<string, number>();

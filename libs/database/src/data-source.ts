@@ -11,7 +11,7 @@ export function createDataSource(pool: Pool): DataSource {
   return new DataSource({
     type: 'postgres',
     driver: {
-      // TypeORM calls `new Pool()`. A constructor that returns an object replaces the new one.
+      // TypeORM calls `new Pool()`, and this constructor returns the existing pool.
       Pool: function () {
         return pool;
       },

@@ -27,7 +27,7 @@ export const subscriptionQuotas = z.object({
   ),
 });
 
-const url = z.url({
+const postgresUrl = z.url({
   protocol: /^postgres(ql)?$/,
   error: 'must be a URL like postgres://user:password@host:5432/database',
 });
@@ -45,7 +45,7 @@ export type Distribution = z.output<typeof distribution>;
 /** `DATABASE_URL` of services whose statements each use rows of one user: any node can run them. */
 export const databaseNodes = z
   .string()
-  .refine((text) => nodesOf(text).every((node) => url.safeParse(node).success), {
+  .refine((text) => nodesOf(text).every((node) => postgresUrl.safeParse(node).success), {
     error: 'must be URLs like postgres://user:password@host:5432/database, separated by commas',
   })
   .describe(
@@ -55,7 +55,7 @@ export const databaseNodes = z
 
 /** The configuration of an app that uses Postgres. */
 export const databaseConfig = z.object({
-  DATABASE_URL: url.describe('Postgres, with the login of this app.'),
+  DATABASE_URL: postgresUrl.describe('Postgres, with the login of this app.'),
   DATABASE_DISTRIBUTION: distribution,
   DATABASE_POOL_SIZE: integer(1, 500)
     .default(10)

@@ -36,7 +36,7 @@ const connectionLost = new RegExp(
  */
 const transientCodes = /^(26000|40|53|55P03|57014|58)/;
 
-/** Kinds of errors with the SQLSTATE XX000, by message. The second is of Citus moving a shard. */
+/** Fault kinds of errors with SQLSTATE XX000, by message. Citus sends the second during a move. */
 const internalFaults: readonly [message: RegExp, kind: FaultKind][] = [
   [/^postmaster was shut down/, 'unavailable'],
   [/^cannot execute a distributed query from a query on a shard/, 'transient'],

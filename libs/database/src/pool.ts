@@ -9,7 +9,10 @@ interface PoolOptions {
   poolSize?: number;
   /** Shown in `pg_stat_activity`. */
   applicationName?: string;
-  /** Default {@link defaultStatementTimeoutMs}, 0 for none. Transactions use their deadline. */
+  /**
+   * Time limit of a statement outside a transaction. Default {@link defaultStatementTimeoutMs}, 0
+   * for none. The deadline of a transaction limits its statements.
+   */
   statementTimeoutMs?: number;
   /** Default `none`. */
   distribution?: Distribution | undefined;
@@ -49,9 +52,9 @@ const timestamptz = pg.types.builtins.TIMESTAMPTZ;
 const int8 = pg.types.builtins.INT8;
 
 /** Parses `timestamptz` to ISO strings in milliseconds, and `bigint` (below 2^53) to numbers. */
-const types = {
+const typeParsers = {
   getTypeParser(oid: number, format?: 'text' | 'binary'): (value: never) => unknown {
-    if (oid === timestamptz) return stamp;
+    if (oid === timestamptz) return isoStamp;
     return oid === int8
       ? Number
       : (pg.types.getTypeParser(oid, format as 'text') as (value: never) => unknown);
@@ -60,7 +63,7 @@ const types = {
 
 const parseDate = pg.types.getTypeParser(timestamptz) as unknown as (text: string) => Date;
 
-function stamp(text: string): string {
+function isoStamp(text: string): string {
   // Fast path: a session in UTC and a year of four digits.
   if (!text.endsWith('+00') || text.charAt(4) !== '-') return parseDate(text).toISOString();
   const milliseconds = text.slice(20, -3).slice(0, 3).padEnd(3, '0');
@@ -77,14 +80,15 @@ export function createPool(options: PoolOptions): Pool {
     max: poolSize,
     application_name: applicationName,
     connectionTimeoutMillis: connectTimeoutMs,
-    types,
+    types: typeParsers,
     pipeline: true,
     ...(nodes.length > 1 && { Client: clientOfNodes(nodes) }),
     ...(!pooled && {
       statement_timeout: statementTimeoutMs,
       options: `-c plan_cache_mode=${planModes[distribution]}`,
     }),
-    // For a Postgres that no longer answers. Otherwise Postgres cancels slow statements itself.
+    // This timeout is for a Postgres that no longer answers. Postgres itself cancels slow
+    // statements earlier.
     query_timeout: statementTimeoutMs === 0 ? 0 : statementTimeoutMs + silenceMs,
     idleTimeoutMillis: idleMs,
     keepAlive: true,

@@ -36,8 +36,8 @@ export async function applyMigrations(
 function distributeAfter(migration: MigrationInterface): void {
   const up = migration.up.bind(migration);
   migration.up = async (runner) => {
-    // Needed because the executor then changes sync.migrations, a table on all nodes, in the same
-    // transaction.
+    // Citus requires this mode, because TypeORM then changes sync.migrations, a table on all nodes,
+    // in the same transaction.
     await runner.query(`SET LOCAL citus.multi_shard_modify_mode = 'sequential'`);
     await up(runner);
     await distribute(runner);
@@ -45,7 +45,7 @@ function distributeAfter(migration: MigrationInterface): void {
 }
 
 /** Returns the statements that would make the schema match the entities; empty if it matches. */
-export async function drift(dataSource: DataSource): Promise<string[]> {
+export async function findSchemaDrift(dataSource: DataSource): Promise<string[]> {
   const { upQueries } = await dataSource.driver.createSchemaBuilder().log();
   return upQueries.map(({ query }) => query);
 }

@@ -1,3 +1,3 @@
 export { createDataSource } from './data-source.js';
 export * from './entities/index.js';
-export { applyMigrations, drift } from './schema.js';
+export { applyMigrations, findSchemaDrift } from './schema.js';
