@@ -9,15 +9,15 @@ export interface FaultMessages {
 
 /**
  * Logs when repeated work starts to fail and when it works again. Invariants:
- * - A failure is one line, however often it repeats. Another failure before the next success is a
- *   line of its own.
- * - The field `outage` names an unavailable server, in the first line that has one and in the line
- *   of the end. Readers that match starts and ends by server count each outage once.
+ * - A failure is logged as one line, however often it repeats. A different failure before the next
+ *   success is another line.
+ * - The field `outage` names an unavailable server, once at the start of its outage and once at the
+ *   end, so that tools which read the log count each outage once.
  */
 export class FaultLog {
   /** The unavailable server or the message of the last failure; empty after a success. */
   private readonly fault = new Condition<string>('');
-  /** The server of the line that started the outage. */
+  /** The server that the last start line names as unavailable. */
   private outage: string | undefined;
 
   /** @param serverOf returns the name of the server whose outage an error shows, if it does. */
@@ -34,7 +34,7 @@ export class FaultLog {
     this.outage = undefined;
   }
 
-  /** Logs a failure, unless it is that of the last line. */
+  /** Logs a failure, unless the last line logged the same one. */
   recordFailure(error: unknown): void {
     const server = this.serverOf(error);
     if (!this.fault.becomes(server ?? String(error))) return;

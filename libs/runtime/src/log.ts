@@ -11,18 +11,18 @@ export const logLevels = ['trace', 'debug', 'info', 'warn', 'error', 'silent'] a
  * Matches secrets: users and passwords in URLs, and anything that looks like a token. Its time is
  * linear in the length of a line, whatever clients send.
  */
-const secrets =
+const secretPattern =
   /(:\/\/)[^\s/@"\\]+@|(\bBearer +)[\w.~+/-]+|(?<![\w-])(?:eyJ[\w-]+\.[\w-]+\.[\w-]*|pst_[\w-]+)/gi;
 
 /** Returns a line without its secrets. */
 export function withoutSecrets(line: string): string {
-  return line.replace(secrets, (_, url?: string, bearer?: string) =>
+  return line.replace(secretPattern, (_, url?: string, bearer?: string) =>
     url ? `${url}***@` : `${bearer ?? ''}***`,
   );
 }
 
-/** Fields of an SQL error that contain the statement or data of users (`where` quotes JSON). */
-const ofStatements: ReadonlySet<string> = new Set([
+/** Fields of an SQL error that contain the statement or users' data; `where` can quote JSON. */
+const statementFields: ReadonlySet<string> = new Set([
   'query',
   'parameters',
   'driverError',
@@ -31,15 +31,15 @@ const ofStatements: ReadonlySet<string> = new Set([
   'internalQuery',
 ]);
 
-/** Serializes an error for the log, without the SQL statements of it and of its causes. */
-function shownError(error: Error): unknown {
+/** Serializes an error and its causes for the log, without their SQL statements. */
+function serializeError(error: Error): unknown {
   return withoutStatements(pino.stdSerializers.err(error));
 }
 
 function withoutStatements(shown: unknown): unknown {
   if (Array.isArray(shown)) return shown.map(withoutStatements);
   if (typeof shown !== 'object' || shown === null || !('stack' in shown)) return shown;
-  const kept = Object.entries(shown).filter(([key]) => !ofStatements.has(key));
+  const kept = Object.entries(shown).filter(([key]) => !statementFields.has(key));
   return Object.fromEntries(kept.map(([key, value]) => [key, withoutStatements(value)]));
 }
 
@@ -63,7 +63,7 @@ export function createLog(
       const span = trace.getActiveSpan();
       return span ? { trace_id: span.spanContext().traceId } : {};
     },
-    serializers: { err: shownError },
+    serializers: { err: serializeError },
     hooks: { streamWrite: withoutSecrets },
   };
   return pino(options, destination);

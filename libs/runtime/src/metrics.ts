@@ -7,7 +7,7 @@ export const secondsBuckets = [
 
 /** Registers metrics of the process (CPU, memory, event loop, garbage collection) and build. */
 export function watchProcess(app: string, version: string): void {
-  // At the default of 10 ms an idle process wakes up a hundred times a second.
+  // With the default precision of 10 ms, an idle process would wake up a hundred times a second.
   collectDefaultMetrics({ eventLoopMonitoringPrecision: 50 });
   const info = new Gauge({
     name: 'podcast_sync_build_info',
@@ -62,7 +62,7 @@ export function counter(name: string, help: string, read: Source): void {
 
 type Source = () => number | undefined;
 
-/** Sources of the metrics of this process, by name. */
+/** The functions that return the values of a metric, by the name of the metric. */
 const sources = new Map<string, Source[]>();
 
 function registerSum(

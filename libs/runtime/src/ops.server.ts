@@ -44,7 +44,7 @@ export class OpsServer {
     await new Promise<void>((resolve, reject) => {
       this.server.once('error', reject).listen(config.OPS_PORT, config.OPS_HOST, resolve);
     });
-    // The ops port must not keep a process alive whose app has ended.
+    // The ops port must not keep the process alive after its app has ended.
     this.server.unref();
     return (this.server.address() as AddressInfo).port;
   }

@@ -8,5 +8,5 @@ export interface ProgramIo {
   readonly stderr: Writable & { readonly isTTY?: boolean };
 }
 
-/** Error of a valid command that cannot be executed. Its message is for the operator. */
+/** Thrown if a valid command cannot be executed. The message is for the operator. */
 export class CommandFailed extends Error {}
