@@ -1,16 +1,16 @@
-import { countBy, gauge, oneCounter } from '#runtime';
+import { registerCounterByLabel, registerGauge, oneCounter } from '#runtime';
 
 /** Registers the metrics of sign-ins by outcome and of waiting password hashes. */
 export function watchSignIns(
   read: () => { outcomes: Readonly<Record<string, number>>; waiting: number },
 ): void {
-  countBy(
+  registerCounterByLabel(
     'podcast_sync_sign_ins_total',
     'Sign-ins of people by outcome: `signed_in`, `needs_code`, `refused`, `limited`, `busy`.',
     'outcome',
     () => read().outcomes,
   );
-  gauge(
+  registerGauge(
     'podcast_sync_password_hashes_waiting',
     'Password hashes in the queue.',
     () => read().waiting,

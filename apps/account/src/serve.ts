@@ -9,7 +9,7 @@ import {
 } from '#http';
 import { RevocationWriter } from '#identity';
 import { connectRedis } from '#redis';
-import { countBy, type Log, type RunningProcess, type WaitFor } from '#runtime';
+import { registerCounterByLabel, type Log, type RunningProcess, type WaitFor } from '#runtime';
 import { openReplica, waitForDatabase } from '#transport/service';
 import { watchSignIns } from './account.metrics.js';
 import type { NestFastifyApplication } from '@nestjs/platform-fastify';
@@ -92,7 +92,7 @@ function watchPeople(nest: NestFastifyApplication): void {
     nest.get(RevocationWriter),
   ];
   watchSignIns(() => ({ outcomes: signIn.outcomes, waiting: passwords.waiting }));
-  countBy(
+  registerCounterByLabel(
     'podcast_sync_revocations_total',
     'Revocations by kind: `user`, `grant`, `session`, `credential`, `gpodder_session`; ' +
       '`unannounced`: Redis was unavailable.',

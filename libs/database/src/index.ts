@@ -14,7 +14,7 @@ export { DatabaseModule } from './database.module.js';
 export { areBeforeFirstRelease, laterMigrations } from './migrations/index.js';
 export { nodesOf } from './cluster.nodes.js';
 export { createPool } from './pool.js';
-export { watchPool } from './pool.metrics.js';
+export { registerPoolMetrics } from './pool.metrics.js';
 export {
   databaseConfig,
   databaseNodes,

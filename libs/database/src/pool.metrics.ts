@@ -1,7 +1,9 @@
 import { Gauge, register } from 'prom-client';
 
 /** Registers a gauge of this process's connections to Postgres. @param read returns the numbers. */
-export function watchPool(read: () => { total: number; idle: number; waiting: number }): void {
+export function registerPoolMetrics(
+  read: () => { total: number; idle: number; waiting: number },
+): void {
   register.registerMetric(
     new Gauge({
       registers: [],

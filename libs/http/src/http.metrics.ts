@@ -1,4 +1,4 @@
-import { gauge, oneCounter, secondsBuckets } from '#runtime';
+import { registerGauge, oneCounter, secondsBuckets } from '#runtime';
 import { Histogram, register } from 'prom-client';
 
 /** Returns a function that records the duration of a request. Its route must contain no ids. */
@@ -43,7 +43,7 @@ export function rateLimitMetrics(): (policy: string, outcome: 'limited' | 'unche
 
 /** Exports the bytes that the requests of this process hold. */
 export function watchHeldBytes(read: () => number): void {
-  gauge(
+  registerGauge(
     'podcast_sync_held_bytes',
     'Bytes of request bodies and of unsent answers in memory (limit: `MAX_HELD_BYTES`).',
     read,

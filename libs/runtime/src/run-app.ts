@@ -2,7 +2,7 @@ import { setFlagsFromString } from 'node:v8';
 import { z } from 'zod';
 import { ConfigurationError, loadConfig } from './config.js';
 import { createLog, logLevels, type Log } from './log.js';
-import { watchProcess } from './metrics.js';
+import { registerProcessMetrics } from './metrics.js';
 import { startTracing, type TracingConfig } from './tracing.js';
 import { type OpsConfig, type OpsRoutes, OpsServer } from './ops.server.js';
 
@@ -109,7 +109,7 @@ async function openOps(
   missing: () => Promise<readonly string[]>,
 ) {
   if (config.OPS_PORT === undefined) return undefined;
-  watchProcess(app, config.VERSION ?? '');
+  registerProcessMetrics(app, config.VERSION ?? '');
   const server = new OpsServer(missing);
   return { server, port: await server.open(config as OpsConfig) };
 }

@@ -2,12 +2,18 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { type DynamicModule, type INestMicroservice, Module } from '@nestjs/common';
 import { NestFactory } from '@nestjs/core';
 import type { Service } from '#contracts';
-import { type Database, databaseConfig, DatabaseModule, openDatabase, watchPool } from '#database';
+import {
+  type Database,
+  databaseConfig,
+  DatabaseModule,
+  openDatabase,
+  registerPoolMetrics,
+} from '#database';
 import { ClockNotifier, connectRedis, redisConfig, type RedisConfig } from '#redis';
 import {
   commonConfig,
   Condition,
-  countBy,
+  registerCounterByLabel,
   integer,
   type Log,
   nestLogger,
@@ -58,7 +64,7 @@ export function runService<Schema extends z.ZodObject>(
     const database = await waitForDatabase(app, config, log, waitFor);
     const notifier = new ClockNotifier(connectRedis(config), log);
     database.onClock((userId, stamp) => notifier.notify(userId, stamp));
-    countBy(
+    registerCounterByLabel(
       'podcast_sync_change_notifications_total',
       'Change notifications after commits: `sent` to Redis, or `dropped` without it.',
       'outcome',
@@ -108,7 +114,7 @@ export function openReplica(
   });
   traceHandlers(strategy);
   watchReplica(() => strategy.counters);
-  watchPool(() => database.connections);
+  registerPoolMetrics(() => database.connections);
   const { availability } = database;
   availability.onChange((isAvailable) => {
     if (isAvailable) log.info({ outage }, 'Postgres available again: replica takes requests');

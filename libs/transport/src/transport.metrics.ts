@@ -1,4 +1,4 @@
-import { counter, gauge, secondsBuckets } from '#runtime';
+import { registerCounter, registerGauge, secondsBuckets } from '#runtime';
 import { Gauge, Histogram, register } from 'prom-client';
 import type { ClientCounters } from './client/stream.client.js';
 import type { ReplicaCounters } from './server/replica.options.js';
@@ -16,32 +16,32 @@ export function handlerMetrics(): (contract: string, outcome: string, ms: number
 
 /** Registers the metrics of a service's replica. */
 export function watchReplica(read: () => ReplicaCounters | undefined): void {
-  gauge(
+  registerGauge(
     'podcast_sync_transport_handlers_in_flight',
     'Requests that this replica works on.',
     () => read()?.inFlight,
   );
-  counter(
+  registerCounter(
     'podcast_sync_transport_handled_total',
     'Requests that this replica answered.',
     () => read()?.handled,
   );
-  counter(
+  registerCounter(
     'podcast_sync_transport_expired_total',
     'Requests that were not run because their deadline had passed.',
     () => read()?.expired,
   );
-  counter(
+  registerCounter(
     'podcast_sync_transport_takeovers_total',
     'Requests taken over from another replica.',
     () => read()?.takeovers,
   );
-  counter(
+  registerCounter(
     'podcast_sync_transport_dead_letters_total',
     'Requests that became dead letters.',
     () => read()?.deadLetters,
   );
-  counter(
+  registerCounter(
     'podcast_sync_transport_reconnects_total',
     'Connections to Redis that were lost.',
     () => read()?.reconnects,
@@ -50,28 +50,28 @@ export function watchReplica(read: () => ReplicaCounters | undefined): void {
 
 /** Registers the metrics of a gateway's client of the services. */
 export function watchClient(read: () => ClientCounters): void {
-  gauge(
+  registerGauge(
     'podcast_sync_transport_calls_in_flight',
     'Calls that wait for an answer.',
     () => read().inFlight,
   );
-  counter('podcast_sync_transport_calls_total', 'Calls that were sent.', () => read().sent);
-  counter(
+  registerCounter('podcast_sync_transport_calls_total', 'Calls that were sent.', () => read().sent);
+  registerCounter(
     'podcast_sync_transport_refused_total',
     'Calls that failed immediately as unavailable.',
     () => read().refused,
   );
-  counter(
+  registerCounter(
     'podcast_sync_transport_timeouts_total',
     'Calls that ended by their deadline.',
     () => read().timedOut,
   );
-  counter(
+  registerCounter(
     'podcast_sync_transport_late_replies_total',
     'Replies that arrived after the deadline of their call.',
     () => read().late,
   );
-  counter(
+  registerCounter(
     'podcast_sync_transport_reconnects_total',
     'Connections to Redis that were lost.',
     () => read().reconnects,
