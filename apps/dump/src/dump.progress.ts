@@ -1,4 +1,4 @@
-import { count, duration } from '#runtime';
+import { formatCount, formatDuration } from '#runtime';
 import type { DumpCounts } from './dump.reader.js';
 
 /** Returns the progress as text. @param share the part of the dump that is done, from 0 to 1. */
@@ -7,8 +7,8 @@ export function describeProgress(
   share: number,
   seconds: number,
 ): string {
-  const left = share > 0 ? `, ${duration((seconds / share) * (1 - share))} left` : '';
-  const read = `${count(counts.users)} users, ${count(counts.episodes)} states`;
+  const left = share > 0 ? `, ${formatDuration((seconds / share) * (1 - share))} left` : '';
+  const read = `${formatCount(counts.users)} users, ${formatCount(counts.episodes)} states`;
   return `${Math.floor(share * 100)} %: ${read}, ${rate(counts, seconds)} states/s${left}`;
 }
 
@@ -16,11 +16,12 @@ export function describeProgress(
 export function describeResult(counts: Readonly<DumpCounts>, seconds: number): string {
   const { users, subscriptions, episodes } = counts;
   return (
-    `${count(users)} users, ${count(subscriptions)} subscriptions and ${count(episodes)} states ` +
-    `in ${duration(seconds)} (${rate(counts, seconds)} states/s)`
+    `${formatCount(users)} users, ${formatCount(subscriptions)} subscriptions and ` +
+    `${formatCount(episodes)} states ` +
+    `in ${formatDuration(seconds)} (${rate(counts, seconds)} states/s)`
   );
 }
 
 function rate({ episodes }: Readonly<DumpCounts>, seconds: number): string {
-  return count(Math.round(episodes / Math.max(seconds, 0.001)));
+  return formatCount(Math.round(episodes / Math.max(seconds, 0.001)));
 }

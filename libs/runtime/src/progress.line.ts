@@ -33,12 +33,12 @@ export class ProgressLine {
 }
 
 /** Formats a number for people: 12,345. */
-export function count(value: number): string {
+export function formatCount(value: number): string {
   return value.toLocaleString('en-GB');
 }
 
 /** Formats a duration for people: 12.3 s, 17 min, 2.5 h. */
-export function duration(seconds: number): string {
+export function formatDuration(seconds: number): string {
   if (seconds < 100) return `${seconds.toFixed(1)} s`;
   const minutes = Math.round(seconds / 60);
   return minutes < 100 ? `${minutes} min` : `${(minutes / 60).toFixed(1)} h`;

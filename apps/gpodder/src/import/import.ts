@@ -9,7 +9,7 @@ import {
   startCursor,
 } from '#gpodder-data';
 import { connectRedis } from '#redis';
-import { count, createLog, loadConfig, type ProgramIo, ProgressLine } from '#runtime';
+import { formatCount, createLog, loadConfig, type ProgramIo, ProgressLine } from '#runtime';
 import { callUntilAvailable, StreamClient } from '#transport';
 import { importConfig } from './import.config.js';
 import type { ImportOptions } from './import.options.js';
@@ -52,7 +52,7 @@ export async function importAccount(
     );
     stderr.write(`import: the other server has ${source.protocol}\n`);
     if (progress.cursor !== startCursor)
-      stderr.write(`import: continues after ${count(progress.cursor.actions)} actions\n`);
+      stderr.write(`import: continues after ${formatCount(progress.cursor.actions)} actions\n`);
     const line = new ProgressLine(stderr, 'import', () => describeWritten(writer));
     try {
       await new AccountImport(source, writer, progress, stopped.signal).run();
@@ -87,8 +87,8 @@ async function findUser(client: StreamClient, name: string, stopped: AbortSignal
 function describeWritten({ written, skipped }: AccountWriter): string {
   const { subscriptions, actions, favorites } = written;
   return (
-    `${count(subscriptions)} subscriptions, ${count(actions)} actions, ` +
-    `${count(favorites)} favourites; ${count(skipped.total)} skipped`
+    `${formatCount(subscriptions)} subscriptions, ${formatCount(actions)} actions, ` +
+    `${formatCount(favorites)} favourites; ${formatCount(skipped.total)} skipped`
   );
 }
 

@@ -1,5 +1,5 @@
 import type { EntryFailureCode } from '#contracts';
-import { count } from '#runtime';
+import { formatCount } from '#runtime';
 import type { SkipReason } from '../action.rules.js';
 
 /** Maximum listed entries, and maximum characters of a listed entry. */
@@ -47,7 +47,7 @@ export class SkippedEntries {
   get lines(): string[] {
     return this.entries.map(({ kind, entry, reason, count: number }) =>
       entry === undefined
-        ? `skipped ${count(number)} × ${kind}: ${reason}`
+        ? `skipped ${formatCount(number)} × ${kind}: ${reason}`
         : `skipped ${kind} ${entry}: ${reason}`,
     );
   }
