@@ -83,8 +83,8 @@ function binariesIn({ native, version }: PostgresPackage): PostgresBinaries {
 }
 
 /**
- * Creates the package's symlinks, which npm packages cannot contain; install scripts can be
- * disabled.
+ * Creates the symlinks of the package. npm packages cannot contain symlinks, and its install script
+ * does not run if scripts are disabled.
  *
  * @returns false if the folder is not writable.
  */
@@ -96,10 +96,10 @@ function addSymlinks(native: string): boolean {
   for (const { source, target } of links) {
     const link = join(dirname(native), target);
     try {
-      // Source and target are always in the same folder.
+      // The link names only the file, because source and target are always in the same folder.
       if (!existsSync(link)) symlinkSync(basename(source), link);
     } catch (error) {
-      // EEXIST: another process created it. Otherwise node_modules is read-only.
+      // EEXIST means that another process created the symlink; other codes, a read-only folder.
       if ((error as NodeJS.ErrnoException).code !== 'EEXIST') return false;
     }
   }
@@ -119,7 +119,7 @@ function problemOf(native: string, { account }: PostgresPlace): string | undefin
 }
 
 function copyPrograms(from: string, to: string, { account }: PostgresPlace): void {
-  // Copies of older versions are obsolete.
+  // Copies of other versions are deleted, because nothing uses them any more.
   rmSync(dirname(to), { recursive: true, force: true });
   const unfinished = join(dirname(to), 'unfinished', 'native');
   mkdirSync(unfinished, { recursive: true });

@@ -34,7 +34,7 @@ export class TokenIssuer {
   }
 
   async issue(user: string, { scope, expires = '30d' }: TokenTerms = {}): Promise<string> {
-    const key = this.files.signingKey();
+    const key = this.files.readSigningKey();
     return new SignJWT(scope === undefined ? {} : { scope })
       .setProtectedHeader({ alg: 'EdDSA', kid: key.kid })
       .setSubject(user)

@@ -7,7 +7,7 @@ import { join } from 'node:path';
 import { Redis } from 'ioredis';
 import { generate } from 'selfsigned';
 import { inject } from 'vitest';
-import { onFreePort, redisBinary } from '#embedded';
+import { startOnFreePort, redisBinary } from '#embedded';
 import { eventually } from '#testing';
 
 interface Node {
@@ -138,7 +138,7 @@ export class RedisGroup {
   }
 
   private start(settings: string, ...flags: string[]): Promise<Node> {
-    return onFreePort((port) => this.startOn(port, settings, flags));
+    return startOnFreePort((port) => this.startOn(port, settings, flags));
   }
 
   private async startOn(port: number, settings: string, flags: string[]): Promise<Node> {
