@@ -24,7 +24,7 @@ export interface ServerProgram {
   /** The file for the server's output, emptied at each start. */
   readonly logFile: string;
   readonly stopSignal: NodeJS.Signals;
-  /** The signal that stops the server without a clean shutdown; the next start recovers the data. */
+  /** The signal to stop the server without a clean shutdown. The next start recovers the data. */
   readonly forceSignal: NodeJS.Signals;
 }
 
