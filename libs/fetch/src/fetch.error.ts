@@ -1,5 +1,5 @@
 /**
- * The reason of a failed fetch:
+ * The reason why a fetch failed:
  * - `refused`: the URL or an address of its host is not allowed. No packet was sent there.
  * - `unresolved`: the name has no address, or DNS did not answer.
  * - `unreachable`: no connection, no TLS, or no HTTP response.

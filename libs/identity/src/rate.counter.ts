@@ -2,9 +2,9 @@ import { LRUCache } from 'lru-cache';
 import { RateLimited } from './rate.limited.js';
 
 /**
- * Counts events by key in windows of a minute, in this process. The number of keys is limited; the
- * key whose last event is the oldest is evicted. Other in-memory limiters keep every key for its
- * window, so a client with many addresses could fill the memory.
+ * Counts events by key in windows of a minute, in this process. The number of keys is limited: a
+ * new key evicts the key whose last event is the oldest. Libraries for in-memory limits keep every
+ * key for its window, so a client with many addresses could fill the memory.
  */
 export class RateCounter {
   private readonly counts: LRUCache<string, number>;
@@ -22,6 +22,7 @@ export class RateCounter {
     return this.counts.size;
   }
 
+  /** Counts an event of a key, without a check of the limit. */
   add(key: string): void {
     this.counts.set(key, (this.counts.get(key) ?? 0) + 1);
   }

@@ -1,4 +1,4 @@
-/** Error for more requests than a limit allows. */
+/** Thrown if a client sends more requests than a limit allows. */
 export class RateLimited extends Error {
   /** @param retryAfter seconds until requests are allowed again. */
   constructor(readonly retryAfter: number) {
