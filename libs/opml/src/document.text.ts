@@ -1,19 +1,20 @@
 /** Matches the encoding in an XML declaration (XML 1.0, 4.3.3), in its first bytes. */
-const declaration = /^\s{0,100}<\?xml\s[^>]{0,200}encoding\s{0,20}=\s{0,20}["']([\w.-]{1,40})["']/;
+const encodingDeclaration =
+  /^\s{0,100}<\?xml\s[^>]{0,200}encoding\s{0,20}=\s{0,20}["']([\w.-]{1,40})["']/;
 const declarationBytes = 1_024;
 
 /**
  * Returns the text of an XML document. Programs often declare a wrong encoding, so the bytes have
  * priority: first a byte order mark, then valid UTF-8, then the declaration, then windows-1252.
  */
-export function textOf(document: Uint8Array): string {
+export function decodeXml(document: Uint8Array): string {
   const marked = markedEncoding(document);
   if (marked !== undefined) return new TextDecoder(marked).decode(document);
   try {
     return new TextDecoder('utf-8', { fatal: true }).decode(document);
   } catch {
     const declared = declaredEncoding(document);
-    // The bytes are not UTF-8, so a declaration of UTF-8 is wrong.
+    // Decoding as UTF-8 failed above, so a declaration of UTF-8 is wrong.
     const isUsable = declared !== undefined && declared !== 'utf-8';
     return new TextDecoder(isUsable ? declared : 'windows-1252').decode(document);
   }
@@ -30,7 +31,7 @@ export function markedEncoding(document: Uint8Array): string | undefined {
 /** Returns the encoding in the XML declaration, if it is present and supported. */
 export function declaredEncoding(document: Uint8Array): string | undefined {
   const start = new TextDecoder('windows-1252').decode(document.subarray(0, declarationBytes));
-  return supportedEncoding(declaration.exec(start)?.[1]);
+  return supportedEncoding(encodingDeclaration.exec(start)?.[1]);
 }
 
 /**

@@ -1,14 +1,14 @@
 import { decodeHTMLStrict } from 'entities/decode';
 import { type Handler, Parser } from 'htmlparser2';
-import { textOf } from './document.text.js';
+import { decodeXml } from './document.text.js';
 
-/** Size limit of a document in bytes; 5,000 feeds have some 2,000,000. */
+/** Maximum size of a document in bytes. A document with 5,000 feeds has about 2,000,000. */
 export const maxOpmlBytes = 10_000_000;
 
-/** Limits of nested elements, and of attributes per document; 5,000 feeds have some 35,000. */
+/** Maximum nested elements, and attributes of a document; 5,000 feeds have about 35,000 of them. */
 const [maxDepth, maxAttributes] = [100, 100_000];
 
-/** Characters parsed between two pauses, and limit of an attribute's value. Takes up to 20 ms. */
+/** Characters parsed between two pauses (up to 20 ms), and maximum length of an attribute. */
 const sliceLength = 65_536;
 
 /** Attributes of outlines that are read, in lower case. */
@@ -16,7 +16,7 @@ const attributeNames = new Set(['xmlurl', 'url', 'type', 'title', 'text', 'subsc
 
 /** A feed of a document. */
 export interface OpmlFeed {
-  /** Not empty and trimmed; otherwise unvalidated. */
+  /** The URL as in the document: trimmed and not empty, but not validated. */
   readonly feedUrl: string;
   /** The name of the feed in the document. Can be empty. */
   readonly title: string;
@@ -36,20 +36,20 @@ export interface Opml {
 /** Thrown for a document that is not OPML or is truncated, as its message says. */
 export class OpmlError extends Error {}
 
-/** The document exceeds a limit, which the message names. */
+/** Thrown for a document that exceeds a limit, which the message names. */
 export class OpmlLimitError extends OpmlError {}
 
 /** Limits that the caller sets. */
 export interface OpmlLimits {
-  /** Limit of feeds. Default: none. */
+  /** Maximum number of feeds. Default: no limit. */
   readonly maxFeeds?: number;
 }
 
 /**
  * Returns the feeds of an OPML document (opml.org/spec2.opml) as podcast apps write it: element and
  * attribute names in any letter case, bare ampersands, HTML entities, any encoding ({@link
- * textOf}), folders. The feed URL is `xmlUrl`. In a document without any `xmlUrl` it is the `url`
- * of outlines of type `rss` or without a type. The time is linear in the bytes.
+ * decodeXml}), folders. The feed URL is `xmlUrl`. In a document without any `xmlUrl`, it is the
+ * `url` of outlines of type `rss` or without a type. The time is linear in the bytes.
  *
  * @param pause called between the slices of a large document; parsing continues when it resolves.
  * @throws OpmlError, OpmlLimitError and nothing else.
@@ -61,7 +61,7 @@ export async function readOpml(
 ): Promise<Opml> {
   if (document.length > maxOpmlBytes) throw new OpmlLimitError(`more than ${maxOpmlBytes} bytes`);
   if (document.length > sliceLength) await pause();
-  const text = textOf(document);
+  const text = decodeXml(document);
   const reader = new OutlineReader(maxFeeds);
   const parser = new Parser(reader, {
     xmlMode: true,
@@ -87,7 +87,7 @@ interface Element {
 
 class OutlineReader implements Partial<Handler> {
   private readonly feeds: OpmlFeed[] = [];
-  /** Feeds by `url`, used if no outline has an `xmlUrl`. */
+  /** Feeds by the attribute `url`, used only if no outline has an `xmlUrl`. */
   private readonly standIns: OpmlFeed[] = [];
   private skipped = 0;
   /** Outlines that count as skipped unless the stand-ins are used. */
@@ -138,7 +138,7 @@ class OutlineReader implements Partial<Handler> {
   onclosetag(_name: string, isImplied: boolean): void {
     this.endStartTag();
     const element = this.elements.pop();
-    // The parser implies the end of <a/>, at the offset of its start, and missing end tags.
+    // The parser implies an end for <a/>, at the offset of its start, and for missing end tags.
     if (isImplied && element?.start !== this.parser.startIndex)
       throw new OpmlError('an element does not end');
     if (!element || element.isCounted || this.elements[1]?.name !== 'body') return;

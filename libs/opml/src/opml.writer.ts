@@ -13,7 +13,7 @@ export const opmlEnd = '</body>\n</opml>\n';
  * apps show `title`.
  */
 export function opmlOutline(url: string, title?: string | null): string {
-  const [text, xmlUrl] = [escaped(title ?? url), escaped(url)];
+  const [text, xmlUrl] = [escapeXml(title ?? url), escapeXml(url)];
   return `<outline type="rss" text="${text}" title="${text}" xmlUrl="${xmlUrl}"/>\n`;
 }
 
@@ -35,7 +35,7 @@ const forbidden = /[\0-\x08\x0b\x0c\x0e-\x1f\ufffe\uffff]|\p{Surrogate}/gu;
  * too, because readers turn it into plain spaces (XML 1.0, 3.3.3). Forbidden characters are
  * removed.
  */
-export function escaped(text: string): string {
+export function escapeXml(text: string): string {
   return text
     .replace(forbidden, '')
     .replace(/[&<>"'\t\n\r]/g, (character) => `&#${character.charCodeAt(0)};`);

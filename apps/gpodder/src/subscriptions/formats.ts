@@ -1,6 +1,6 @@
 import { Failure, type Podcast } from '#contracts';
 import { TooLarge, waitToParse } from '#http';
-import { escaped, OpmlError, OpmlLimitError, readOpml, writeOpml, xmlDeclaration } from '#opml';
+import { escapeXml, OpmlError, OpmlLimitError, readOpml, writeOpml, xmlDeclaration } from '#opml';
 import { parsingSlot } from '#runtime';
 import { readJsonBody } from '../http/input.js';
 
@@ -100,7 +100,7 @@ function bodyOf(
 
 function podcastElement(feed: ListedFeed, podcastsByUrl: PodcastsByUrl): string {
   const fields = Object.entries(podcastObject(feed, podcastsByUrl)).map(
-    ([key, value]) => `<${key}>${escaped(String(value))}</${key}>`,
+    ([key, value]) => `<${key}>${escapeXml(String(value))}</${key}>`,
   );
   return `<podcast>${fields.join('')}</podcast>`;
 }
