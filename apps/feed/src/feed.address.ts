@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
 
 /** Domains of hosting companies that give each podcast a host name. Each domain is one lane. */
-const families = [
+const hostingDomains = [
   'blogspot.com',
   'libsyn.com',
   'letscast.fm',
@@ -20,10 +20,10 @@ export function feedKey(url: string): Buffer {
   return createHash('sha256').update(url).digest();
 }
 
-/** Returns the lane of a feed: the domain in {@link families} above its host, else its host. */
+/** Returns the lane of a feed: its domain if in {@link hostingDomains}, else its host. */
 export function laneOf(url: string): string {
   const host = new URL(url).hostname.replace(/\.$/, '');
-  const lane = families.find((family) => host.endsWith(`.${family}`)) ?? host;
+  const lane = hostingDomains.find((domain) => host.endsWith(`.${domain}`)) ?? host;
   // A lane is the key of an index, which has a maximum size. Names in DNS are shorter.
   return lane.slice(0, 255);
 }

@@ -244,7 +244,7 @@ export class FeedRepository {
   }
 
   /** Makes feeds due, except pushed feeds and feeds fetched in the last 15 minutes. */
-  async refresh(keys: readonly Buffer[]): Promise<void> {
+  async makeFeedsDue(keys: readonly Buffer[]): Promise<void> {
     await this.database.change(sql.makeDue, [keys]);
   }
 

@@ -161,7 +161,7 @@ export class FeedService {
   /** Returns the thumbnail of a feed's picture. @throws Failure `not_found` for an unknown id. */
   @Handle(readArtwork)
   async readArtwork({ id }: RequestOf<typeof readArtwork>) {
-    const image = await this.images.read(id);
+    const image = await this.images.readThumbnail(id);
     if (!image) throw new Failure('not_found');
     return { webp: image.toString('base64') };
   }
@@ -175,12 +175,12 @@ export class FeedService {
   @Handle(previewFeed)
   async preview({ feedUrl }: RequestOf<typeof previewFeed>): Promise<FeedPreview> {
     if (isPrivate(feedUrl)) return { status: 'private' };
-    const id = await this.previews.request(feedUrl);
+    const id = await this.previews.requestPreview(feedUrl);
     if (id === undefined) throw new Failure('unavailable');
     this.work.notify();
     for (let waitedMs = 0; waitedMs < previewMs; waitedMs += previewPollMs) {
       await delay(previewPollMs);
-      const preview = await this.previews.take(id);
+      const preview = await this.previews.takeAnswer(id);
       if (preview) return preview;
     }
     return { status: 'failed' };
@@ -190,7 +190,8 @@ export class FeedService {
   @Handle(refreshFeeds)
   async refresh({ userId, guids }: RequestOf<typeof refreshFeeds>) {
     const rows = await this.repository.readFollowedByGuid(userId, guids);
-    if (rows.length > 0) await this.repository.refresh(rows.map(({ feedUrl }) => feedKey(feedUrl)));
+    if (rows.length > 0)
+      await this.repository.makeFeedsDue(rows.map(({ feedUrl }) => feedKey(feedUrl)));
     this.work.notify();
     return {};
   }

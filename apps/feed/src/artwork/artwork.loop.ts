@@ -43,7 +43,7 @@ export class ArtworkLoop extends WorkLoop<DueImage, ArtworkLoopOptions> {
   }
 
   protected override claim(limit: number): Promise<DueImage[]> {
-    return this.options.repository.claim(limit);
+    return this.options.repository.claimPictures(limit);
   }
 
   protected override async run({ key, source }: DueImage): Promise<void> {
@@ -57,7 +57,7 @@ export class ArtworkLoop extends WorkLoop<DueImage, ArtworkLoopOptions> {
         signal,
       );
       const thumbnail = await thumbnailer.thumbnailOf(bytes);
-      if (thumbnail) await repository.store(key, source, thumbnail);
+      if (thumbnail) await repository.storeThumbnail(key, source, thumbnail);
       else outcome = 'not_a_picture';
     } catch (error) {
       if (!(error instanceof FetchError)) throw error;

@@ -61,17 +61,17 @@ export class ImageRepository {
   constructor(private readonly database: Database) {}
 
   /** Claims and returns pictures to fetch. */
-  claim(limit: number): Promise<DueImage[]> {
+  claimPictures(limit: number): Promise<DueImage[]> {
     return this.database.change<DueImage>(claimImages, [limit]);
   }
 
   /** Stores a thumbnail. @param key key of the feed. @param source URL of the fetched picture. */
-  async store(key: Buffer, source: string, bytes: Uint8Array): Promise<void> {
+  async storeThumbnail(key: Buffer, source: string, bytes: Uint8Array): Promise<void> {
     await this.database.change(storeThumbnail, [key, source, bytes]);
   }
 
   /** Returns the thumbnail with an id, or `undefined` if it does not exist. */
-  async read(id: string): Promise<Buffer | undefined> {
+  async readThumbnail(id: string): Promise<Buffer | undefined> {
     const [row] = await this.database.read<{ bytes: Buffer | null }>(selectThumbnail, [id]);
     return row?.bytes ?? undefined;
   }

@@ -53,7 +53,7 @@ export class ImportLoop extends WorkLoop<ClaimedImport, ImportLoopOptions> {
   /** Claims the import that waits longest. */
   protected override async claim(): Promise<ClaimedImport[]> {
     const { publicKey } = await this.keys;
-    const claimed = await this.options.repository.claim(
+    const claimed = await this.options.repository.claimImport(
       publicKey.export({ type: 'spki', format: 'der' }),
     );
     return claimed ? [claimed] : [];
@@ -96,7 +96,7 @@ class ImportRun {
   async run(): Promise<void> {
     const done = new AbortController();
     const saving = this.saveRepeatedly(done.signal);
-    const fault = await this.import().then(
+    const fault = await this.importAccount().then(
       () => undefined,
       (error: unknown) => this.faultOf(error),
     );
@@ -104,10 +104,10 @@ class ImportRun {
     await saving;
     const end = fault === undefined ? 'finished' : 'failed';
     // If this save fails, the import is shown as `interrupted` after 30 s without a save.
-    await this.save(end, fault).catch(() => undefined);
+    await this.saveProgress(end, fault).catch(() => undefined);
   }
 
-  private async import(): Promise<void> {
+  private async importAccount(): Promise<void> {
     const { fetcher, guard } = this.options;
     const { login } = this.claimed;
     const password = await this.waitForPassword();
@@ -123,7 +123,7 @@ class ImportRun {
   /** Waits for the password, which the gateway sends after this process has claimed the import. */
   private async waitForPassword(): Promise<string> {
     for (let waitedMs = 0; waitedMs < passwordMs; waitedMs += passwordPollMs) {
-      const sealed = await this.save('running');
+      const sealed = await this.saveProgress('running');
       if (sealed) return this.decrypt(sealed);
       await delay(passwordPollMs, undefined, { signal: this.stopped });
     }
@@ -133,16 +133,16 @@ class ImportRun {
   private async saveRepeatedly(done: AbortSignal): Promise<void> {
     while (!done.aborted) {
       // If a save fails, the next one follows a second later.
-      await this.save('running').catch(() => undefined);
+      await this.saveProgress('running').catch(() => undefined);
       await delay(saveMs, undefined, { signal: done }).catch(() => undefined);
     }
   }
 
-  private async save(state: RunProgress['state'], fault?: ShownImport['fault']) {
+  private async saveProgress(state: RunProgress['state'], fault?: ShownImport['fault']) {
     const { cursor } = this.store;
     const { written, skipped } = this.writer;
     const report = { ...written, skipped: skipped.total, skipped_entries: skipped.entries };
-    const sealed = await this.options.repository.save(this.claimed, {
+    const sealed = await this.options.repository.saveProgress(this.claimed, {
       cursor,
       report,
       state,

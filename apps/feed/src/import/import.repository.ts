@@ -113,20 +113,20 @@ export class ImportRepository {
   constructor(private readonly database: Database) {}
 
   /** Requests an import. Returns its id, or `undefined` if 16 other imports wait for a replica. */
-  async request(userId: string, source: string, login: string): Promise<string | undefined> {
+  async requestImport(userId: string, source: string, login: string): Promise<string | undefined> {
     const values = [userId, source, login];
     const [row] = await this.database.change<{ id: string }>(insertRequest, values);
     return row?.id;
   }
 
   /** Claims and returns the import that waits longest, or `undefined` without one. */
-  async claim(publicKey: Buffer): Promise<ClaimedImport | undefined> {
+  async claimImport(publicKey: Buffer): Promise<ClaimedImport | undefined> {
     const [row] = await this.database.change<ClaimedImport>(claimImport, [publicKey]);
     return row;
   }
 
   /** Returns the user's import, its id, and the key of the process that claimed it. */
-  async read(
+  async readImport(
     userId: string,
   ): Promise<{ shown: ShownImport; id: string; publicKey: Buffer | null } | undefined> {
     type Row = Pick<ShownImport, 'source' | 'login' | 'state'> & {
@@ -143,11 +143,11 @@ export class ImportRepository {
   }
 
   /** Stores the encrypted password, unless the import was replaced or stopped. */
-  async unlock(userId: string, id: string, sealed: Buffer): Promise<void> {
+  async storePassword(userId: string, id: string, sealed: Buffer): Promise<void> {
     await this.database.change(storePassword, [userId, id, sealed]);
   }
 
-  async stop(userId: string): Promise<void> {
+  async stopImport(userId: string): Promise<void> {
     await this.database.change(stopImport, [userId]);
   }
 
@@ -155,7 +155,7 @@ export class ImportRepository {
    * Saves the progress of an import. Returns its encrypted password: null before it arrives,
    * `undefined` if the import was replaced or stopped.
    */
-  async save(
+  async saveProgress(
     { userId, id }: ClaimedImport,
     { cursor, report, state, fault }: RunProgress,
   ): Promise<Buffer | null | undefined> {

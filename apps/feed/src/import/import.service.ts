@@ -30,12 +30,12 @@ export class ImportService {
    */
   @Handle(startImport)
   async start({ userId, source, login }: RequestOf<typeof startImport>) {
-    const id = await this.imports.request(userId, source, login);
+    const id = await this.imports.requestImport(userId, source, login);
     if (id === undefined) throw new Failure('unavailable');
     this.work.notify();
     for (let waitedMs = 0; waitedMs < startMs; waitedMs += pollMs) {
       await delay(pollMs);
-      const started = await this.imports.read(userId);
+      const started = await this.imports.readImport(userId);
       if (started?.id === id && started.publicKey !== null)
         return { id, publicKey: started.publicKey.toString('base64') };
     }
@@ -45,21 +45,21 @@ export class ImportService {
   /** Stores the encrypted password of an import, unless the import was replaced or stopped. */
   @Handle(unlockImport)
   async unlock({ userId, id, sealed }: RequestOf<typeof unlockImport>) {
-    await this.imports.unlock(userId, id, Buffer.from(sealed, 'base64'));
+    await this.imports.storePassword(userId, id, Buffer.from(sealed, 'base64'));
     return this.read({ userId });
   }
 
   /** Returns the state of the user's import. @throws Failure `not_found` without an import. */
   @Handle(readImport)
   async read({ userId }: RequestOf<typeof readImport>) {
-    const found = await this.imports.read(userId);
+    const found = await this.imports.readImport(userId);
     if (!found) throw new Failure('not_found');
     return found.shown;
   }
 
   @Handle(stopImport)
   async stop({ userId }: RequestOf<typeof stopImport>) {
-    await this.imports.stop(userId);
+    await this.imports.stopImport(userId);
     return this.read({ userId });
   }
 }

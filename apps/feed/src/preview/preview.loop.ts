@@ -32,7 +32,7 @@ export class PreviewLoop extends WorkLoop<PreviewRequest, PreviewLoopOptions> {
 
   /** Claims the oldest request for a preview. */
   protected override async claim(): Promise<PreviewRequest[]> {
-    const request = await this.options.repository.claim();
+    const request = await this.options.repository.claimRequest();
     return request ? [request] : [];
   }
 
@@ -44,7 +44,7 @@ export class PreviewLoop extends WorkLoop<PreviewRequest, PreviewLoopOptions> {
         log.error({ stack: (error as Error).stack }, 'feed preview failed: internal error');
       return { status: isRefused ? 'refused' : 'failed' };
     });
-    await repository.store(id, preview);
+    await repository.storeAnswer(id, preview);
   }
 
   private async previewOf(url: string): Promise<FeedPreview> {

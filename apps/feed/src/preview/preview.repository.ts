@@ -49,22 +49,22 @@ export class PreviewRepository {
   constructor(private readonly database: Database) {}
 
   /** Returns the id of a new request, or `undefined` if 16 requests are younger than 20 s. */
-  async request(url: string): Promise<string | undefined> {
+  async requestPreview(url: string): Promise<string | undefined> {
     const [row] = await this.database.change<{ id: string }>(insertRequest, [url]);
     return row?.id;
   }
 
   /** Claims and returns the oldest unclaimed request, or `undefined` without one. */
-  async claim(): Promise<PreviewRequest | undefined> {
+  async claimRequest(): Promise<PreviewRequest | undefined> {
     return (await this.database.change<PreviewRequest>(claimRequest, []))[0];
   }
 
-  async store(id: string, preview: FeedPreview): Promise<void> {
+  async storeAnswer(id: string, preview: FeedPreview): Promise<void> {
     await this.database.change(storeAnswer, [id, JSON.stringify(preview)]);
   }
 
   /** Returns and removes the answer to a request, or `undefined` while it has no answer. */
-  async take(id: string): Promise<FeedPreview | undefined> {
+  async takeAnswer(id: string): Promise<FeedPreview | undefined> {
     const [row] = await this.database.change<{ result: string }>(deleteAnswer, [id]);
     return row && (JSON.parse(row.result) as FeedPreview);
   }

@@ -3,7 +3,7 @@ import { parsingSlot } from '#runtime';
 import type { FeedDocument } from '../document/feed.document.js';
 import { FeedReader } from '../document/feed.reader.js';
 
-const day = 86_400_000;
+const dayMs = 86_400_000;
 
 /** A feed to fetch, with the validators of its last document (RFC 9110, 8.8). */
 export interface FeedRequest {
@@ -82,7 +82,7 @@ async function outcomeOf(response: FetchedResponse, isConditional: boolean): Pro
     redirects,
     etag: isReliable ? validatorOf(response, 'etag') : null,
     lastModified: isReliable ? validatorOf(response, 'last-modified') : null,
-    freshFor: Math.max(freshFor, Math.min((document.ttl ?? 0) * 60_000, day)),
+    freshFor: Math.max(freshFor, Math.min((document.ttl ?? 0) * 60_000, dayMs)),
   };
 }
 

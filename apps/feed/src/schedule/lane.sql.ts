@@ -5,7 +5,7 @@ import { nextChange, scheduledPictures, retentionDays, withSeenTime } from '../f
 const leaseSeconds = 90;
 
 /** SQL of a time as milliseconds since 1970. */
-const milliseconds = (time: string) => `(extract(epoch FROM ${time}) * 1000)::double precision`;
+const epochMs = (time: string) => `(extract(epoch FROM ${time}) * 1000)::double precision`;
 
 /** SQL of the lanes that are due. */
 export const dueLanes =
@@ -30,11 +30,11 @@ export const claimLanes = statement(
    FROM leased l LEFT JOIN LATERAL (
      SELECT encode(t.url_sha256, 'hex') AS key, f.url, f.status, t.etag,
        t.last_modified AS "lastModified", encode(t.content_sha256, 'hex') AS "contentSha256",
-       ${milliseconds('f.latest_publish_date')} AS latest, t.gap_seconds AS "gapSeconds",
+       ${epochMs('f.latest_publish_date')} AS latest, t.gap_seconds AS "gapSeconds",
        t.is_complete AS "isComplete", t.failures, t.gone_count AS "goneCount",
-       ${milliseconds('t.failing_since')} AS "failingSince", f.declared_guid AS "declaredGuid",
+       ${epochMs('t.failing_since')} AS "failingSince", f.declared_guid AS "declaredGuid",
        CASE WHEN t.move_to IS NOT NULL THEN jsonb_build_object('to', t.move_to, 'seen', t.move_seen,
-         'since', ${milliseconds('t.move_since')}, 'isProven', t.move_proven) END AS move,
+         'since', ${epochMs('t.move_since')}, 'isProven', t.move_proven) END AS move,
        t.visited_at < now() - interval '1 day' AS "isVisitDue"
      FROM feed.fetches t JOIN feed.feeds f ON f.url_sha256 = t.url_sha256
      WHERE t.lane = l.lane AND t.next_at <= now()

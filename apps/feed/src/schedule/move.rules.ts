@@ -4,7 +4,7 @@ import { isPrivate } from '../feed.address.js';
 import type { FeedDocument } from '../document/feed.document.js';
 import type { Outcome } from './feed.fetch.js';
 
-const day = 86_400_000;
+const dayMs = 86_400_000;
 /** Sightings of a candidate, and days from the first to the last, that suffice as a proof. */
 const [provenSightings, provenDays] = [3, 7];
 /** Number of newest episodes to compare, and minimum number of equal guids among them. */
@@ -81,7 +81,7 @@ export function nextMove(
 ): Move {
   const isKnown = before?.to === candidate;
   const [seen, since] = isKnown ? [before.seen + 1, before.since] : [1, now];
-  const isOld = seen >= provenSightings && now - since >= provenDays * day;
+  const isOld = seen >= provenSightings && now - since >= provenDays * dayMs;
   const isProven = (isKnown && before.isProven) || (isWhole && (isOld || isSame()));
   return { to: candidate, seen, since, isProven };
 }

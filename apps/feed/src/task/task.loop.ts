@@ -71,7 +71,7 @@ export class TaskLoop extends WorkLoop<Task, TaskLoopOptions> {
   /** Creates tasks for touched feeds, and claims the task that waits longest. */
   protected override async claim(): Promise<Task[]> {
     while (await this.createTasks()) this.stopped.signal.throwIfAborted();
-    const task = await this.options.tasks.claim();
+    const task = await this.options.tasks.claimTask();
     return task ? [task] : [];
   }
 
@@ -81,8 +81,8 @@ export class TaskLoop extends WorkLoop<Task, TaskLoopOptions> {
     const page = await tasks.readFollowers(task, urlKey(task.url), maxFollowers);
     for (const { userId, isConcerned } of page) if (isConcerned) await this.visit(task, userId);
     const last = page.at(-1);
-    if (last) await tasks.advance(task, last.userId);
-    else await tasks.finish(task);
+    if (last) await tasks.advanceTask(task, last.userId);
+    else await tasks.finishTask(task);
   }
 
   /**
@@ -96,7 +96,7 @@ export class TaskLoop extends WorkLoop<Task, TaskLoopOptions> {
     const readable = urls.filter((url) => !isPrivate(url));
     if (readable.length > 0) {
       await feeds.ensureFeeds(readable);
-      await feeds.refresh(readable.map(feedKey));
+      await feeds.makeFeedsDue(readable.map(feedKey));
     }
     await tasks.createTasks(urls, urls.map(feedKey));
     return isFull;

@@ -138,7 +138,7 @@ export class TaskRepository {
     await this.database.change(createTasks, [urls, keys]);
   }
 
-  async claim(): Promise<Task | undefined> {
+  async claimTask(): Promise<Task | undefined> {
     return (await this.database.change<Task>(claimTask, []))[0];
   }
 
@@ -150,11 +150,11 @@ export class TaskRepository {
   }
 
   /** Stores the progress of a task, unless it was restarted, and ends its lease. */
-  async advance({ id, lease, cursor }: Task, next: string): Promise<void> {
+  async advanceTask({ id, lease, cursor }: Task, next: string): Promise<void> {
     await this.database.change(advanceTask, [id, lease, cursor, next]);
   }
 
-  async finish({ id, lease, cursor }: Task): Promise<void> {
+  async finishTask({ id, lease, cursor }: Task): Promise<void> {
     await this.database.change(finishTask, [id, lease, cursor]);
   }
 }
