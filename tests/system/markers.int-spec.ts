@@ -37,7 +37,7 @@ beforeAll(async () => {
   );
   episodes = new EpisodeService(databases[1] as Database, episodeConfig.parse(settings));
   // A relay would change records at any time.
-  const relay = { wake: () => undefined } as unknown as DeletionRelay;
+  const relay = { pollNow: () => undefined } as unknown as DeletionRelay;
   deletions = new DeletionService(fixture.database, relay, deletionWorkerConfig.parse(settings));
   const { rows } = await fixture.owner.query<{ name: string }>(
     `SELECT format('%I.%I', n.nspname, c.relname) AS name

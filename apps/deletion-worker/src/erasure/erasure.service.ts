@@ -67,7 +67,7 @@ export class ErasureService {
       ...(correlationId !== undefined && { correlationId }),
     };
     const status = await recordErasure(this.database, userId, origin, () => context.remainingMs());
-    this.relay.wake();
+    this.relay.pollNow();
     await this.revocations.revoke([{ kind: 'user', id: userId }]);
     return { status };
   }

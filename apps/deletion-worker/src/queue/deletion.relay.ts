@@ -63,8 +63,8 @@ export class DeletionRelay implements OnApplicationBootstrap, BeforeApplicationS
   }
 
   onApplicationBootstrap(): void {
-    this.timer = setInterval(() => this.wake(), pollMs);
-    this.wake();
+    this.timer = setInterval(() => this.pollNow(), pollMs);
+    this.pollNow();
   }
 
   async beforeApplicationShutdown(): Promise<void> {
@@ -74,7 +74,7 @@ export class DeletionRelay implements OnApplicationBootstrap, BeforeApplicationS
   }
 
   /** Looks for due records immediately, or, during a running poll, again after that poll. */
-  wake(): void {
+  pollNow(): void {
     this.pollAgain = true;
     // A poll serves many requests, so its spans do not belong to the trace of the caller.
     this.polling ??= context

@@ -56,7 +56,7 @@ it('a worker continues after a connection loss with unanswered commands', async 
     return deletions.push(await context.request(user.id, guid));
   };
   const ended = async (id: number) => {
-    context.relay.wake();
+    context.relay.pollNow();
     expect(await user.record(id)).toMatchObject({ status: 'SUCCESS' });
   };
   const processor = context.processor();

@@ -124,7 +124,7 @@ export class DeletionService {
     });
     for (const outcome of outcomes) countOutcome(...outcome);
     if (reply.deletionId === null) throw new Failure('not_found');
-    this.relay.wake();
+    this.relay.pollNow();
     return { deletionId: reply.deletionId };
   }
 
