@@ -160,7 +160,7 @@ const sql = [
     // An erased user leaves the guids that subscriptions had before.
     id: 'erasure-leaves-a-table',
     file: `${deletion}/erasure/erasure.repository.ts`,
-    find: "phase('subscription.former_guids', 'subscription_id', 'bigint'),",
+    find: "phaseOf('subscription.former_guids', 'subscription_id', 'bigint'),",
     replace: '',
     near: ['apps/deletion-worker'],
   },

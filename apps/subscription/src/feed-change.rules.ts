@@ -39,7 +39,8 @@ function applyMove(
   const other = isLive(owner) && owner !== row ? owner : undefined;
   if (other && other.declaredGuids > 0) return 'taken';
   const needed = { urls: subscriptions.byUrl(toUrl) ? 0 : 1, pointers: other ? 1 : 0 };
-  if (!subscriptions.quota.allows(needed) || (other && !budget.take(other, row))) return 'limit';
+  if (!subscriptions.quota.allows(needed) || (other && !budget.countMerge(other, row)))
+    return 'limit';
   if (other) subscriptions.merge(other, row);
   subscriptions.setCurrentUrl(row, toUrl);
   return 'applied';

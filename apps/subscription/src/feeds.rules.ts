@@ -61,7 +61,7 @@ function subscribeWithTitle(
   subscriptions: SubscriptionSet,
   { title, ...entry }: ValidEntry,
 ): SubscriptionRow | EntryFailure {
-  const outcome = subscribe(subscriptions, entry);
+  const outcome = subscribeEntry(subscriptions, entry);
   if ('code' in outcome) return outcome;
   // gpodder clients send the publishers' titles with each full list. Such a title never replaces
   // the listener's own title.
@@ -70,7 +70,7 @@ function subscribeWithTitle(
   return outcome;
 }
 
-function subscribe(
+function subscribeEntry(
   subscriptions: SubscriptionSet,
   entry: ValidEntry,
 ): SubscriptionRow | EntryFailure {

@@ -46,17 +46,17 @@ export interface EntryMatch {
   conflict?: SubscriptionRow;
 }
 
-const limitReached: EntryFailure = {
+const limitReachedFailure: EntryFailure = {
   code: 'limit_reached',
   message: 'The quota of subscriptions, or of their guids and URLs, is reached',
 };
-const mergeTooLarge: EntryFailure = {
+const mergeTooLargeFailure: EntryFailure = {
   code: 'limit_reached',
   message:
     'Another subscription is the same podcast, but too large to merge here: ' +
     'send PATCH with new_feed_url',
 };
-const superseded: EntryFailure = {
+const supersededFailure: EntryFailure = {
   code: 'superseded',
   message: 'The subscription was unsubscribed or deleted after the timestamp',
 };
@@ -171,8 +171,8 @@ export function applyEntry(
         : 0,
     pointers: duplicate || (owner && owner !== row && owner.guid === guid) ? 1 : 0,
   });
-  if (!isAllowed) return limitReached;
-  if (duplicate && row && !budget.take(duplicate, row)) return mergeTooLarge;
+  if (!isAllowed) return limitReachedFailure;
+  if (duplicate && row && !budget.countMerge(duplicate, row)) return mergeTooLargeFailure;
   if (!row) {
     const created = subscriptions.create(
       feedUrl,
@@ -212,10 +212,10 @@ function applySuperseded(
   entry: ValidEntry,
   row: SubscriptionRow,
 ): SubscriptionRow | EntryFailure {
-  if (!isLive(row)) return superseded;
+  if (!isLive(row)) return supersededFailure;
   addUnusedAliases(subscriptions, entry, row);
   withTitle(subscriptions, entry, row);
-  return isStillSubscribed(row) ? row : superseded;
+  return isStillSubscribed(row) ? row : supersededFailure;
 }
 
 /**

@@ -29,7 +29,7 @@ export class SubscriptionSet {
   private readonly urls: Map<string, number>;
   private readonly subscribedBeforeWrite: ReadonlySet<number>;
   private readonly urlKeys = new stored.UrlKeys();
-  private readonly created = new Set<number>();
+  private readonly createdIds = new Set<number>();
   private readonly changedRows = new Set<number>();
   private readonly changedGuids = new Set<string>();
   private readonly changedUrls = new Set<string>();
@@ -88,7 +88,7 @@ export class SubscriptionSet {
       throw new Error('reserved subscription ids exhausted: more new rows than entries (bug)');
     const row = stored.blankRow(id, feedUrl, guid, this.stamp);
     this.rows.set(id, row);
-    this.created.add(id);
+    this.createdIds.add(id);
     this.changedRows.add(id);
     this.quota.countAdded('live');
     this.assignGuid(row, guid, sent);
@@ -163,7 +163,7 @@ export class SubscriptionSet {
    * most one per subscription, because the stamp of the write is part of the primary key.
    */
   addsFormerGuid(row: SubscriptionRow, guid: string): boolean {
-    return guid !== row.guid && !this.formerGuids.has(row.id) && !this.created.has(row.id);
+    return guid !== row.guid && !this.formerGuids.has(row.id) && !this.createdIds.has(row.id);
   }
 
   /**
@@ -249,7 +249,7 @@ export class SubscriptionSet {
     return lastChangeOfIsSubscribed(
       row,
       this.subscribedBeforeWrite.has(row.id),
-      this.created.has(row.id),
+      this.createdIds.has(row.id),
       this.stamp,
     );
   }
