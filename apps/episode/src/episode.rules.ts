@@ -24,6 +24,7 @@ export interface EpisodeRow extends Readonly<Metadata> {
   readonly id: number;
   readonly subscriptionId: number;
   readonly syncId: string;
+  /** The stamp of the last change. */
   readonly changed: string;
   readonly statuses: Readonly<Partial<Record<StatusName, Status>>>;
 }

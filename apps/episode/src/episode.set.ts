@@ -71,7 +71,7 @@ export interface EpisodeChanges {
  */
 export class EpisodeSet {
   private readonly subscriptions: Map<string, NamedSubscription>;
-  private readonly stored: ReadonlyMap<number, EpisodeRow>;
+  private readonly storedRows: ReadonlyMap<number, EpisodeRow>;
   private readonly rows = new Map<number, EpisodeRow>();
   private readonly index: MatchIndex;
   private readonly idsBySyncId = new Map<string, number>();
@@ -97,13 +97,13 @@ export class EpisodeSet {
     this.index = new MatchIndex(reach === 'all' ? 4 : 1);
     this.subscriptions = new Map(subscriptions);
     this.storedAliases = new Set(aliases.map(([syncId]) => syncId));
-    this.stored = new Map(episodes.map((row) => [row.id, row]));
+    this.storedRows = new Map(episodes.map((row) => [row.id, row]));
     this.completeTo = new Map(incomplete.map(([entry, rank, to]) => [`${entry} ${rank}`, to]));
     for (const row of episodes) this.addRow(row);
     for (const [syncId, id] of aliases) if (this.rows.has(id)) this.idsBySyncId.set(syncId, id);
   }
 
-  subscription(name: string): NamedSubscription | undefined {
+  findSubscription(name: string): NamedSubscription | undefined {
     return this.subscriptions.get(name);
   }
 
@@ -217,7 +217,7 @@ export class EpisodeSet {
   changes(): EpisodeChanges {
     const absorbers = new Set([...this.survivors.keys()].map((id) => this.survivorOf(id)));
     const rows = [...this.changedIds].map((id) => {
-      const [row, before] = [this.byId(id), this.stored.get(id)];
+      const [row, before] = [this.byId(id), this.storedRows.get(id)];
       return {
         ...row,
         changed:
@@ -227,19 +227,19 @@ export class EpisodeSet {
       };
     });
     const renamed = rows.filter(({ id, episodeGuid }) => {
-      const before = this.stored.get(id)?.episodeGuid ?? '';
+      const before = this.storedRows.get(id)?.episodeGuid ?? '';
       return before !== '' && before !== episodeGuid;
     });
     const idsOf = (isChanged: (before: EpisodeRow, row: EpisodeRow) => boolean) =>
       new Set(
         rows.flatMap((row) => {
-          const before = this.stored.get(row.id);
+          const before = this.storedRows.get(row.id);
           return before && isChanged(before, row) ? [row.id] : [];
         }),
       );
     return {
       rows,
-      inserted: new Set(rows.map(({ id }) => id).filter((id) => !this.stored.has(id))),
+      inserted: new Set(rows.map(({ id }) => id).filter((id) => !this.storedRows.has(id))),
       changedMetadata: idsOf((before, row) =>
         metadataNames.some((name) => before[name] !== row[name]),
       ),
@@ -250,7 +250,7 @@ export class EpisodeSet {
       aliases: [...this.aliases].map(([syncId, id]) => [syncId, this.survivorOf(id)]),
       addedAliases: this.addedAliases,
       absorbed: [...this.survivors.keys()].map((id) => ({ from: id, into: this.survivorOf(id) })),
-      removed: [...this.survivors.keys()].filter((id) => this.stored.has(id)).length,
+      removed: [...this.survivors.keys()].filter((id) => this.storedRows.has(id)).length,
     };
   }
 

@@ -131,7 +131,7 @@ export function applyUpload(
   entry: number,
   budget: Pick<AnswerBudget, 'reserve'>,
 ): AppliedEntry | FailedEntry {
-  const subscription = episodes.subscription(upload.podcast);
+  const subscription = episodes.findSubscription(upload.podcast);
   if (!subscription)
     return failedEntry(
       upload,

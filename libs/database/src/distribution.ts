@@ -84,7 +84,7 @@ export async function isDistributed(runner: QueryRunner): Promise<boolean> {
  * rows to their nodes. The originals stay in the tables of the coordinator, hidden, until
  * `truncate_local_data_after_distributing_table` removes them.
  */
-export async function distribute(runner: QueryRunner): Promise<void> {
+export async function distributeTablesOfUsers(runner: QueryRunner): Promise<void> {
   for (const table of await readTablesOfUsers(runner))
     await runner.query(
       `SELECT create_distributed_table($1::regclass, 'user_id', colocate_with => $2)

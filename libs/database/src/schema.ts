@@ -5,7 +5,12 @@ import {
   type QueryRunner,
 } from 'typeorm';
 import type { Distribution } from './database.config.js';
-import { distribute, isDistributed, publishOnAllNodes, requireCitus } from './distribution.js';
+import {
+  distributeTablesOfUsers,
+  isDistributed,
+  publishOnAllNodes,
+  requireCitus,
+} from './distribution.js';
 
 /**
  * Applies the missing migrations. On a Citus cluster it also distributes the rows of users.
@@ -26,7 +31,7 @@ export async function applyMigrations(
   executor.transaction = 'each';
   const applied = (await executor.executePendingMigrations()).map(({ name }) => name);
   if (distribution === 'citus') {
-    await distribute(runner);
+    await distributeTablesOfUsers(runner);
     await publishOnAllNodes(runner);
   }
   return applied;
@@ -40,7 +45,7 @@ function distributeAfter(migration: MigrationInterface): void {
     // in the same transaction.
     await runner.query(`SET LOCAL citus.multi_shard_modify_mode = 'sequential'`);
     await up(runner);
-    await distribute(runner);
+    await distributeTablesOfUsers(runner);
   };
 }
 

@@ -28,7 +28,7 @@ export function writeOpml(
 
 /** Characters that XML 1.0 forbids, even as character references (2.2). */
 // oxlint-disable-next-line no-control-regex
-const forbidden = /[\0-\x08\x0b\x0c\x0e-\x1f\ufffe\uffff]|\p{Surrogate}/gu;
+const forbiddenCharacters = /[\0-\x08\x0b\x0c\x0e-\x1f\ufffe\uffff]|\p{Surrogate}/gu;
 
 /**
  * Returns a text escaped for an attribute or the content of an element. White space is escaped,
@@ -37,6 +37,6 @@ const forbidden = /[\0-\x08\x0b\x0c\x0e-\x1f\ufffe\uffff]|\p{Surrogate}/gu;
  */
 export function escapeXml(text: string): string {
   return text
-    .replace(forbidden, '')
+    .replace(forbiddenCharacters, '')
     .replace(/[&<>"'\t\n\r]/g, (character) => `&#${character.charCodeAt(0)};`);
 }
