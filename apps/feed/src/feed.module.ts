@@ -22,7 +22,7 @@ import { TaskRepository } from './task/task.repository.js';
 import { FetchLoop } from './schedule/fetch.loop.js';
 
 /** Time limit of one fetch for a preview, in milliseconds. */
-const previewMs = 8_000;
+const previewLimitMs = 8_000;
 
 /**
  * The module of the feed service. `FEEDS` and `FEEDS_ROLE` decide whether a replica answers
@@ -74,7 +74,7 @@ function fetchingProviders(config: FeedConfig, log: Log): Provider[] {
   const { FEEDS_ALLOW: guard = new AddressGuard(), PUBLIC_URL: url } = config;
   const userAgent = url === undefined ? 'PodcastSync' : `PodcastSync (+${url})`;
   const fetcher = new Fetcher({ userAgent, guard });
-  const previewFetcher = new Fetcher({ userAgent, guard, limits: { totalMs: previewMs } });
+  const previewFetcher = new Fetcher({ userAgent, guard, limits: { totalMs: previewLimitMs } });
   const apply = {
     moves: config.FEEDS_APPLY !== 'none',
     guids: config.FEEDS_APPLY === 'all',

@@ -9,6 +9,7 @@ import type { FeedStatus } from './schedule/schedule.rules.js';
 
 /** A change of a feed that is not applied to its followers' subscriptions. */
 export interface HeldChange {
+  /** The URL of the feed. */
   readonly url: string;
   /** `move`: many feeds of the lane name the same new URL. `guid`: another feed declares it too. */
   readonly kind: 'move' | 'guid';
@@ -86,15 +87,17 @@ export interface Claim {
 
 /** A feed to fetch, with the results of its last fetches. Times are milliseconds since 1970. */
 export interface ClaimedFeed {
-  /** In hex. */
+  /** The key of the feed (`feedKey`) in hexadecimal. */
   readonly key: string;
   readonly url: string;
   readonly status: FeedStatus;
   readonly etag: string | null;
   readonly lastModified: string | null;
-  /** In hex. */
+  /** The hash of the stored content in hexadecimal; null without content. */
   readonly contentSha256: string | null;
+  /** The date of the newest episode. */
   readonly latest: number | null;
+  /** The median pause between episodes. */
   readonly gapSeconds: number | null;
   readonly isComplete: boolean;
   readonly failures: number;
@@ -108,10 +111,11 @@ export interface ClaimedFeed {
 
 /** The result of a fetch. Times are milliseconds since 1970. */
 export interface FetchResult {
+  /** Time of the next fetch. */
   readonly nextAt: number;
   readonly etag: string | null;
   readonly lastModified: string | null;
-  /** In hex. */
+  /** The hash of the content in hexadecimal. */
   readonly contentSha256: string | null;
   readonly gapSeconds: number | null;
   readonly isComplete: boolean;
@@ -165,7 +169,7 @@ export class FeedRepository {
   async readPage({ userId, after, limit, since, versions }: PageQuery): Promise<FollowedPage> {
     const rows = await this.database.read<
       FollowedPage & { id: number | null; refused: number | null }
-    >(followedSql.selectPage, [userId, after, limit, since ?? null, versions ?? []]);
+    >(followedSql.selectFollowedPage, [userId, after, limit, since ?? null, versions ?? []]);
     const head = unlessRefused(rows[0]);
     return { ...head, rows: head.id === null ? [] : (rows as unknown as FollowedFeed[]) };
   }

@@ -36,7 +36,7 @@ import { publishingIntervalOf } from './schedule/schedule.rules.js';
 const examinedSubscriptions = 250;
 
 /** Interval between reads of a preview's result, and maximum wait for the result, in ms. */
-const [previewPollMs, previewMs] = [250, 18_000];
+const [previewPollMs, previewLimitMs] = [250, 18_000];
 
 /** Handles the requests about feeds. A read by a follower keeps a feed scheduled for 14 days. */
 @Controller()
@@ -178,7 +178,7 @@ export class FeedService {
     const id = await this.previews.requestPreview(feedUrl);
     if (id === undefined) throw new Failure('unavailable');
     this.work.notify();
-    for (let waitedMs = 0; waitedMs < previewMs; waitedMs += previewPollMs) {
+    for (let waitedMs = 0; waitedMs < previewLimitMs; waitedMs += previewPollMs) {
       await delay(previewPollMs);
       const preview = await this.previews.takeAnswer(id);
       if (preview) return preview;

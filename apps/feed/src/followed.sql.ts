@@ -26,7 +26,7 @@ const isNew = `v.changed > now() - interval '${hiddenSeconds} s'`;
  * subscription, $3 maximum subscriptions, $4 since, omits rows without a later change, $5 versions
  * that the client has: the rows of these pages are omitted.
  */
-export const selectPage = statement(
+export const selectFollowedPage = statement(
   'feed.select_page',
   `WITH followed AS MATERIALIZED (
      SELECT c.refused, s.* FROM ${clockOfUser} c LEFT JOIN LATERAL (

@@ -17,7 +17,7 @@ const defaultLimits = { pictureMs: 10_000, idleMs: 3_000 };
 const pictureStart = /^(?:\xff\xd8\xff|\x89PNG\r\n|RIFF....WEBP)/s;
 
 /** Maximum size of a thumbnail in bytes. Usual thumbnails have about 10 kB. */
-const maxBytes = 65_536;
+const maxThumbnailBytes = 65_536;
 
 /** The message that the child process sends for a picture. */
 interface Reply {
@@ -69,7 +69,7 @@ export class Thumbnailer {
     if (reply) this.idleTimer = setTimeout(() => this.close(), idleMs).unref();
     else this.close();
     const thumbnail = reply?.thumbnail;
-    return thumbnail && thumbnail.length <= maxBytes ? thumbnail : undefined;
+    return thumbnail && thumbnail.length <= maxThumbnailBytes ? thumbnail : undefined;
   }
 
   private startProcess(): ChildProcess {

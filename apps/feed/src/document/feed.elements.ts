@@ -64,7 +64,7 @@ export const textFields: Readonly<Record<Scope, ReadonlyMap<string, Field>>> = {
   author: new Map([['name', fieldOf('author', 1)]]),
 };
 
-/** Fields by element and attribute. Atom links are in {@link linkFields}. */
+/** Fields that an attribute of an element fills. Links of Atom are in {@link linkFields}. */
 export const attributeFields: ReadonlyMap<string, { attribute: string; field: Field }> = new Map([
   ['itunes:image', { attribute: 'href', field: fieldOf('image') }],
   ['enclosure', { attribute: 'url', field: fieldOf('enclosure') }],

@@ -27,7 +27,7 @@ class FieldTexts {
   private readonly ranks = new Map<FieldName, number>();
 
   /** Keeps a text, if its rank is the field's lowest. @returns the number of kept characters. */
-  add({ name, rank }: Field, text: string): number {
+  addText({ name, rank }: Field, text: string): number {
     const trimmed = text.trim();
     if (trimmed === '' || rank >= (this.ranks.get(name) ?? Infinity)) return 0;
     this.ranks.set(name, rank);
@@ -218,7 +218,7 @@ export class FeedExtractor implements Partial<Handler> {
 
   private keepText(target: FieldTexts | undefined, field: Field, text: string): void {
     if (!target || this.isCut) return;
-    this.keptCharacters += target.add(field, text.slice(0, maxMarkup));
+    this.keptCharacters += target.addText(field, text.slice(0, maxMarkup));
     if (this.keptCharacters > maxKept) throw new UnreadableError('too much text');
   }
 }

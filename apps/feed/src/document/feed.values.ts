@@ -47,7 +47,7 @@ export function dateOf(text: string): Date | undefined {
 
 function parseRfc3339(text: string): number | undefined {
   const [, day, time = '00:00', zone = 'Z'] = rfc3339.exec(text) ?? [];
-  if (day === undefined || !isDay(...toNumbers(day.split('-')))) return undefined;
+  if (day === undefined || !isExistingDay(...toNumbers(day.split('-')))) return undefined;
   return Date.parse(`${day}T${time}${zone.toUpperCase()}`);
 }
 
@@ -60,7 +60,7 @@ function parseRfc822(text: string): number | undefined {
   // Years of two digits: 00 to 49 are 2000 to 2049 (RFC 2822, 4.3).
   const century = year.length === 4 ? 0 : Number(year) < 50 ? 2_000 : 1_900;
   const fullYear = century + Number(year);
-  if (!isDay(fullYear, month + 1, Number(day))) return undefined;
+  if (!isExistingDay(fullYear, month + 1, Number(day))) return undefined;
   const [hours, minutes, seconds] = toNumbers([hour, minute, second]);
   // Some feeds write midnight as 24:00.
   if (hours > 24 || minutes > 59 || seconds > 60) return undefined;
@@ -71,7 +71,7 @@ const toNumbers = (texts: readonly (string | number)[]) =>
   texts.map(Number) as [number, number, number];
 
 /** Returns true if the day exists. `Date` converts 30 February to 2 March, for example. */
-function isDay(year: number, month: number, day: number): boolean {
+function isExistingDay(year: number, month: number, day: number): boolean {
   const date = new Date(Date.UTC(year, month - 1, day));
   return date.getUTCMonth() === month - 1 && date.getUTCDate() === day;
 }

@@ -20,10 +20,10 @@ import type { ClaimedImport, ImportRepository, RunProgress } from './import.repo
 /** Intervals in milliseconds: between saves of the progress, and between reads of the password. */
 const [saveMs, passwordPollMs] = [1_000, 100];
 /** Time limits in milliseconds: of the wait for a password, and of a whole import. */
-const [passwordMs, importMs] = [10_000, 3_600_000];
+const [passwordLimitMs, importLimitMs] = [10_000, 3_600_000];
 
 /** Thrown if no password arrives, because the gateway ended after it had started the import. */
-const noPassword = new Error('no password arrived');
+const noPasswordError = new Error('no password arrived');
 
 /** Options of an {@link ImportLoop}. */
 export interface ImportLoopOptions extends LoopOptions {
@@ -83,7 +83,11 @@ class ImportRun {
     private readonly shutdown: AbortSignal,
     private readonly decrypt: (sealed: Buffer) => string,
   ) {
-    this.stopped = AbortSignal.any([shutdown, this.replaced.signal, AbortSignal.timeout(importMs)]);
+    this.stopped = AbortSignal.any([
+      shutdown,
+      this.replaced.signal,
+      AbortSignal.timeout(importLimitMs),
+    ]);
     const { userId, cursor } = claimed;
     this.writer = new AccountWriter(options.client, userId, this.stopped, this.skipped);
     this.store = {
@@ -122,12 +126,12 @@ class ImportRun {
 
   /** Waits for the password, which the gateway sends after this process has claimed the import. */
   private async waitForPassword(): Promise<string> {
-    for (let waitedMs = 0; waitedMs < passwordMs; waitedMs += passwordPollMs) {
+    for (let waitedMs = 0; waitedMs < passwordLimitMs; waitedMs += passwordPollMs) {
       const sealed = await this.saveProgress('running');
       if (sealed) return this.decrypt(sealed);
       await delay(passwordPollMs, undefined, { signal: this.stopped });
     }
-    throw noPassword;
+    throw noPasswordError;
   }
 
   private async saveRepeatedly(done: AbortSignal): Promise<void> {
@@ -155,7 +159,7 @@ class ImportRun {
   private faultOf(error: unknown): ShownImport['fault'] {
     if (error instanceof ServerError) return error.fault;
     const isRefused = error instanceof Failure && error.code === 'unauthorized';
-    if (this.shutdown.aborted || isRefused || error === noPassword) return 'interrupted';
+    if (this.shutdown.aborted || isRefused || error === noPasswordError) return 'interrupted';
     if (this.stopped.aborted) return 'timeout';
     this.options.log.error(
       { stack: (error as Error).stack },

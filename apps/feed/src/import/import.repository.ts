@@ -2,11 +2,11 @@ import type { ShownImport } from '#contracts';
 import { type Database, statement } from '#database';
 
 /** Seconds for which a requested import waits for a process to claim it. */
-const waitingSeconds = 10;
+const maxWaitSeconds = 10;
 /** Maximum number of waiting imports of other users. If they are more, a request is refused. */
-const maxWaiting = 16;
+const maxWaitingImports = 16;
 /** Seconds without a save after which the process of an import counts as dead. */
-const deadSeconds = 30;
+const deadAfterSeconds = 30;
 
 /**
  * Stores the request for an import instead of the user's previous one. The cursor of an unfinished
@@ -16,9 +16,9 @@ const deadSeconds = 30;
 const insertRequest = statement(
   'feed.request_import',
   `INSERT INTO feed.imports AS i (user_id, id, source, login)
-   SELECT $1, gen_random_uuid(), $2, $3 WHERE ${maxWaiting} > (
+   SELECT $1, gen_random_uuid(), $2, $3 WHERE ${maxWaitingImports} > (
      SELECT count(*) FROM feed.imports w
-     WHERE w.state = 'waiting' AND w.seen_at > now() - interval '${waitingSeconds} s'
+     WHERE w.state = 'waiting' AND w.seen_at > now() - interval '${maxWaitSeconds} s'
        AND w.user_id <> $1
    )
    ON CONFLICT (user_id) DO UPDATE SET
@@ -33,7 +33,7 @@ const insertRequest = statement(
 
 /** SQL of the imports that wait for a process. */
 export const dueImports = `SELECT o.user_id FROM feed.imports o
-     WHERE o.state = 'waiting' AND o.seen_at > now() - interval '${waitingSeconds} s'`;
+     WHERE o.state = 'waiting' AND o.seen_at > now() - interval '${maxWaitSeconds} s'`;
 
 /** Claims the import that waits longest. $1 public key of the process, for the password. */
 const claimImport = statement(
@@ -51,7 +51,7 @@ const answerColumns = `source, login, report, id, public_key AS "publicKey",
   CASE WHEN is_dead THEN 'interrupted' ELSE fault END AS fault
   FROM (
     SELECT i.*, i.state IN ('waiting', 'running')
-      AND i.seen_at < now() - interval '${deadSeconds} s' AS is_dead
+      AND i.seen_at < now() - interval '${deadAfterSeconds} s' AS is_dead
     FROM feed.imports i WHERE i.user_id = $1
   ) i`;
 
@@ -96,6 +96,7 @@ export type ImportReport = Omit<ShownImport, 'source' | 'login' | 'state' | 'fau
 
 /** The progress of a running import, or its outcome. */
 export interface RunProgress extends Pick<ShownImport, 'state' | 'fault'> {
+  /** The place where the next run continues. */
   readonly cursor: object;
   readonly report: ImportReport;
 }

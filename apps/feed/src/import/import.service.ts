@@ -13,7 +13,7 @@ import { DueWork } from '../due.work.js';
 import { ImportRepository } from './import.repository.js';
 
 /** Interval between reads of a requested import, and maximum wait for its start, in ms. */
-const [pollMs, startMs] = [250, 10_000];
+const [pollMs, startLimitMs] = [250, 10_000];
 
 /** Handles the requests about imports from other servers (ADR 65). */
 @Controller()
@@ -33,7 +33,7 @@ export class ImportService {
     const id = await this.imports.requestImport(userId, source, login);
     if (id === undefined) throw new Failure('unavailable');
     this.work.notify();
-    for (let waitedMs = 0; waitedMs < startMs; waitedMs += pollMs) {
+    for (let waitedMs = 0; waitedMs < startLimitMs; waitedMs += pollMs) {
       await delay(pollMs);
       const started = await this.imports.readImport(userId);
       if (started?.id === id && started.publicKey !== null)

@@ -9,7 +9,7 @@ import { appleIdOf, readLookup } from './apple.links.js';
 import type { PreviewRepository, PreviewRequest } from './preview.repository.js';
 
 /** Maximum bytes that are read of a document: the fields of a feed precede its episodes. */
-const maxBytes = 2 ** 20;
+const maxDocumentBytes = 2 ** 20;
 
 /** Options of a {@link PreviewLoop}. */
 export interface PreviewLoopOptions extends LoopOptions {
@@ -76,7 +76,7 @@ async function readDocument(
     reader.write(chunk);
     start.push(chunk);
     bytes += chunk.length;
-    if (bytes > maxBytes) break;
+    if (bytes > maxDocumentBytes) break;
   }
   const document = reader.end(false);
   if (!document) {

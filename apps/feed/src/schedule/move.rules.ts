@@ -8,10 +8,11 @@ const dayMs = 86_400_000;
 /** Sightings of a candidate, and days from the first to the last, that suffice as a proof. */
 const [provenSightings, provenDays] = [3, 7];
 /** Number of newest episodes to compare, and minimum number of equal guids among them. */
-const [comparedItems, leastEqual] = [20, 3];
+const [comparedItems, minEqualItems] = [20, 3];
 
 /** A candidate for a feed's new URL, with its sightings. */
 export interface Move {
+  /** The URL of the candidate. */
   readonly to: string;
   /** Number of fetches that named the candidate. */
   readonly seen: number;
@@ -99,7 +100,7 @@ export function areSameFeeds(
   const newest = from.guids.slice(0, comparedItems);
   const guids = new Set(to.guids);
   const equal = newest.filter((guid) => guids.has(guid)).length;
-  return equal >= leastEqual && equal * 2 >= newest.length;
+  return equal >= minEqualItems && equal * 2 >= newest.length;
 }
 
 /** Returns the content of a document by which two feeds are compared. */

@@ -8,13 +8,13 @@ import { type LoopOptions, WorkLoop } from '../work.loop.js';
 import type { Task, TaskRepository } from './task.repository.js';
 
 /** Pause between two users in milliseconds. */
-const userMs = 50;
+const pauseAfterUserMs = 50;
 /** Maximum number of touches of feeds that are read at a time. */
 const maxTouches = 500;
 /** Maximum number of followers in a page of a task. */
 const maxFollowers = 50;
 
-const visits = oneCounter(
+const visitOutcomes = oneCounter(
   'podcast_sync_feed_visits_total',
   'Moves and declared guids of feeds at subscriptions, by outcome.',
   ['outcome'],
@@ -114,13 +114,13 @@ export class TaskLoop extends WorkLoop<Task, TaskLoopOptions> {
       else {
         const change = { toUrl: toUrl ?? undefined, guid: guid ?? undefined };
         const call = client.call(applyFeed, { userId, fromUrl: url, ...change }, options);
-        visits.inc({ outcome: (await call).outcome });
+        visitOutcomes.inc({ outcome: (await call).outcome });
       }
     } catch (error) {
       // `unauthorized` means that the user was disabled or erased: the task skips the user.
       if (!(error instanceof Failure) || error.code !== 'unauthorized')
         throw new CallError(service, error);
     }
-    await this.pause(userMs);
+    await this.pause(pauseAfterUserMs);
   }
 }
