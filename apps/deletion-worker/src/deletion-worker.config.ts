@@ -1,4 +1,4 @@
-import { quota } from '#database';
+import { quotaVariable } from '#database';
 import { redisConfig, type RedisConfig } from '#redis';
 import { ConfigurationError, integer } from '#runtime';
 import { serviceConfig } from '#transport/service';
@@ -31,11 +31,11 @@ export const deletionWorkerConfig = z
     DELETION_CONCURRENCY: integer(1, 100)
       .default(4)
       .describe('Maximum number of deletions and erasures that one worker runs concurrently.'),
-    QUOTA_TOMBSTONES: quota(
+    QUOTA_TOMBSTONES: quotaVariable(
       10_000,
       'Maximum number of tombstones per user; the oldest are removed permanently.',
     ),
-    QUOTA_DELETION_RECORDS: quota(
+    QUOTA_DELETION_RECORDS: quotaVariable(
       10_000,
       'Maximum number of final deletion records per user; the oldest are removed.',
     ),

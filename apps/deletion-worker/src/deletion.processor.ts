@@ -13,8 +13,13 @@ import { type Job, UnrecoverableError, Worker, type WorkerOptions } from 'bullmq
 import { failErasure } from './erasure/erasure.repository.js';
 import { ErasureService } from './erasure/erasure.service.js';
 import { LOG } from './queue/deletion.relay.js';
-import { attempts, countErasure, countOutcome, stalledJobs } from './records/deletion.metrics.js';
-import { addAttempt, endInTransaction } from './records/deletion.repository.js';
+import {
+  deletionAttempts,
+  countErasure,
+  countOutcome,
+  stalledJobs,
+} from './records/deletion.metrics.js';
+import { addAttempt, endDeletion } from './records/deletion.repository.js';
 import { stepAfterFault } from './records/deletion.rules.js';
 import { DeletionService } from './records/deletion.service.js';
 
@@ -91,7 +96,7 @@ export class DeletionProcessor implements OnApplicationBootstrap, BeforeApplicat
   ): Promise<void> {
     try {
       const outcome = await this.deletions.process({ userId, deletionId });
-      attempts.inc({ result: 'done' });
+      deletionAttempts.inc({ result: 'done' });
       if (outcome?.status === 'FAILURE')
         this.log.info(
           { deletionId, correlationId, cause: outcome.cause },
@@ -113,14 +118,14 @@ export class DeletionProcessor implements OnApplicationBootstrap, BeforeApplicat
     correlationId?: string,
   ): Promise<never> {
     const kind = faultKind(error);
-    attempts.inc({ result: kind });
+    deletionAttempts.inc({ result: kind });
     // addAttempt returns undefined for a record that has ended. With 0 attempts, stepAfterFault
     // leaves that record unchanged.
     const counted =
       kind === 'transient' ? ((await addAttempt(this.database, userId, deletionId)) ?? 0) : 0;
     const step = stepAfterFault(kind, counted, rootCauseOf(error));
     if (step === 'leave') throw error;
-    const age = await endInTransaction(this.database, userId, deletionId, step);
+    const age = await endDeletion(this.database, userId, deletionId, step);
     if (age !== undefined) {
       countOutcome(step, age);
       this.log.error(

@@ -59,7 +59,7 @@ const accountPhase: Phase = {
  * The phases of an erasure in their order. Rows of the account app come first, because they include
  * the credentials. Then follow all tables with several rows per user, as foreign keys require.
  */
-export const phases: readonly Phase[] = [
+export const erasurePhases: readonly Phase[] = [
   accountPhase,
   phaseOf('episode.states', 'id', 'bigint'),
   phaseOf('episode.episodes', 'sync_id', 'uuid'),
@@ -170,7 +170,7 @@ export async function readPendingErasures(database: Database, limit: number): Pr
  * @returns the age of the erasure in seconds and the result of the step; undefined if the erasure
  *   is not PENDING.
  */
-async function runClaimed(
+async function runClaimedStep(
   transaction: PgTransaction,
   userId: string,
   phase: Phase,
@@ -193,7 +193,7 @@ export async function eraseStep(
   from: string,
   limit: number,
 ) {
-  const step = await runClaimed(transaction, userId, phase, from, limit);
+  const step = await runClaimedStep(transaction, userId, phase, from, limit);
   if (step) await transaction.commit([addRemovedRows, [userId, step.row.rows]]);
   return step?.row;
 }
@@ -211,7 +211,13 @@ export async function endErasure(
 ): Promise<number | undefined> {
   // Account rows are deleted again, because a request that ran during the first phase can have
   // added some.
-  const last = await runClaimed(transaction, userId, accountPhase, accountPhase.lowestKey, limit);
+  const last = await runClaimedStep(
+    transaction,
+    userId,
+    accountPhase,
+    accountPhase.lowestKey,
+    limit,
+  );
   const kinds = database.eventBits(['erased']);
   if (last)
     await transaction.commit(

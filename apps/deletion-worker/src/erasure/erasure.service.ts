@@ -10,7 +10,7 @@ import { countErasure } from '../records/deletion.metrics.js';
 import {
   endErasure,
   eraseStep,
-  phases,
+  erasurePhases,
   readPendingErasures,
   recordErasure,
 } from './erasure.repository.js';
@@ -86,7 +86,7 @@ export class ErasureService {
     // The user's credentials are revoked again: the command `erase` has no connection to Redis, and
     // Redis can have been unavailable during the request.
     await this.revocations.revoke([{ kind: 'user', id: userId }]);
-    for (const phase of phases) {
+    for (const phase of erasurePhases) {
       let from = phase.lowestKey;
       const isDone = await this.repeatStep(isStopping, async (transaction) => {
         const step = await eraseStep(transaction, userId, phase, from, maxRowsPerStep);

@@ -70,10 +70,10 @@ export class EventPublisher implements OnApplicationShutdown {
       .call('WAITAOF', 1, 0, durabilityLimitMs);
     if (this.options.replicas > 0) pipeline.call('WAIT', this.options.replicas, durabilityLimitMs);
     const [appended, written, copied] = (await pipeline.exec()) ?? [];
-    const last = resultOf<string | null>(appended);
+    const last = pipelineValueOf<string | null>(appended);
     if (last !== null) return Number(last);
     this.checkWrittenToDisk(written);
-    if (copied && resultOf<number>(copied) < this.options.replicas)
+    if (copied && pipelineValueOf<number>(copied) < this.options.replicas)
       throw new Error(
         `fewer than ${this.options.replicas} replicas of Redis (EVENTS_REPLICAS) stored the events`,
       );
@@ -87,7 +87,7 @@ export class EventPublisher implements OnApplicationShutdown {
   private checkWrittenToDisk(written: PipelineResult | undefined): void {
     const error = written?.[0];
     if (!error) {
-      const [local = 0] = resultOf<number[]>(written);
+      const [local = 0] = pipelineValueOf<number[]>(written);
       if (local < 1)
         throw new Error(`Redis did not write the events to disk within ${durabilityLimitMs} ms`);
     } else if (!cannotConfirmDisk.test(error.message)) throw error;
@@ -104,7 +104,7 @@ export class EventPublisher implements OnApplicationShutdown {
 
 type PipelineResult = [error: Error | null, value: unknown];
 
-function resultOf<Value>(result: PipelineResult | undefined): Value {
+function pipelineValueOf<Value>(result: PipelineResult | undefined): Value {
   const [error, value] = result ?? [new Error('Redis did not answer')];
   if (error) throw error;
   return value as Value;

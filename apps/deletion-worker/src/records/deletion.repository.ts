@@ -244,7 +244,7 @@ export async function startCascade(
  *
  * @returns the time since the request in seconds; undefined if the record was already final.
  */
-export async function endInTransaction(
+export async function endDeletion(
   database: Database,
   userId: string,
   deletionId: number,
