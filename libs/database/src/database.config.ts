@@ -6,13 +6,13 @@ import { nodesOf } from './cluster.nodes.js';
 export const defaultStoredAnswerBytes = 16 * 1_024 * 1_024;
 
 /** Returns the schema of a variable that limits the number of a user's rows, with a default. */
-export function quota(count: number, description: string) {
+export function quotaVariable(count: number, description: string) {
   return integer(1, 1_000_000_000).default(count).describe(description);
 }
 
 /** The quota variable of services that create aliases of sync_ids: in uploads and merges. */
 export const syncIdQuota = z.object({
-  QUOTA_SYNC_ID_ALIASES: quota(
+  QUOTA_SYNC_ID_ALIASES: quotaVariable(
     2_000_000,
     'Maximum sync_id aliases per user; above it an entry is applied without its sync_id.',
   ),
@@ -20,8 +20,11 @@ export const syncIdQuota = z.object({
 
 /** The quota variables of services that create subscriptions, also for actions on new feeds. */
 export const subscriptionQuotas = z.object({
-  QUOTA_LIVE_SUBSCRIPTIONS: quota(10_000, 'Maximum subscriptions per user, without deleted ones.'),
-  QUOTA_SUBSCRIPTION_NAMES: quota(
+  QUOTA_LIVE_SUBSCRIPTIONS: quotaVariable(
+    10_000,
+    'Maximum subscriptions per user, without deleted ones.',
+  ),
+  QUOTA_SUBSCRIPTION_NAMES: quotaVariable(
     50_000,
     'Maximum guids, feed URLs, guid changes and merged subscriptions per user, each.',
   ),

@@ -19,7 +19,7 @@ export {
   databaseConfig,
   databaseNodes,
   distribution,
-  quota,
+  quotaVariable,
   subscriptionQuotas,
   syncIdQuota,
 } from './database.config.js';

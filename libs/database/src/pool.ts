@@ -40,13 +40,13 @@ const connectTimeoutMs = 5_000;
  * of Postgres, which takes up to 100 ms on a busy machine. With the driver's default of 10 s, each
  * burst after a short pause had this delay.
  */
-const idleMs = 30_000;
+const idleLimitMs = 30_000;
 
 /**
  * Time in milliseconds after which a connection counts as lost if Postgres has not reported the
  * timeout of a statement.
  */
-const silenceMs = 5_000;
+const silenceLimitMs = 5_000;
 
 const timestamptz = pg.types.builtins.TIMESTAMPTZ;
 const int8 = pg.types.builtins.INT8;
@@ -89,8 +89,8 @@ export function createPool(options: PoolOptions): Pool {
     }),
     // This timeout is for a Postgres that no longer answers. Postgres itself cancels slow
     // statements earlier.
-    query_timeout: statementTimeoutMs === 0 ? 0 : statementTimeoutMs + silenceMs,
-    idleTimeoutMillis: idleMs,
+    query_timeout: statementTimeoutMs === 0 ? 0 : statementTimeoutMs + silenceLimitMs,
+    idleTimeoutMillis: idleLimitMs,
     keepAlive: true,
   });
 }

@@ -6,8 +6,8 @@ const maxTogether = 4;
 /** A read that waits for the end of the event loop iteration, with its callbacks. */
 interface QueuedRead {
   readonly query: QueryConfig;
-  readonly answered: (result: QueryResult) => void;
-  readonly failed: (error: unknown) => void;
+  readonly resolve: (result: QueryResult) => void;
+  readonly reject: (error: unknown) => void;
 }
 
 /**
@@ -21,9 +21,8 @@ export class SharedReads {
 
   read<Row extends QueryResultRow>(query: QueryConfig): Promise<QueryResult<Row>> {
     return new Promise((resolve, reject) => {
-      const answered = resolve as QueuedRead['answered'];
-      if (this.queuedReads.push({ query, answered, failed: reject }) === 1)
-        setImmediate(() => this.sendQueued());
+      const queuedRead = { query, resolve: resolve as QueuedRead['resolve'], reject };
+      if (this.queuedReads.push(queuedRead) === 1) setImmediate(() => this.sendQueued());
     });
   }
 
@@ -41,14 +40,14 @@ export class SharedReads {
       let error: Error | undefined;
       // The pool drops a connection with a failed statement, as `pool.query` does.
       const ended = () => (left -= 1) === 0 && client.release(error);
-      for (const { query, answered, failed } of reads) {
+      for (const { query, resolve, reject } of reads) {
         client
           .query(query)
-          .then(answered, (reason: Error) => failed((error = reason)))
+          .then(resolve, (reason: Error) => reject((error = reason)))
           .finally(ended);
       }
     } catch (error) {
-      for (const { failed } of reads) failed(error);
+      for (const { reject } of reads) reject(error);
     }
   }
 }

@@ -24,7 +24,8 @@ export interface PostgresBinaries {
 interface PostgresPackage {
   readonly name: string;
   readonly version: string;
-  readonly native: string;
+  /** The folder with the programs. */
+  readonly folder: string;
 }
 
 /**
@@ -39,16 +40,16 @@ export function postgresBinaries(
   progress: (line: string) => void,
 ): PostgresBinaries {
   const source = installedPackage();
-  if (addSymlinks(source.native) && problemOf(source.native, place) === undefined)
+  if (addSymlinks(source.folder) && problemOf(source.folder, place) === undefined)
     return binariesIn(source);
 
   const copies = join(place.home, 'binaries');
-  const copy = { ...source, native: join(copies, source.version) };
-  if (!existsSync(copy.native)) {
+  const copy = { ...source, folder: join(copies, source.version) };
+  if (!existsSync(copy.folder)) {
     progress(`copying the Postgres programs to ${copies}: they do not run in node_modules`);
-    copyPrograms(source.native, copy.native, place);
+    copyPrograms(source.folder, copy.folder, place);
   }
-  const problem = problemOf(copy.native, place);
+  const problem = problemOf(copy.folder, place);
   if (problem === undefined) return binariesIn(copy);
   throw new StartError(
     `The Postgres of ${source.name} doesn't run on this machine. ` +
@@ -63,7 +64,7 @@ function installedPackage(): PostgresPackage {
     const { version } = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8')) as {
       version: string;
     };
-    return { name, version, native: join(root, 'native') };
+    return { name, version, folder: join(root, 'native') };
   } catch (error) {
     throw new StartError(
       `node_modules has no Postgres for this platform (${name}). "npm ci" installs it on ` +
@@ -73,11 +74,11 @@ function installedPackage(): PostgresPackage {
   }
 }
 
-function binariesIn({ native, version }: PostgresPackage): PostgresBinaries {
+function binariesIn({ folder, version }: PostgresPackage): PostgresBinaries {
   const major = version.split('.')[0] ?? '';
   return {
-    initdb: join(native, 'bin', 'initdb'),
-    postgres: join(native, 'bin', 'postgres'),
+    initdb: join(folder, 'bin', 'initdb'),
+    postgres: join(folder, 'bin', 'postgres'),
     major,
   };
 }
@@ -88,13 +89,13 @@ function binariesIn({ native, version }: PostgresPackage): PostgresBinaries {
  *
  * @returns false if the folder is not writable.
  */
-function addSymlinks(native: string): boolean {
-  const links = JSON.parse(readFileSync(join(native, 'pg-symlinks.json'), 'utf8')) as {
+function addSymlinks(folder: string): boolean {
+  const links = JSON.parse(readFileSync(join(folder, 'pg-symlinks.json'), 'utf8')) as {
     source: string;
     target: string;
   }[];
   for (const { source, target } of links) {
-    const link = join(dirname(native), target);
+    const link = join(dirname(folder), target);
     try {
       // The link names only the file, because source and target are always in the same folder.
       if (!existsSync(link)) symlinkSync(basename(source), link);
@@ -106,9 +107,9 @@ function addSymlinks(native: string): boolean {
   return true;
 }
 
-function problemOf(native: string, { account }: PostgresPlace): string | undefined {
+function problemOf(folder: string, { account }: PostgresPlace): string | undefined {
   for (const program of ['postgres', 'initdb']) {
-    const run = spawnSync(join(native, 'bin', program), ['--version'], {
+    const run = spawnSync(join(folder, 'bin', program), ['--version'], {
       ...account,
       cwd: '/',
       encoding: 'utf8',

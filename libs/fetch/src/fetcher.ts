@@ -8,7 +8,7 @@ import { HostResolver } from './host.resolver.js';
 
 /** Maximum length of a URL, in bytes. */
 const maxUrlBytes = 4_096;
-const maxHeadBytes = 32_768;
+const maxHeaderBytes = 32_768;
 /** Pause before the next address of a host is tried (RFC 8305), in milliseconds. */
 const nextAddressMs = 1_000;
 
@@ -114,7 +114,7 @@ export class Fetcher {
       pipelining: 0,
       headersTimeout: limits.headMs,
       bodyTimeout: limits.silenceMs,
-      maxHeaderSize: maxHeadBytes,
+      maxHeaderSize: maxHeaderBytes,
       maxResponseSize: limits.sentBytes,
     });
     try {

@@ -44,7 +44,7 @@ export const stopLimitMs = 70_000;
  * about 35. As V8 counts Buffers too, a gateway that forwards pages of 30 kB would then collect the
  * full heap every hundred pages.
  */
-const heapGrowth = 300;
+const heapGrowthPercent = 300;
 
 /**
  * Runs an app as a process: reads its configuration, starts it and reports that it is ready. Stops
@@ -56,7 +56,7 @@ export async function runApp<Schema extends z.ZodObject>(
   schema: Schema,
   start: (config: z.output<Schema>, log: Log, waitFor: WaitFor) => Promise<RunningProcess>,
 ): Promise<void> {
-  setFlagsFromString(`--heap-growing-percent=${heapGrowth}`);
+  setFlagsFromString(`--heap-growing-percent=${heapGrowthPercent}`);
   const config = loadConfigOrExit(app, schema);
   const log = createLog(app, (config as z.output<typeof commonConfig>).LOG_LEVEL);
   const die = (error: unknown): never => {
