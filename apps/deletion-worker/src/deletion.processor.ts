@@ -54,7 +54,7 @@ export class DeletionProcessor implements OnApplicationBootstrap, BeforeApplicat
     this.worker = new Worker(deletionQueue.name, (job) => this.runJob(job), this.options);
     // The connection reconnects automatically. DeletionRelay logs the outage and its end.
     this.worker.on('error', (error) =>
-      this.log.debug({ err: error }, 'deletion queue: Redis connection error'),
+      this.log.debug({ err: error }, 'Redis connection of the deletion queue failed, reconnecting'),
     );
     this.worker.on('stalled', () => stalledJobs.inc());
     this.database.availability.onChange((isAvailable) => void this.pauseOrResume(isAvailable));
@@ -100,7 +100,7 @@ export class DeletionProcessor implements OnApplicationBootstrap, BeforeApplicat
       if (outcome?.status === 'FAILURE')
         this.log.info(
           { deletionId, correlationId, cause: outcome.cause },
-          'deletion ended in FAILURE: a later change of the subscription won',
+          'deletion ended in FAILURE: a later change of the subscription won; nothing to do',
         );
     } catch (error) {
       await this.handleDeletionFault({ userId, deletionId }, error, correlationId);

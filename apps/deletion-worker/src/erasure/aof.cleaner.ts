@@ -30,7 +30,7 @@ export class AofCleaner implements OnApplicationShutdown {
     private readonly log: Log,
   ) {
     redis.on('error', (error: Error) =>
-      log.debug({ err: error }, 'Redis of requests: connection error'),
+      log.debug({ err: error }, 'Redis connection of the erasures failed, reconnecting'),
     );
   }
 

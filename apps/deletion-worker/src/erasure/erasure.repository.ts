@@ -11,11 +11,11 @@ interface Phase {
   readonly lowestKey: string;
 }
 
-/** The result of a step. */
+/** The result of a step of an erasure. */
 interface StepResult {
   /** Number of deleted rows. */
   rows: number;
-  /** The key of the last deleted row; null without one. */
+  /** The key of the last deleted row; null if no row was deleted. */
   last: string | null;
 }
 

@@ -50,7 +50,7 @@ export class EventPublisher implements OnApplicationShutdown {
     redis.once('ready', () => void warnOfEviction(redis, log, 'the events'));
     warnOfDenial(redis, log, 'the events');
     redis.on('error', (error: Error) =>
-      log.debug({ err: error }, 'events: Redis connection error'),
+      log.debug({ err: error }, 'Redis connection of the events failed, reconnecting'),
     );
   }
 

@@ -11,13 +11,13 @@ import { failedBatches, publishedEvents } from './event.metrics.js';
 import type { EventPublisher } from './event.publisher.js';
 import { type EventBatch, takeBatch } from './event.repository.js';
 
-/** Minimum time between the starts of two batches, in milliseconds. */
+/** Minimum time between the starts of two batches of events, in milliseconds. */
 const pollMs = 250;
-/** Delay after a failure in milliseconds. */
+/** Delay between a failed batch and the next attempt, in milliseconds. */
 const retryMs = 1_000;
 /** Time limit of a batch in milliseconds. */
 const batchLimitMs = 10_000;
-/** Maximum number of rows per batch. */
+/** Maximum number of outbox rows by which the users of a batch are found. */
 const maxBatchSize = 5_000;
 
 /**

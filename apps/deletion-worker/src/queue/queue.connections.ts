@@ -36,7 +36,7 @@ export class QueueConnections implements OnApplicationShutdown {
     warnOfDenial(this.producer, log, 'the deletion queue');
     for (const connection of [this.producer, this.worker]) {
       connection.on('error', (error: Error) =>
-        log.debug({ err: error }, 'deletion queue: Redis connection error'),
+        log.debug({ err: error }, 'Redis connection of the deletion queue failed, reconnecting'),
       );
     }
   }

@@ -7,7 +7,8 @@ export type DeletionOutcome =
   | { readonly status: 'FAILURE'; readonly cause: string };
 
 /**
- * Next step for a record: `leave` it unchanged, run the cascade (SUCCESS), or end it in FAILURE.
+ * The next step of a worker for a deletion record: `leave` it unchanged, run the cascade (SUCCESS),
+ * or end it in FAILURE.
  */
 export type DeletionStep = 'leave' | DeletionOutcome;
 

@@ -41,7 +41,10 @@ export class PreviewLoop extends WorkLoop<PreviewRequest, PreviewLoopOptions> {
     const preview = await this.previewOf(url).catch((error: unknown): FeedPreview => {
       const isRefused = error instanceof FetchError && error.fault === 'refused';
       if (!(error instanceof FetchError) && !this.stopped.signal.aborted)
-        log.error({ stack: (error as Error).stack }, 'feed preview failed: internal error');
+        log.error(
+          { stack: (error as Error).stack },
+          'feed preview failed: internal error; the user sees no preview',
+        );
       return { status: isRefused ? 'refused' : 'failed' };
     });
     await repository.storeAnswer(id, preview);
