@@ -45,7 +45,8 @@ export class AnswerBudget {
     const before = [row, ...absorbed].map(({ id }) => this.items.get(id) ?? { bytes: 0, shown: 0 });
     const items = before.reduce((sum, item) => sum + item.shown, 1);
     const reserved = before.reduce((sum, item) => sum + item.bytes * item.shown, 0);
-    // The reservation for the failure already includes the item's temporary_id.
+    // failureBytes is subtracted, because each entry has a reservation for a failure. That
+    // reservation includes the bytes of the temporary_id, which the success needs as well.
     const more = bytes * items - reserved - failureBytes;
     if (more > this.freeBytes) return false;
     this.freeBytes -= more;

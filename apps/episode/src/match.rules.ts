@@ -110,7 +110,7 @@ export class MatchIndex {
   /** @param maxRank the highest rank to find: 1 (by episode_guid only) or 4 (all). */
   constructor(private readonly maxRank: 1 | 4 = 4) {}
 
-  /** Returns the match of the lowest rank, then of the lowest row id. */
+  /** Returns the best match of a searched episode: the lowest rank, then the lowest row id. */
   find(subscriptionId: number, searched: Identity): { rank: Rank; id: number } | undefined {
     const ofSubscription = this.buckets.get(subscriptionId);
     if (!ofSubscription) return undefined;

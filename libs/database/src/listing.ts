@@ -28,9 +28,9 @@ interface ListParts {
   readonly row: string;
   /** Columns of an item, including the row's `id`. */
   readonly columns: string;
-  /** SQL after FROM: the tables that `where` needs. */
+  /** The tables that `where` needs, as the SQL after FROM. */
   readonly matching: string;
-  /** SQL after FROM of further tables for `columns`, run for each row of a page. Default: none. */
+  /** Further tables for `columns`, as SQL after FROM, for each row of a page. Default: none. */
   readonly joined?: string;
   /** Additional condition on the changed rows. Default: none. */
   readonly where?: string;

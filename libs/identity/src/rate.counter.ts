@@ -27,13 +27,13 @@ export class RateCounter {
     this.counts.set(key, (this.counts.get(key) ?? 0) + 1);
   }
 
-  /** Checks a key. @throws RateLimited if it has `limit` events in this window. */
+  /** Checks whether a key is below its limit. @throws RateLimited if it is not. */
   check(key: string): void {
     if ((this.counts.get(key) ?? 0) < this.limit) return;
     throw new RateLimited(Math.max(Math.ceil(this.counts.getRemainingTTL(key) / 1_000), 1));
   }
 
-  /** Checks a key and adds an event. @throws as {@link check}. */
+  /** Checks a key and counts an event of it. @throws as {@link check}. */
   consume(key: string): void {
     this.check(key);
     this.add(key);

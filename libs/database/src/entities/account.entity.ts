@@ -21,7 +21,7 @@ export class AccountEntity {
   @Column({ type: 'text', nullable: true })
   subject!: string | null;
 
-  /** PHC text of argon2id; null without a password. */
+  /** The hash of the password by argon2id, in PHC format; null without a password. */
   @Column({ type: 'text', nullable: true })
   password!: string | null;
 

@@ -29,7 +29,7 @@ export class LoginEntity {
   @Column({ type: 'text' })
   address!: string;
 
-  /** Network of the address, for rate limits. */
+  /** Network of the app's address, by which rate limits count. */
   @Column({ type: 'text' })
   network!: string;
 
