@@ -33,7 +33,7 @@ export type WorkKind = (typeof kinds)[number];
  */
 export class DueWork {
   private readonly events = new EventEmitter();
-  private timer: NodeJS.Timeout | undefined;
+  private pollTimer: NodeJS.Timeout | undefined;
   private activeUntil = performance.now() + activeMs;
   /** True while the next poll waits for the longer interval. */
   private isIdle = false;
@@ -50,8 +50,8 @@ export class DueWork {
   notify(): void {
     this.activeUntil = performance.now() + activeMs;
     if (!this.isIdle) return;
-    clearTimeout(this.timer);
-    this.timer = undefined;
+    clearTimeout(this.pollTimer);
+    this.pollTimer = undefined;
     this.pollLater();
   }
 
@@ -61,7 +61,7 @@ export class DueWork {
     const [due] = await this.database
       .read<Record<WorkKind, boolean>>(selectDueWork, [])
       .catch(() => [undefined]);
-    this.timer = undefined;
+    this.pollTimer = undefined;
     const isWaiting = (kind: string) => this.events.listenerCount(kind) > 0;
     if (kinds.some((kind) => due?.[kind] && isWaiting(kind)))
       this.activeUntil = performance.now() + activeMs;
@@ -70,8 +70,8 @@ export class DueWork {
   }
 
   private pollLater(): void {
-    if (this.timer) return;
+    if (this.pollTimer) return;
     this.isIdle = performance.now() > this.activeUntil;
-    this.timer = setTimeout(() => void this.poll(), this.isIdle ? idlePollMs : pollMs).unref();
+    this.pollTimer = setTimeout(() => void this.poll(), this.isIdle ? idlePollMs : pollMs).unref();
   }
 }

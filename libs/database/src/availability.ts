@@ -18,7 +18,7 @@ export class Availability {
   private problems: readonly string[] = [];
   private readonly listeners: ((isAvailable: boolean) => void)[] = [];
   private polling: Promise<readonly string[]> | undefined;
-  private timer: NodeJS.Timeout | undefined;
+  private pollTimer: NodeJS.Timeout | undefined;
   private isClosed = false;
 
   /** @param findMissing returns the missing migrations; rejects if Postgres can't answer. */
@@ -54,7 +54,7 @@ export class Availability {
 
   close(): void {
     this.isClosed = true;
-    clearTimeout(this.timer);
+    clearTimeout(this.pollTimer);
   }
 
   private async poll(): Promise<readonly string[]> {
@@ -62,9 +62,9 @@ export class Availability {
     if (this.isClosed) return this.problems;
     const wasAvailable = this.isAvailable;
     this.problems = found;
-    clearTimeout(this.timer);
+    clearTimeout(this.pollTimer);
     if (!this.isAvailable)
-      this.timer = setTimeout(() => void this.check(), pauseMs * (1 + Math.random() / 2));
+      this.pollTimer = setTimeout(() => void this.check(), pauseMs * (1 + Math.random() / 2));
     if (wasAvailable !== this.isAvailable)
       for (const notify of this.listeners) notify(this.isAvailable);
     return found;

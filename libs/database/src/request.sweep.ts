@@ -55,7 +55,7 @@ const deleteMarkers = statement(
 
 /** Once a minute deletes the markers of all services that are older than an hour, with answers. */
 export class RequestSweep implements OnApplicationBootstrap, BeforeApplicationShutdown {
-  private timer: NodeJS.Timeout | undefined;
+  private sweepTimer: NodeJS.Timeout | undefined;
   private sweeping: Promise<void> | undefined;
 
   constructor(
@@ -64,13 +64,13 @@ export class RequestSweep implements OnApplicationBootstrap, BeforeApplicationSh
   ) {}
 
   onApplicationBootstrap(): void {
-    this.timer = setInterval(() => {
+    this.sweepTimer = setInterval(() => {
       this.sweeping ??= this.sweep().finally(() => (this.sweeping = undefined));
     }, sweepMs);
   }
 
   async beforeApplicationShutdown(): Promise<void> {
-    clearInterval(this.timer);
+    clearInterval(this.sweepTimer);
     await this.sweeping;
   }
 

@@ -76,7 +76,7 @@ export async function readOpml(
   return reader.end();
 }
 
-interface Element {
+interface OpenElement {
   readonly name: string;
   readonly start: number;
   /** True if it has a feed, was counted as skipped, or has child elements. */
@@ -96,7 +96,7 @@ class OutlineReader implements Partial<Handler> {
   private attributeCount = 0;
   private hasRoot = false;
   private hasBody = false;
-  private readonly elements: Element[] = [];
+  private readonly elements: OpenElement[] = [];
   private readonly attributes = new Map<string, string>();
   private parser!: Parser;
 

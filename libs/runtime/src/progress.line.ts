@@ -5,8 +5,8 @@ const [terminalMs, logMs] = [500, 10_000];
 
 /** Shows progress: on a terminal in one changing line, elsewhere in a line every ten seconds. */
 export class ProgressLine {
-  private readonly started = performance.now();
-  private readonly timer: NodeJS.Timeout;
+  private readonly startedAt = performance.now();
+  private readonly outputTimer: NodeJS.Timeout;
 
   /** @param name the prefix of lines outside a terminal. */
   constructor(
@@ -18,16 +18,16 @@ export class ProgressLine {
       const now = text(this.seconds);
       stream.write(stream.isTTY ? `\r\x1b[K${now}` : `${name}: ${now}\n`);
     };
-    this.timer = setInterval(say, stream.isTTY ? terminalMs : logMs).unref();
+    this.outputTimer = setInterval(say, stream.isTTY ? terminalMs : logMs).unref();
   }
 
   get seconds(): number {
-    return (performance.now() - this.started) / 1_000;
+    return (performance.now() - this.startedAt) / 1_000;
   }
 
   /** Stops, and clears the line on a terminal. */
   end(): void {
-    clearInterval(this.timer);
+    clearInterval(this.outputTimer);
     if (this.stream.isTTY) this.stream.write('\r\x1b[K');
   }
 }

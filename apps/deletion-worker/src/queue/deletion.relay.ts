@@ -48,7 +48,7 @@ export class DeletionRelay implements OnApplicationBootstrap, BeforeApplicationS
   private pollAgain = false;
   private stopped = false;
   private readonly faults: FaultLog;
-  private timer: NodeJS.Timeout | undefined;
+  private pollTimer: NodeJS.Timeout | undefined;
 
   constructor(
     private readonly database: Database,
@@ -63,13 +63,13 @@ export class DeletionRelay implements OnApplicationBootstrap, BeforeApplicationS
   }
 
   onApplicationBootstrap(): void {
-    this.timer = setInterval(() => this.pollNow(), pollMs);
+    this.pollTimer = setInterval(() => this.pollNow(), pollMs);
     this.pollNow();
   }
 
   async beforeApplicationShutdown(): Promise<void> {
     this.stopped = true;
-    clearInterval(this.timer);
+    clearInterval(this.pollTimer);
     await this.polling;
   }
 
