@@ -452,7 +452,7 @@ const erasing = erasurePhases.filter(({ statement }) => statement.name.includes(
 describe(`query plans on plain tables of erasures with ${size} episode states`, () => {
   it.each(erasing)(
     '$statement.name reads what it removes, wherever it begins',
-    async ({ statement, first }) => {
+    async ({ statement, lowestKey }) => {
       const table = statement.name.replace('deletion.erase.', '');
       const index = `${table.replace('episode.', '')}_pkey`;
       const key = table === 'episode.states' ? 'id' : 'sync_id';
@@ -462,7 +462,7 @@ describe(`query plans on plain tables of erasures with ${size} episode states`, 
         [ascending, large / 2],
       );
       // The row is found, and its place is read, three times where a CTE reads it, too.
-      for (const from of [first, rows[0]?.key ?? first])
+      for (const from of [lowestKey, rows[0]?.key ?? first])
         await expectPlans(statement, [ascending, from, 100], { uses: [index], buffers: 100 * 8 });
     },
   );

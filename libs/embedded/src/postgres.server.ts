@@ -44,7 +44,7 @@ export async function startPostgres(options: PostgresOptions): Promise<EmbeddedS
     const program: ServerProgram = {
       ...postgresIdentity(data),
       command: binaries.postgres,
-      args: ['-D', data, ...settings(port, durable).flatMap((setting) => ['-c', setting])],
+      args: ['-D', data, ...postgresSettings(port, durable).flatMap((setting) => ['-c', setting])],
       account: place.account,
       env: postgresEnvironment(),
       logFile: join(directory, 'postgres.log'),

@@ -251,7 +251,7 @@ export async function endDeletion(
   ending: DeletionOutcome,
 ): Promise<number | undefined> {
   const [record] = await database.change<{ age: number }>(
-    ...endOf(database, userId, deletionId, ending),
+    ...endStatement(database, userId, deletionId, ending),
   );
   return record?.age;
 }

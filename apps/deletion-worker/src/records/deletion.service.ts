@@ -109,13 +109,13 @@ export class DeletionService {
       // This request gets a new record.
       if (found.deletionId !== null) {
         const [ended] = await transaction.query<{ age: number }>(
-          ...endOf(this.database, userId, found.deletionId, overtakenOutcome),
+          ...endStatement(this.database, userId, found.deletionId, overtakenOutcome),
         );
         if (ended) outcomes.push([overtakenOutcome, ended.age]);
       }
       const deletionId = await insertDeletion(transaction, userId, subscriptionId, origin);
       if (isSuperseded(found, false, at)) {
-        transaction.sendWithCommit(...endOf(this.database, userId, deletionId, supersededOutcome));
+        transaction.sendWithCommit(...endStatement(this.database, userId, deletionId, supersededOutcome));
         outcomes.push([supersededOutcome, 0]);
       } else link(deletionId);
       const [deleteRecords, values] = excessStatements(userId, this.quotas).records;
