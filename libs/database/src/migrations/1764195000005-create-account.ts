@@ -64,8 +64,7 @@ export class CreateAccount1764195000005 implements MigrationInterface {
         label text NOT NULL,
         created_at timestamptz NOT NULL DEFAULT now(),
         last_used_at timestamptz,
-        -- Time of the sign-out since which the passkey is only a second factor; NULL while it can
-        -- sign in alone.
+        -- Time of the sign-out that made it a second factor only; NULL while it signs in alone.
         suspended_at timestamptz,
         CONSTRAINT passkeys_pkey PRIMARY KEY (id),
         CONSTRAINT passkeys_account_fkey FOREIGN KEY (account_id)
