@@ -115,7 +115,9 @@ export class DeletionService {
       }
       const deletionId = await insertDeletion(transaction, userId, subscriptionId, origin);
       if (isSuperseded(found, false, at)) {
-        transaction.sendWithCommit(...endStatement(this.database, userId, deletionId, supersededOutcome));
+        transaction.sendWithCommit(
+          ...endStatement(this.database, userId, deletionId, supersededOutcome),
+        );
         outcomes.push([supersededOutcome, 0]);
       } else link(deletionId);
       const [deleteRecords, values] = excessStatements(userId, this.quotas).records;
