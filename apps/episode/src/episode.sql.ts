@@ -62,7 +62,7 @@ export const jsonBytes = `6 * octet_length(e.episode_guid)
  * - The last column is true for row number `max`, because more candidates can exist.
  * - The indexes separate rows without an episode_guid (`bare`) from rows with one. `entries` has a
  *   row for each group to search.
- * - `ORDER BY e.id + 0` makes Postgres use the index of the lookup: only such indexes have `id + 0`.
+ * - `ORDER BY e.id + 0` makes Postgres use the index of the lookup: no other index has `id + 0`.
  * - A field that was not sent is NULL and matches no row.
  * - The `"enclosureUrl"` of an entry is in its comparable form.
  *
