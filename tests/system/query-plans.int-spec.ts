@@ -5,7 +5,7 @@ import { beginWrite, storeAnswer, readClock, type Statement, sweepRequests } fro
 import { readSession, readState, saveReader, saveSession } from '#gpodder-sync';
 import { podcastGuid as derivedGuidOf, urlKey } from '#contracts';
 import { createDatabase, type TestDatabase } from '#testing';
-import { phases } from '../../apps/deletion-worker/src/erasure/erasure.repository.js';
+import { erasurePhases } from '../../apps/deletion-worker/src/erasure/erasure.repository.js';
 import * as deletions from '../../apps/deletion-worker/src/records/deletion.repository.js';
 import * as deletionQuotas from '../../apps/deletion-worker/src/records/quota.repository.js';
 import * as actionList from '../../apps/episode/src/action.repository.js';
@@ -20,7 +20,7 @@ import * as feeds from '../../apps/subscription/src/feeds.repository.js';
 import { claimImages } from '../../apps/feed/src/artwork/image.repository.js';
 import { selectDueWork } from '../../apps/feed/src/due.work.js';
 import * as fetches from '../../apps/feed/src/feed.sql.js';
-import { selectPage } from '../../apps/feed/src/followed.sql.js';
+import { selectFollowedPage } from '../../apps/feed/src/followed.sql.js';
 import * as laneSql from '../../apps/feed/src/schedule/lane.sql.js';
 import { selectFollowers } from '../../apps/feed/src/task/task.repository.js';
 import * as subscriptionList from '../../apps/subscription/src/subscription-list.repository.js';
@@ -447,12 +447,12 @@ it('a relay looks up due erasures, for any number of ended ones', async () => {
 });
 
 /** Tables with many rows: $2 start of a step, $3 rows. */
-const erasing = phases.filter(({ statement }) => statement.name.includes('episode.'));
+const erasing = erasurePhases.filter(({ statement }) => statement.name.includes('episode.'));
 
 describe(`query plans on plain tables of erasures with ${size} episode states`, () => {
   it.each(erasing)(
     '$statement.name reads what it removes, wherever it begins',
-    async ({ statement, first }) => {
+    async ({ statement, lowestKey }) => {
       const table = statement.name.replace('deletion.erase.', '');
       const index = `${table.replace('episode.', '')}_pkey`;
       const key = table === 'episode.states' ? 'id' : 'sync_id';
@@ -462,7 +462,7 @@ describe(`query plans on plain tables of erasures with ${size} episode states`, 
         [ascending, large / 2],
       );
       // The row is found, and its place is read, three times where a CTE reads it, too.
-      for (const from of [first, rows[0]?.key ?? first])
+      for (const from of [lowestKey, rows[0]?.key ?? lowestKey])
         await expectPlans(statement, [ascending, from, 100], { uses: [index], buffers: 100 * 8 });
     },
   );
@@ -669,7 +669,7 @@ describe('query plans of feeds with 20,000 feeds in 2,000 lanes', () => {
   it('a page of a user is read by id, and its feeds by their keys', async () => {
     const indexes = ['subscriptions_pkey', 'feeds_pkey', 'images_pkey'];
     for (const since of [null, '2026-01-01T00:00:00Z'])
-      await expectPlans(selectPage, [ascending, 0, 50, since, []], {
+      await expectPlans(selectFollowedPage, [ascending, 0, 50, since, []], {
         uses: indexes,
         buffers: 51 * 20,
       });

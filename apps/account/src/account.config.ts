@@ -6,7 +6,7 @@ import { databaseConfig } from '#database';
 import { z } from 'zod';
 import { peopleConfig } from './people/people.config.js';
 
-const requests = integer(1, 1_000_000);
+const requestLimit = integer(1, 1_000_000);
 
 /** Configuration of the issuer. */
 const issuerConfig = z.object({
@@ -27,11 +27,13 @@ const issuerConfig = z.object({
     .string()
     .default('podcast-sync')
     .describe('`aud` of access tokens: one of `AUTH_AUDIENCE` of the API.'),
-  MAX_TOKEN_REQUESTS: requests.default(300).describe('Token requests per network and minute.'),
-  MAX_AUTHORIZE_REQUESTS: requests
+  MAX_TOKEN_REQUESTS: requestLimit.default(300).describe('Token requests per network and minute.'),
+  MAX_AUTHORIZE_REQUESTS: requestLimit
     .default(60)
     .describe('Authorization requests of browsers and devices, per network and minute.'),
-  MAX_REGISTRATIONS: requests.default(60).describe('Registrations of apps per network and hour.'),
+  MAX_REGISTRATIONS: requestLimit
+    .default(60)
+    .describe('Registrations of apps per network and hour.'),
 });
 
 /** Configuration of sign-in by the operator's provider. */
@@ -55,7 +57,7 @@ const relyingPartyConfig = z.object({
   ...identityConfig.shape,
 });
 
-/** Schema of the account app's settings: of HTTP apps, accounts, the issuer, and sign-in. */
+/** Schema of the account app's settings: HTTP, accounts, issuer, and sign-in at a provider. */
 export const accountConfig = z.object({
   ...commonConfig.shape,
   ...opsConfig.shape,

@@ -4,7 +4,7 @@ import { pipeline } from 'node:stream/promises';
 import { constants, createGzip } from 'node:zlib';
 import { dataFormat } from '#contracts';
 import type { NamedUser } from '#identity';
-import { count, duration, loadConfig, type ProgramIo, ProgressLine } from '#runtime';
+import { formatCount, formatDuration, loadConfig, type ProgramIo, ProgressLine } from '#runtime';
 import type pg from 'pg';
 import { dumpClient } from './dump.client.js';
 import { type DumpConfig, dumpConfig, type DumpOptions } from './dump.options.js';
@@ -86,8 +86,8 @@ function opened(path: string | undefined, io: ProgramIo): [Writable, boolean] {
 
 /** Returns the progress as text. @param share the part of the dump that is done, from 0 to 1. */
 function describeProgress(counts: Readonly<DumpCounts>, share: number, seconds: number): string {
-  const left = share > 0 ? `, ${duration((seconds / share) * (1 - share))} left` : '';
-  const read = `${count(counts.users)} users, ${count(counts.episodes)} states`;
+  const left = share > 0 ? `, ${formatDuration((seconds / share) * (1 - share))} left` : '';
+  const read = `${formatCount(counts.users)} users, ${formatCount(counts.episodes)} states`;
   return `${Math.floor(share * 100)} %: ${read}, ${rate(counts, seconds)} states/s${left}`;
 }
 
@@ -95,11 +95,11 @@ function describeProgress(counts: Readonly<DumpCounts>, share: number, seconds: 
 function describeResult(counts: Readonly<DumpCounts>, seconds: number): string {
   const { users, subscriptions, episodes } = counts;
   return (
-    `${count(users)} users, ${count(subscriptions)} subscriptions and ${count(episodes)} states ` +
-    `in ${duration(seconds)} (${rate(counts, seconds)} states/s)`
+    `${formatCount(users)} users, ${formatCount(subscriptions)} subscriptions and ${formatCount(episodes)} states ` +
+    `in ${formatDuration(seconds)} (${rate(counts, seconds)} states/s)`
   );
 }
 
 function rate({ episodes }: Readonly<DumpCounts>, seconds: number): string {
-  return count(Math.round(episodes / Math.max(seconds, 0.001)));
+  return formatCount(Math.round(episodes / Math.max(seconds, 0.001)));
 }

@@ -61,7 +61,7 @@ const selectPageSql = (name: string, rows: string, before = '') =>
   );
 
 const sinceSecond = 'to_timestamp($2::double precision)';
-// greatest(changed) equals `changed`, but is in no index, so Postgres scans the primary key.
+// greatest(changed) makes Postgres scan the primary key: it equals `changed`, but has no index.
 const walkCondition = `s.user_id = $1 AND s.id > $3 AND greatest(s.changed) > ${sinceSecond}`;
 const inOrder = 'ORDER BY s.id LIMIT $4 + 1';
 
@@ -73,7 +73,7 @@ export const listAll = selectPageSql(
 
 /**
  * Lists changed episodes by the index on `changed`: with few changes the cost does not depend on
- * the number of the user's rows. It searches nothing unless the clock is later than $2.
+ * the number of the user's rows. Unless the user's clock is later than $2, it reads no episode.
  */
 export const listChanged = selectPageSql(
   'episode.list_acted_changed',

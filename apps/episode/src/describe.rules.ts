@@ -1,5 +1,5 @@
 import { type FeedEpisode, unknownMetadata } from '#contracts';
-import { type EpisodeRow, merged } from './episode.rules.js';
+import { type EpisodeRow, mergeRows } from './episode.rules.js';
 import { MatchIndex } from './match.rules.js';
 
 /** An episode in a feed document, as the feed service stores it. */
@@ -30,6 +30,6 @@ export function describeRows(
     const item = match && described[match.id];
     if (!item || item.title === '') return [];
     const { episodeGuid, enclosureUrl } = row;
-    return { ...merged(row, { ...row, ...item, statuses: {} }), episodeGuid, enclosureUrl };
+    return { ...mergeRows(row, { ...row, ...item, statuses: {} }), episodeGuid, enclosureUrl };
   });
 }

@@ -208,7 +208,7 @@ export async function saveChanges(
   if (inserted.size > 0)
     transaction.sendWithCommit(insertEpisodes, [
       userId,
-      // V8 adds the fields to one object several times as fast as it spreads two into a third.
+      // Object.assign is several times as fast in V8 as spreading both objects into a new one.
       JSON.stringify(
         rowsOf(inserted).map((row) => Object.assign(identityColumns(row), stateColumns(row))),
       ),

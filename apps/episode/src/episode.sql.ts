@@ -19,7 +19,7 @@ export const shownColumns = (time: (column: string) => string) => {
   return ['e.sync_id AS "syncId"', ...metadata, ...statuses].join(', ');
 };
 
-/** Removes the zone: JSON would print a timestamptz in the zone of the session. */
+/** SQL of a time without a zone: JSON would print a timestamptz in the zone of the session. */
 const inUtc = (time: string) => `${time} AT TIME ZONE 'UTC'`;
 
 /** All columns of an episode `e` with its state `s`, for `toEpisodeRow` of the repository. */
@@ -39,7 +39,7 @@ export const rowTables = `episode.states s CROSS JOIN LATERAL (
 
 /** Maximum number of episodes that one upload reads. */
 const maxRows = 2_000;
-/** Maximum bytes of their JSON. */
+/** Maximum bytes of JSON of the episodes that one upload reads. */
 const maxBytes = 6 * 1_024 * 1_024;
 /** Maximum rows that a lookup of ranks 2 and 3 reads for one entry. */
 const maxSimilarRows = 8;
@@ -62,7 +62,7 @@ export const jsonBytes = `6 * octet_length(e.episode_guid)
  * - The last column is true for row number `max`, because more candidates can exist.
  * - The indexes separate rows without an episode_guid (`bare`) from rows with one. `entries` has a
  *   row for each group to search.
- * - `e.id + 0` keeps Postgres from sorting by another index.
+ * - `ORDER BY e.id + 0` makes Postgres use the index of the lookup: no other index has `id + 0`.
  * - A field that was not sent is NULL and matches no row.
  * - The `"enclosureUrl"` of an entry is in its comparable form.
  *
@@ -124,8 +124,9 @@ export const room = (episodes: string, aliases: string) => `
       FROM episode.totals t WHERE t.user_id = $1) AS room`;
 
 /**
- * SQL of the `found` episodes that are within the limits of one upload, in the order of `place`.
- * Place 0 is a match by sync_id or episode_guid, place n the n-th row of another lookup.
+ * SQL that selects from the candidates in `found` those within the limits of one upload, in the
+ * order of `place`. Place 0 is a match by sync_id or episode_guid, place n the n-th row of another
+ * lookup.
  */
 export const keptRows = `kept AS MATERIALIZED (
      SELECT id FROM (

@@ -1,13 +1,13 @@
 import { clockOfUser, statement } from '#database';
 
 /**
- * Seconds by which a sync timestamp is earlier than its read. A statement takes less from its start
- * to its commit, so that the next `since` misses no change.
+ * Seconds by which a sync timestamp is earlier than the read that returns it. A statement that
+ * changes a feed commits sooner after its start, so the client's next `since` misses no change.
  */
 const overlapSeconds = 10;
 /** Seconds after a change of a subscription during which its feed is shown as pending. */
 const hiddenSeconds = 8;
-/** SQL that is true for a subscription `v` whose feed is hidden. */
+/** SQL condition: the feed of a subscription `v` is hidden. */
 const isNew = `v.changed > now() - interval '${hiddenSeconds} s'`;
 
 /**
@@ -26,7 +26,7 @@ const isNew = `v.changed > now() - interval '${hiddenSeconds} s'`;
  * subscription, $3 maximum subscriptions, $4 since, omits rows without a later change, $5 versions
  * that the client has: the rows of these pages are omitted.
  */
-export const selectPage = statement(
+export const selectFollowedPage = statement(
   'feed.select_page',
   `WITH followed AS MATERIALIZED (
      SELECT c.refused, s.* FROM ${clockOfUser} c LEFT JOIN LATERAL (

@@ -24,7 +24,7 @@ interface LoopKind {
   readonly claimMs?: number;
   /** Pause after a fault, in milliseconds. */
   readonly faultMs: number;
-  /** Log lines of the start and the end of faults. Absent: FetchLoop logs an outage of Postgres. */
+  /** Log lines for the start and the end of a fault. Without them, only FetchLoop logs outages. */
   readonly messages?: FaultMessages;
   /** Returns the server whose outage an error shows, for the log. Default: `postgresOutage`. */
   readonly serverOf?: (error: unknown) => string | undefined;
@@ -60,7 +60,7 @@ export abstract class WorkLoop<Item, Options extends LoopOptions = LoopOptions>
     this.ended = this.runAll();
   }
 
-  /** Claims nothing further, aborts `stopped`, and resolves when all runs have ended. */
+  /** Claims no further items, aborts `stopped`, and resolves when all runs have ended. */
   async onApplicationShutdown(): Promise<void> {
     this.stopped.abort();
     await this.options.client?.close();

@@ -7,7 +7,7 @@ import {
   laterMigrations,
   skipGroupGrants,
 } from '#database';
-import { applyMigrations, createDataSource, drift } from '#database/typeorm';
+import { applyMigrations, createDataSource, findSchemaDrift } from '#database/typeorm';
 import type { Log } from '#runtime';
 import type { QueryRunner } from 'typeorm';
 import type { z } from 'zod';
@@ -66,7 +66,7 @@ export async function migrate(config: z.output<typeof migrateConfig>, log: Log):
         { migrations: newer },
         'schema is of a later release: unchanged, except for roles and logins',
       );
-    const differences = await drift(dataSource);
+    const differences = await findSchemaDrift(dataSource);
     if (differences.length > 0)
       throw new Error(
         'tables of the account schema differ from this release. Undo manual changes, or report a ' +

@@ -4,7 +4,7 @@ import { entities } from './entities/index.js';
 import { migrations } from './migrations/index.js';
 
 export * from './entities/index.js';
-export { applyMigrations, drift } from './schema.js';
+export { applyMigrations, findSchemaDrift } from './schema.js';
 
 /**
  * Creates TypeORM's data source for repositories and migrations. It uses the connections of a pool,
@@ -14,7 +14,7 @@ export function createDataSource(pool: Pool): DataSource {
   return new DataSource({
     type: 'postgres',
     driver: {
-      // TypeORM calls `new Pool()`. A constructor that returns an object replaces the new one.
+      // TypeORM calls `new Pool()`, and this constructor returns the existing pool.
       Pool: function () {
         return pool;
       },

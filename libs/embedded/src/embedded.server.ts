@@ -6,7 +6,7 @@ export interface EmbeddedServer {
   readonly pid: number;
   /** Resolves after the end of the server with its exit code or signal. */
   readonly exited: Promise<string>;
-  /** Stops the server, after 20 seconds by force. Callers should close all clients before. */
+  /** Stops the server; after 20 seconds by force. Callers should close all clients first. */
   stop(): Promise<void>;
 }
 

@@ -1,5 +1,5 @@
 export { fetchDebianProgram, type Program } from './debian.program.js';
-export { freePort, onFreePort } from './free.port.js';
+export { freePort, startOnFreePort } from './free.port.js';
 export { type EmbeddedServer, type ServerOptions, StartError } from './embedded.server.js';
 export { removePostgres, startPostgres } from './postgres.server.js';
 export { redisBinary } from './redis.binary.js';

@@ -1,8 +1,8 @@
 /** Runs a task again some time after each run. An error of a run does not stop it. */
 export class RepeatingTask {
   private timer: NodeJS.Timeout | undefined;
-  private running: Promise<void> = Promise.resolve();
-  private stopped = true;
+  private lastRun: Promise<void> = Promise.resolve();
+  private isStopped = true;
 
   /**
    * @param intervalMs returns the time until the next run, in milliseconds.
@@ -15,31 +15,31 @@ export class RepeatingTask {
   ) {}
 
   start(): void {
-    if (!this.stopped) return;
-    this.stopped = false;
-    this.wait();
+    if (!this.isStopped) return;
+    this.isStopped = false;
+    this.pauseAndRun();
   }
 
-  /** Starts no further run; resolves at the end of the current one. The task itself can call it. */
+  /** Starts no further run; resolves at the end of the current one. A task can stop itself. */
   stop(): Promise<void> {
-    this.stopped = true;
+    this.isStopped = true;
     clearTimeout(this.timer);
     this.timer = undefined;
-    return this.running;
+    return this.lastRun;
   }
 
-  /** Starts the current wait again, with the interval of now. */
-  restartWait(): void {
-    if (this.timer) this.wait();
+  /** Restarts the current pause with its full length, which `intervalMs` returns again. */
+  restartPause(): void {
+    if (this.timer) this.pauseAndRun();
   }
 
-  private wait(): void {
-    // After `stop` and `start` during a run, both `start` and the end of the run come here.
+  private pauseAndRun(): void {
+    // Keeps one timer: after `stop` and `start` during a run, both `start` and the run set one.
     clearTimeout(this.timer);
     this.timer = setTimeout(() => {
       this.timer = undefined;
-      this.running = this.task().then(() => undefined, this.onError);
-      void this.running.then(() => this.stopped || this.wait());
+      this.lastRun = this.task().then(() => undefined, this.onError);
+      void this.lastRun.then(() => this.isStopped || this.pauseAndRun());
     }, this.intervalMs());
   }
 }

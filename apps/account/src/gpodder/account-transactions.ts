@@ -22,7 +22,7 @@ export class AccountTransactions {
    *
    * @throws Failure `unavailable` if it is queued longer than the default deadline of a request.
    */
-  async run<Result>(
+  async runInOrder<Result>(
     lockId: string,
     write: (manager: EntityManager) => Promise<Result>,
   ): Promise<Result> {
@@ -36,11 +36,11 @@ export class AccountTransactions {
    *
    * @throws Failure `unauthorized` if the account is disabled or erased.
    */
-  async runLocked<Result>(
+  async runWithAccountLock<Result>(
     accountId: string,
     write: (manager: EntityManager) => Promise<Result>,
   ): Promise<Result> {
-    return this.run(accountId, async (manager) => {
+    return this.runInOrder(accountId, async (manager) => {
       if (!(await lockEnabledAccount(manager, accountId))) throw new Failure('unauthorized');
       return write(manager);
     });

@@ -18,7 +18,7 @@ import { AppPasswords } from '../credentials/app-passwords.js';
 import { Accounts } from '../people/accounts.js';
 import { Administrators } from '../people/administrators.js';
 import { Erasure } from '../people/erasure.js';
-import { Limits } from '../people/limits.js';
+import { AttemptLimits } from '../people/limits.js';
 import { Links } from '../people/links.js';
 import { Mail } from '../people/mail.js';
 import { Notices } from '../people/notices.js';
@@ -27,7 +27,7 @@ import { Refusal, type RefusalCode } from '../people/refusal.js';
 import { Registration } from '../people/registration.js';
 import { SignOut } from '../people/sign-out.js';
 
-/** Settings of the operator's commands: the settings of the account app that they need. */
+/** Settings of the account app that the operator's commands need. */
 const operatorConfig = z.object({
   ...databaseConfig.pick({
     DATABASE_URL: true,
@@ -45,7 +45,7 @@ const operatorConfig = z.object({
  * Maximum wait for Redis in milliseconds. Without Redis, `erase` fails; other commands run, but
  * gateways are not notified of ended access.
  */
-const connectMs = 2_000;
+const maxConnectMs = 2_000;
 
 /** Services that the operator's commands use. */
 export interface OperatorContext {
@@ -82,17 +82,18 @@ export async function withOperatorContext<Result>(
   );
   try {
     await source.initialize();
-    // RevocationWriter drops revocations without Redis, so wait for the connection.
+    // Waits for Redis, since RevocationWriter drops revocations while it is disconnected.
     const connected = Promise.all([
       client.connect(),
       redis.status === 'ready' || once(redis, 'ready'),
     ]);
-    await Promise.race([connected, delay(connectMs, undefined, { ref: false })]);
+    await Promise.race([connected, delay(maxConnectMs, undefined, { ref: false })]);
     const revocations = new RevocationWriter(redis, log);
     const signOut = new SignOut(source, revocations);
     const passwords = new Passwords();
-    const limits = new Limits(redis);
-    // Only the account app has the settings for mails. The account page shows the notices.
+    const limits = new AttemptLimits(redis);
+    // Commands send no mails, since only the account app has the SMTP settings. The account page
+    // still shows the notices.
     const mail = new Mail({ ...config, SMTP_URL: undefined, MAIL_FROM: undefined }, log);
     const notices = new Notices(source.getRepository(NoticeEntity), limits, mail, config, log);
     const people = source.getRepository(AccountEntity);
@@ -117,7 +118,7 @@ export async function withOperatorContext<Result>(
   }
 }
 
-const reasons: Partial<Record<RefusalCode, string>> = {
+const reasonTexts: Partial<Record<RefusalCode, string>> = {
   name: 'a name must have 1 to 64 of the characters A-Z a-z 0-9 _ . -',
   name_taken: 'the name is taken, or its user id belongs to another account: choose another one',
   erased: 'the data of this user was erased or is being erased, which is permanent',
@@ -136,7 +137,7 @@ function toOperatorError(error: unknown): Error {
 }
 
 function describeReason(error: unknown): string {
-  if (error instanceof Refusal) return reasons[error.code] ?? error.code;
+  if (error instanceof Refusal) return reasonTexts[error.code] ?? error.code;
   if (error instanceof Failure)
     return `the deletion worker is unavailable (${rootCauseOf(error)}): nothing changed, try again`;
   return (

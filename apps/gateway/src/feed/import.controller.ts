@@ -22,6 +22,7 @@ import { importRequestSchema } from './feed.schemas.js';
 @ApiTags('Feeds')
 @Controller('feeds/import')
 export class ImportController {
+  /** Limits the starts of imports by each user. */
   private readonly starts = new RateCounter(10);
 
   constructor(
@@ -63,7 +64,7 @@ export class ImportController {
   }
 }
 
-/** Encrypts a text for the owner of a key, so that Redis and Postgres never store it. */
+/** Encrypts a password for the feed service, so that Redis and Postgres never store it in clear. */
 function seal(text: string, publicKey: string): string {
   const key = createPublicKey({
     key: Buffer.from(publicKey, 'base64'),

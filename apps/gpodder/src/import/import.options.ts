@@ -14,6 +14,6 @@ export interface ImportOptions {
   readonly login: string;
   /** File with the password in its first line; by default a prompt. */
   readonly passwordFile?: string | undefined;
-  /** File that stores the progress. */
+  /** File that stores the progress, so that a stopped import continues. */
   readonly progress?: string | undefined;
 }
