@@ -6,9 +6,12 @@ import { repository, startProgram } from '#testing';
 import { expect, it } from 'vitest';
 import { commands } from './commands.js';
 
-const { bin, scripts } = JSON.parse(readFileSync(join(repository, 'package.json'), 'utf8')) as {
+const { bin, scripts, version } = JSON.parse(
+  readFileSync(join(repository, 'package.json'), 'utf8'),
+) as {
   bin: Record<string, string>;
   scripts: Record<string, string>;
+  version: string;
 };
 
 // Help usually takes a tenth of a second, as it loads no implementations of commands.
@@ -22,6 +25,13 @@ it.each([['--help'], ['start --help']])(
     });
   },
 );
+
+it('prints the version of the package', async () => {
+  expect(await startProgram('podcast-sync', ['--version'], {})).toMatchObject({
+    code: 0,
+    stdout: `${version}\n`,
+  });
+});
 
 it('exits with 0 if its reader ends early', () => {
   const program = join(repository, 'dist', 'programs', 'podcast-sync.js');

@@ -1,3 +1,4 @@
+import { existsSync, readFileSync } from 'node:fs';
 import { Command, CommanderError } from 'commander';
 import type { ProgramIo } from '#runtime';
 import { type CommandDefinition, type CommandGroup, UsageError } from './command.js';
@@ -53,6 +54,7 @@ export async function readCommandLine(
   let read: ReadCommand | undefined;
   const program = new Command('podcast-sync')
     .description('Runs and operates Podcast Sync.')
+    .version(readVersion(), '-V, --version', 'prints the version')
     .exitOverride()
     .configureOutput({
       writeOut: (text) => io.stdout.write(text),
