@@ -19,8 +19,8 @@ const advisoryLock = 5_067_220_841;
 const tooOld =
   'The database was created by a version before 0.2.0, which cannot be upgraded. ' +
   'It is unchanged. Keep it, and start with an empty one: choose another --data directory or ' +
-  'another database. ' +
-  "docs/guide/upgrade.md describes how to move the users' data (npm run dump, npm run load).";
+  "another database. To take the users' data with you, follow docs/guide/upgrade.md, " +
+  '"From a version before 0.2.0".';
 
 /**
  * Migrates the database to this release: group roles, schema, logins. It is idempotent, and several
