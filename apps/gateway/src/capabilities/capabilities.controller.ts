@@ -15,6 +15,7 @@ const additions = [
   'duration',
   'idempotency',
   'opml',
+  'podcast-episodes',
   'polling',
   'timestamps',
   'titles',
