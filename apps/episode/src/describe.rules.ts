@@ -7,7 +7,7 @@ export type FeedItem = Omit<FeedEpisode, 'podcast_guid'>;
 
 /**
  * Returns the rows that match an episode with a title in their feed, with their unknown title,
- * publish_date, episode_url and duration filled in (docs/reference/interface.md, "Matching
+ * publish_date, episode_url and duration filled in (docs/reference/episodes.md, "Matching
  * episodes"). All rows are of one subscription. Known values, episode_guid and enclosure_url stay.
  */
 export function describeRows(
