@@ -12,9 +12,16 @@ export const dumpConfig = z.object({
 export type DumpConfig = z.output<typeof dumpConfig>;
 
 /** Configuration of `backup` and `restore`. */
-export const backupConfig = z.object({
-  DATABASE_URL: DATABASE_URL.describe('Postgres itself, no pooler, as the owner of the database.'),
-});
+export const backupConfig = z
+  .object({
+    DATABASE_URL: DATABASE_URL.describe(
+      'Postgres itself, no pooler, as the owner of the database.',
+    ),
+  })
+  .describe(
+    '`restore` also reads `MIGRATE_GROUPS`, as `migrate`. Without `DATABASE_URL`, it reads ' +
+      '`POSTGRES_URL`, as `start`.',
+  );
 
 /** Configuration of `copy-users`. */
 export const copyConfig = z.object({
