@@ -26,7 +26,8 @@ interface Reply {
 
 /**
  * Makes thumbnails in a separate process. Invariants:
- * - The process gets one picture at a time, without credentials or files.
+ * - The process gets one picture at a time, and no credentials: its environment is empty. Nothing
+ *   prevents it from opening files except that it decodes in WebAssembly.
  * - If a picture takes too long or crashes the process, the process ends and the picture gets no
  *   thumbnail. The next picture gets a new process.
  */

@@ -39,8 +39,8 @@ export interface FetchLoopOptions extends LoopOptions {
 
 /**
  * Fetches feeds that are due. Invariants:
- * - A lane is leased before its feed is fetched, so a host gets one request at a time from all
- *   replicas together.
+ * - A lane is leased before its feed is fetched, so a host gets one fetch of its feeds at a time
+ *   from all replicas together. Pictures, previews and the targets of redirects have no lane.
  * - A result is not stored after another lease of the lane. If a process dies, its leases expire.
  * - A fault of one fetch delays no claim of other lanes.
  * - The process holds at most `concurrency` documents.
