@@ -19,6 +19,7 @@ import { PreviewLoop } from './preview/preview.loop.js';
 import { PreviewRepository } from './preview/preview.repository.js';
 import { TaskLoop } from './task/task.loop.js';
 import { TaskRepository } from './task/task.repository.js';
+import { FeedSweep } from './schedule/feed.sweep.js';
 import { FetchLoop } from './schedule/fetch.loop.js';
 
 /** Time limit of one fetch for a preview, in milliseconds. */
@@ -37,6 +38,9 @@ export class FeedModule {
       const [feeds, store] = [new FeedRepository(database), new TaskRepository(database)];
       return new TaskLoop({ feeds, tasks: store, work, client: clientOf(config, log), log });
     });
+    const sweep = loopProvider(FeedSweep, (database) => {
+      return new FeedSweep(new FeedRepository(database), log);
+    });
     return {
       module: FeedModule,
       controllers: isAnswering ? [FeedService, ImportService] : [],
@@ -50,6 +54,7 @@ export class FeedModule {
         ),
         ...(isFetching ? fetchingProviders(config, log) : []),
         ...(isAnswering ? [tasks] : []),
+        ...(isAnswering || isFetching ? [sweep] : []),
       ],
     };
   }

@@ -613,4 +613,18 @@ describe('a feed that nobody reads', () => {
     const { rows } = await context.owner.query('SELECT FROM feed.lanes');
     expect([await urls(), rows]).toEqual([[], []]);
   });
+
+  it.each<Record<string, string>>([
+    { FEEDS: 'pushed' },
+    { FEEDS: 'fetched', FEEDS_ROLE: 'answers' },
+    { FEEDS: 'fetched', FEEDS_ROLE: 'fetches' },
+  ])('is removed by each process of feeds: %j', async (variables) => {
+    const userId = freshUser();
+    await context.follow(userId, 'https://podcast.example/feed');
+    await context.podcasts(userId);
+    await context.owner.query(`UPDATE feed.feeds SET last_read_at = now() - interval '15 days'`);
+    const process = await context.startWith(variables);
+    await eventually(async () => expect(await urls()).toEqual([]));
+    await process.close();
+  });
 });

@@ -8,10 +8,6 @@ import { fetchFeed, type Outcome } from './feed.fetch.js';
 import { areSameFeeds, candidateOf, comparableOf, type Move, nextMove } from './move.rules.js';
 import { resultOf } from './result.rules.js';
 
-/** Pauses in milliseconds: between sweeps, and between their steps. */
-const [sweepMs, sweepStepMs] = [3_600_000, 1_000];
-const sweptRows = 1_000;
-
 /**
  * Interval of claims in milliseconds, and the share of the maximum number of fetches that one claim
  * starts. They spread the work of many due feeds, because requests of users share the processors
@@ -46,8 +42,6 @@ export interface FetchLoopOptions extends LoopOptions {
  * - The process holds at most `concurrency` documents.
  */
 export class FetchLoop extends WorkLoop<Claim, FetchLoopOptions> {
-  private swept: Promise<void> = Promise.resolve();
-
   constructor(options: FetchLoopOptions) {
     super(options, {
       kind: 'lanes',
@@ -62,33 +56,12 @@ export class FetchLoop extends WorkLoop<Claim, FetchLoopOptions> {
     });
   }
 
-  override onModuleInit(): void {
-    super.onModuleInit();
-    this.swept = this.sweepAll();
-  }
-
-  /** Aborts the running fetches. Their leases expire. */
-  override async onApplicationShutdown(): Promise<void> {
-    await super.onApplicationShutdown();
-    await this.swept;
-  }
-
   protected override claim(limit: number): Promise<Claim[]> {
     return this.options.repository.claim(limit);
   }
 
   protected override async run(claim: Claim): Promise<void> {
     await this.fetch(claim).catch((error: unknown) => this.logFault(error));
-  }
-
-  private async sweepAll(): Promise<void> {
-    const { repository } = this.options;
-    while (!this.stopped.signal.aborted) {
-      const removed = await repository
-        .sweep(sweptRows)
-        .catch((error: unknown) => this.logFault(error));
-      await this.pause(removed === sweptRows ? sweepStepMs : sweepMs);
-    }
   }
 
   private async fetch(claim: Claim): Promise<void> {
