@@ -75,6 +75,15 @@ export async function readCommandLine(
   return read ?? exitCodeOf.usage;
 }
 
+/** Returns the version in the package.json of the build, or of the sources if tests run them. */
+function readVersion(): string {
+  const file = ['../../package.json', '../../../package.json']
+    .map((path) => new URL(path, import.meta.url))
+    .find((url) => existsSync(url));
+  if (!file) throw new Error('package.json is missing: install this version again');
+  return (JSON.parse(readFileSync(file, 'utf8')) as { version: string }).version;
+}
+
 function addCommand(
   parent: Command,
   one: CommandDefinition | CommandGroup,

@@ -95,8 +95,8 @@ function describeProgress(counts: Readonly<DumpCounts>, share: number, seconds: 
 function describeResult(counts: Readonly<DumpCounts>, seconds: number): string {
   const { users, subscriptions, episodes } = counts;
   return (
-    `${formatCount(users)} users, ${formatCount(subscriptions)} subscriptions and ${formatCount(episodes)} states ` +
-    `in ${formatDuration(seconds)} (${rate(counts, seconds)} states/s)`
+    `${formatCount(users)} users, ${formatCount(subscriptions)} subscriptions and ` +
+    `${formatCount(episodes)} states in ${formatDuration(seconds)} (${rate(counts, seconds)} states/s)`
   );
 }
 

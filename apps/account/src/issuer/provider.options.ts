@@ -27,9 +27,6 @@ const lifetimes = {
   grant: daySeconds,
 } as const;
 
-/** Resource of the grants that release 0.1.0 stored if `API_URLS` was not set. */
-const anyApiResource = 'urn:podcast-sync:api';
-
 /** Injection token of {@link IssuerParts.errorPage}, which the pages provide. */
 export const ERROR_PAGE = Symbol('error page');
 
@@ -159,11 +156,11 @@ export function issuerConfiguration({
 /**
  * Returns scopes, audience and token format of the API that a resource indicator names (RFC 8707).
  *
- * @throws InvalidTarget if the resource is neither in `API_URLS` nor {@link anyApiResource}.
+ * @throws InvalidTarget if the resource is not in `API_URLS`.
  */
 export function apiResource({ API_URLS, API_AUDIENCE }: AccountConfig, resource: string) {
   const isSame = (url: string) => withoutSlash(url) === withoutSlash(resource);
-  if (resource !== anyApiResource && !API_URLS.some(isSame)) throw new errors.InvalidTarget();
+  if (!API_URLS.some(isSame)) throw new errors.InvalidTarget();
   return {
     scope: apiScopes.join(' '),
     audience: API_AUDIENCE,

@@ -194,15 +194,15 @@ describe('passwords by links', () => {
 
 describe('an invitation', () => {
   it('ends after seven days', async () => {
-    const secret = secretOf(await links.create('invite'));
+    const secret = secretOf(await links.createLink('invite'));
     const advance = (interval: string) =>
       fixture.owner.query('UPDATE account.links SET expires_at = expires_at - $1::interval', [
         interval,
       ]);
     await advance('6 days 23 hours 59 minutes');
-    expect(await links.read(secret)).toMatchObject({ kind: 'invite' });
+    expect(await links.readLink(secret)).toMatchObject({ kind: 'invite' });
     await advance('1 minute');
-    expect(await links.read(secret)).toBeUndefined();
+    expect(await links.readLink(secret)).toBeUndefined();
   });
 
   it('creates an account with a free name', async () => {
