@@ -108,8 +108,8 @@ function AppsSection({ visit, overview }: SectionProps) {
 
 function AppPasswordsSection({ visit, overview }: SectionProps) {
   const { home } = visit.texts;
-  const ofScripts = overview.appPasswords.filter(({ isApp }) => !isApp);
-  const rows = ofScripts.map((appPassword) => {
+  const scriptPasswords = overview.appPasswords.filter(({ isApp }) => !isApp);
+  const rows = scriptPasswords.map((appPassword) => {
     const { id, label, scopes, expiresAt } = appPassword;
     const state = problemOf(visit, appPassword);
     const life =
