@@ -93,7 +93,14 @@ const entry = (row: Record<string, unknown>, place: number) => ({
   episodeUrl: row['episode_url'],
 });
 
-const known = (entries: object[]) => [ascending, JSON.stringify(entries), 1_000_000, 2_000_000];
+const known = (entries: ReturnType<typeof entry>[]) => [
+  ascending,
+  entries.map(({ podcastGuid }) => podcastGuid),
+  entries.map(({ syncId }) => syncId),
+  entries.map(({ episodeGuid }) => episodeGuid),
+  1_000_000,
+  2_000_000,
+];
 const sent = (entries: object[]) => [ascending, JSON.stringify(entries), 30, 1_000_000, 2_000_000];
 
 /** Returns the time of the n-th upload of a hundred episodes. */

@@ -126,31 +126,40 @@ export type StatusFields = Record<StatusName, Status['value'] | null> &
   Record<`${StatusName}At`, string | null>;
 /** An episode with its state as a statement reads it; {@link toEpisodeRow} converts it. */
 export type StateRow = Omit<EpisodeRow, 'statuses'> & StatusFields & { minuteForms: number };
-/**
- * The result of {@link selectNamedEpisodes} and {@link selectAllCandidates}; empty arrays are null.
- */
+/** The result of {@link selectAllCandidates}; empty arrays are null. */
 export type UploadDataResult = {
   [Part in Exclude<keyof UploadData, 'episodes'>]: UploadData[Part] | null;
 } & { episodes: StateRow[] | null };
 
+/** A row of {@link selectNamedEpisodes}; {@link toNamedData} converts all of them. */
+export type NamedRow = StateRow & Omit<UploadDataResult, 'episodes'>;
+
 /**
  * Returns the statement that reads episodes by sync_id, alias or episode_guid only, for
- * {@link toUploadData}.
+ * {@link toNamedData}.
  */
 export function selectMatches(
   userId: string,
   uploads: readonly Upload[],
   quotas: EpisodeQuotas,
-): Bound<UploadDataResult> {
-  const entries = uploads.map(({ podcast, syncId, metadata: { episodeGuid } }) => ({
-    podcastGuid: podcast,
-    syncId,
-    episodeGuid,
-  }));
+): Bound<NamedRow> {
   return [
     selectNamedEpisodes,
-    [userId, JSON.stringify(entries), quotas.QUOTA_EPISODE_STATES, quotas.QUOTA_SYNC_ID_ALIASES],
+    [
+      userId,
+      uploads.map(({ podcast }) => podcast),
+      uploads.map(({ syncId }) => syncId),
+      uploads.map(({ metadata }) => metadata.episodeGuid),
+      quotas.QUOTA_EPISODE_STATES,
+      quotas.QUOTA_SYNC_ID_ALIASES,
+    ],
   ];
+}
+
+/** Returns the data of {@link selectNamedEpisodes}. Only the row without an episode has `reach`. */
+export function toNamedData(rows: readonly NamedRow[]): UploadData {
+  const head = rows.find(({ reach }) => reach !== null) as NamedRow;
+  return toUploadData([{ ...head, episodes: rows.filter(({ reach }) => reach === null) }]);
 }
 
 /**
@@ -173,10 +182,7 @@ export function selectCandidates(
   return [selectAllCandidates, [userId, JSON.stringify(entries), uploads.length, ...limits]];
 }
 
-/**
- * Returns the data of {@link selectNamedEpisodes} or {@link selectAllCandidates}. Parts that the
- * statement did not read are empty.
- */
+/** Returns the data of {@link selectAllCandidates}. Parts that were not read are empty. */
 export function toUploadData([result]: readonly UploadDataResult[]): UploadData {
   return {
     subscriptions: result?.subscriptions ?? [],
@@ -255,8 +261,9 @@ export function statusesOf<Register>(
   return statuses;
 }
 
-/** Converts `2023-02-23T14:00:00.5` (Postgres' JSON, no zone) to the form of {@link Status}. */
-const instant = (time: string) => `${time.slice(0, 19)}.${time.slice(20).padEnd(6, '0')}Z`;
+/** Converts `2023-02-23 14:00:00.5` (Postgres, no zone) to the form of {@link Status}. */
+const instant = (time: string) =>
+  `${time.slice(0, 10)}T${time.slice(11, 19)}.${time.slice(20).padEnd(6, '0')}Z`;
 const stamp = (time: string) => `${instant(time).slice(0, 23)}Z`;
 
 /** Converts a row that {@link selectNamedEpisodes} or {@link selectAllCandidates} has read. */
