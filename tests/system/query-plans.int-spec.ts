@@ -280,13 +280,11 @@ describe(`query plans on plain tables of writes with ${size} episode states`, ()
 
   it('an upload saves its rows with the look-ups of each one’s indexes', async () => {
     const rows = stored.map((row) => ({ ...row, playback_position: 7, changed: '2026-01-02' }));
-    const by = (key: 'id' | 'sync_id') => [
-      ascending,
-      JSON.stringify(Object.fromEntries(rows.map((row, n) => [String(stored[n]?.[key]), row]))),
-      stored.map((row) => row[key]),
-    ];
-    await expectPlans(episodes.updateStates, by('id'), { uses: ['states_pkey'], buffers: 30 * 30 });
-    await expectPlans(episodes.updateMetadata, by('sync_id'), {
+    const { arraysOf, changing, describing } = episodes;
+    const states = [ascending, ...arraysOf(['id', ...changing.keys()], rows)];
+    await expectPlans(episodes.updateStates, states, { uses: ['states_pkey'], buffers: 30 * 30 });
+    const metadata = [ascending, ...arraysOf(['sync_id', ...describing.keys()], rows)];
+    await expectPlans(episodes.updateMetadata, metadata, {
       uses: ['episodes_pkey'],
       buffers: 30 * 60,
     });
