@@ -276,11 +276,16 @@ describe('readOpml', () => {
         body(`<outline xmlUrl="${'&amp;'.repeat(12_000)}"/>`.repeat(count / 60_000)),
     ],
   ])('takes time in proportion to %s', async (_, text) => {
+    // The fastest of three, because other processes can interrupt one.
     const timeOf = async (count: number) => {
       const document = Buffer.from(text(count));
-      const start = performance.now();
-      await readOpml(document, () => Promise.resolve()).catch(() => undefined);
-      return performance.now() - start;
+      const times: number[] = [];
+      for (let run = 0; run < 3; run += 1) {
+        const start = performance.now();
+        await readOpml(document, () => Promise.resolve()).catch(() => undefined);
+        times.push(performance.now() - start);
+      }
+      return Math.min(...times);
     };
     await timeOf(60_000);
     // Ten times the input would take a hundred times as long if it were quadratic.
