@@ -61,8 +61,11 @@ const packTime = new Date('1985-10-26T08:15:00Z');
 /** The npm scripts that run podcast-sync, such as `npm run token`, without their build step. */
 const commands = Object.fromEntries(
   Object.entries(manifest.scripts)
-    .filter(([, script]) => script.includes('exec node dist/programs/podcast-sync.js'))
-    .map(([name, script]) => [name, script.slice(script.indexOf('exec node'))]),
+    .filter(([, script]) => script.includes('sh apps/podcast-sync.sh'))
+    .map(([name, script]) => [
+      name,
+      script.replace('sh apps/podcast-sync.sh', 'node dist/programs/podcast-sync.js'),
+    ]),
 );
 
 function run(command, args, place) {

@@ -6,7 +6,7 @@ import { defaultTimings } from '../libs/transport/testing/internals.js';
 import { redisCloseLimitMs } from './deletion-worker/src/deletion.processor.js';
 import { cascadeLimitMs } from './deletion-worker/src/records/deletion.service.js';
 import { gatewayConfig } from './gateway/src/gateway.config.js';
-import { stopLimitMs as supervisorLimitMs } from './standalone/src/app.process.js';
+import { killAfterMs as supervisorLimitMs } from './standalone/src/app.process.js';
 
 const servers = ['edge', 'subscription', 'episode', 'deletion-worker', 'feed'];
 

@@ -58,7 +58,7 @@ export async function startSystem(
     apps = await startApps(standalone, data, postgres.url, replicas, environment);
     const client = new Client(
       apps.baseUrl,
-      (await KeyFiles.open(join(data, 'keys', 'account'))).signingKey(),
+      (await KeyFiles.open(join(data, 'keys', 'account'))).readSigningKey(),
     );
     /** Restarts the apps with a number of replicas on the same data. Tokens remain valid. */
     const restart = async (count) => {

@@ -14,12 +14,12 @@ const apps = {
   feed: (await import('../dist/apps/feed/src/feed.config.js')).feedConfig,
   account: (await import('../dist/apps/account/src/account.config.js')).accountConfig,
   edge: (await import('../dist/apps/edge/src/edge.config.js')).edgeConfig,
-  load: (await import('../dist/apps/load/src/load.config.js')).loadProgramConfig,
+  load: (await import('../dist/apps/load/src/load.options.js')).loadProgramConfig,
   migrate: (await import('../dist/apps/migrate/src/migrate.config.js')).migrateConfig,
-  dump: (await import('../dist/apps/dump/src/dump.config.js')).dumpConfig,
-  'copy-users': (await import('../dist/apps/dump/src/dump.config.js')).copyConfig,
-  'backup and restore': (await import('../dist/apps/dump/src/dump.config.js')).backupConfig,
-  import: (await import('../dist/apps/gpodder/src/import/import.config.js')).importConfig,
+  dump: (await import('../dist/apps/dump/src/dump.options.js')).dumpConfig,
+  'copy-users': (await import('../dist/apps/dump/src/dump.options.js')).copyConfig,
+  'backup and restore': (await import('../dist/apps/dump/src/dump.options.js')).backupConfig,
+  import: (await import('../dist/apps/gpodder/src/import/import.options.js')).importConfig,
 };
 const page = new URL('reference/configuration.md', import.meta.url);
 

@@ -5,19 +5,19 @@ import { stopLimitMs } from '#runtime';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { makeContainerSecrets } from '../apps/standalone/src/container.secrets.js';
 import {
-  chart,
+  chartFolder,
   environmentOf,
-  helm,
   type Manifest,
-  ofKind,
+  manifestsOfKind,
+  manifestTitle,
   renderChart,
+  runHelm,
+  selectorMatches,
   selectorOf,
-  selects,
-  title,
   valueSets,
   valuesFile,
+  workloadsOf,
   type WorkloadSpec,
-  workloads,
 } from './testing/chart.js';
 import { isApp, variableProblems } from './testing/environment.js';
 import { schemaProblems } from './testing/schema.js';
@@ -61,11 +61,13 @@ describe.each(valueSets)('the chart with the values %s', (values) => {
   let servers: Manifest<WorkloadSpec>[];
   beforeAll(() => {
     manifests = renderChart(values);
-    servers = ofKind<WorkloadSpec>(manifests, 'Deployment');
+    servers = manifestsOfKind<WorkloadSpec>(manifests, 'Deployment');
   });
 
   it('passes helm lint', () => {
-    expect(helm(['lint', '--strict', chart, '--values', valuesFile(values)])).toMatchObject({
+    expect(
+      runHelm(['lint', '--strict', chartFolder, '--values', valuesFile(values)]),
+    ).toMatchObject({
       status: 0,
     });
   });
@@ -75,7 +77,7 @@ describe.each(valueSets)('the chart with the values %s', (values) => {
   });
 
   it('sets variables that every app knows and can start with', () => {
-    const containers = workloads(manifests).flatMap(({ spec }) => spec.template.spec.containers);
+    const containers = workloadsOf(manifests).flatMap(({ spec }) => spec.template.spec.containers);
     const problems = containers.filter(isApp).flatMap((container) =>
       variableProblems(container.name, environmentOf(container), {
         folder: join(secrets, container.name),
@@ -87,15 +89,17 @@ describe.each(valueSets)('the chart with the values %s', (values) => {
 
   it('keeps at least two replicas of every server, one of which can be disrupted', () => {
     for (const server of servers) {
-      const scalers = ofKind<Scaler>(manifests, 'HorizontalPodAutoscaler', 'ScaledObject').filter(
-        ({ spec }) => spec.scaleTargetRef.name === server.metadata.name,
-      );
-      expect(scalers.map(title)).toHaveLength(1);
+      const scalers = manifestsOfKind<Scaler>(
+        manifests,
+        'HorizontalPodAutoscaler',
+        'ScaledObject',
+      ).filter(({ spec }) => spec.scaleTargetRef.name === server.metadata.name);
+      expect(scalers.map(manifestTitle)).toHaveLength(1);
       for (const { spec } of scalers)
         expect(spec.minReplicas ?? spec.minReplicaCount).toBeGreaterThanOrEqual(2);
       const { labels } = server.spec.template.metadata;
-      const budgets = ofKind(manifests, 'PodDisruptionBudget').filter((budget) =>
-        selects(selectorOf(budget), labels),
+      const budgets = manifestsOfKind(manifests, 'PodDisruptionBudget').filter((budget) =>
+        selectorMatches(selectorOf(budget), labels),
       );
       expect(budgets.map((budget) => budget.spec.maxUnavailable)).toEqual([1]);
       expect(server.spec).toMatchObject({ strategy: { rollingUpdate: { maxUnavailable: 0 } } });
@@ -118,16 +122,16 @@ describe.each(valueSets)('the chart with the values %s', (values) => {
   });
 
   it('exposes only the HTTP apps', () => {
-    const types = ofKind(manifests, 'Service').map(({ spec }) => spec.type ?? 'ClusterIP');
+    const types = manifestsOfKind(manifests, 'Service').map(({ spec }) => spec.type ?? 'ClusterIP');
     expect(new Set(types)).toEqual(new Set(['ClusterIP']));
-    const backends = ofKind<Ingress>(manifests, 'Ingress').flatMap(({ spec }) =>
+    const backends = manifestsOfKind<Ingress>(manifests, 'Ingress').flatMap(({ spec }) =>
       spec.rules.flatMap(({ http }) => http.paths.map(({ backend }) => backend.service.name)),
     );
     expect(backends.filter((name) => !edges.includes(name))).toEqual([]);
   });
 
   it('runs pods with restricted security and bounded memory', () => {
-    for (const { spec } of workloads(manifests)) {
+    for (const { spec } of workloadsOf(manifests)) {
       const pod = spec.template.spec;
       expect(pod).toMatchObject({
         automountServiceAccountToken: false,
@@ -150,8 +154,8 @@ describe.each(valueSets)('the chart with the values %s', (values) => {
   });
 
   it('contains no secrets', () => {
-    expect(ofKind(manifests, 'Secret')).toEqual([]);
-    const variables = workloads(manifests).flatMap(({ spec }) =>
+    expect(manifestsOfKind(manifests, 'Secret')).toEqual([]);
+    const variables = workloadsOf(manifests).flatMap(({ spec }) =>
       spec.template.spec.containers.map(environmentOf),
     );
     const secret = /(DATABASE_URL|SMTP_URL|PASSWORD|SECRET|(SECRETS|SESSION|CURSOR)_KEY|TOKEN)$/;
@@ -159,15 +163,15 @@ describe.each(valueSets)('the chart with the values %s', (values) => {
   });
 
   it('has only selectors that match pods', () => {
-    const pods = workloads(manifests).map(({ spec }) => spec.template.metadata.labels);
-    const blind = ofKind(
+    const pods = workloadsOf(manifests).map(({ spec }) => spec.template.metadata.labels);
+    const blind = manifestsOfKind(
       manifests,
       'Deployment',
       'Service',
       'PodDisruptionBudget',
       'NetworkPolicy',
-    ).filter((manifest) => !pods.some((labels) => selects(selectorOf(manifest), labels)));
-    expect(blind.map(title)).toEqual([]);
+    ).filter((manifest) => !pods.some((labels) => selectorMatches(selectorOf(manifest), labels)));
+    expect(blind.map(manifestTitle)).toEqual([]);
   });
 });
 
@@ -175,7 +179,9 @@ describe('the chart', () => {
   it('is a package that renders the same', () => {
     const folder = mkdtempSync(join(tmpdir(), 'chart-'));
     try {
-      expect(helm(['package', chart, '--destination', folder])).toMatchObject({ status: 0 });
+      expect(runHelm(['package', chartFolder, '--destination', folder])).toMatchObject({
+        status: 0,
+      });
       const from = join(folder, readdirSync(folder)[0]!);
       expect(renderChart('everything', { from })).toEqual(renderChart('everything'));
     } finally {
@@ -184,7 +190,7 @@ describe('the chart', () => {
   });
 
   it('migrates with podcast-sync, in its image', () => {
-    const [job] = ofKind<WorkloadSpec>(renderChart('smallest'), 'Job');
+    const [job] = manifestsOfKind<WorkloadSpec>(renderChart('smallest'), 'Job');
     expect(job?.spec.template.spec.containers).toMatchObject([
       { image: expect.stringContaining('/podcast-sync:'), args: ['migrate'] },
     ]);
@@ -198,7 +204,7 @@ describe('the chart', () => {
 
   it('has the version of its images', () => {
     const { version } = JSON.parse(readFileSync('package.json', 'utf8')) as { version: string };
-    const { stdout } = helm(['show', 'chart', chart]);
+    const { stdout } = runHelm(['show', 'chart', chartFolder]);
     expect(stdout).toMatch(new RegExp(`^appVersion: ${version}$`, 'm'));
     expect(stdout).toMatch(new RegExp(`^version: ${version}$`, 'm'));
   });
@@ -231,7 +237,7 @@ describe('the check of fields detects', () => {
       /'"minReplicas"' does/,
     ],
   ])('%s', (_what, name, { spec }, message) => {
-    const object = renderChart('production').find((manifest) => title(manifest) === name)!;
+    const object = renderChart('production').find((manifest) => manifestTitle(manifest) === name)!;
     expect(schemaProblems([{ ...object, spec: { ...object.spec, ...spec } }])[0]).toMatch(message);
   });
 });

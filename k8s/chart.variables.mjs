@@ -1,9 +1,10 @@
 import { fileURLToPath } from 'node:url';
 
-const program = (path) => fileURLToPath(new URL(`../dist/apps/${path}`, import.meta.url));
+/** Returns the path of a built file of an app. */
+const builtProgram = (path) => fileURLToPath(new URL(`../dist/apps/${path}`, import.meta.url));
 
-/** Variables that the images set, or the chart from other values. */
-const managed = new RegExp(
+/** Matches variables that the images set, or that the chart sets from other values. */
+const managedVariables = new RegExp(
   `^(${[
     'NODE_ENV|HOST|OPS_HOST|OPS_PORT|VERSION',
     'PORT|DRAIN_SECONDS|LOG_LEVEL|DATABASE_URL|DATABASE_POOL_SIZE|OTEL_.*|(SUBSCRIPTION|EPISODE|DELETION|DUMP|ACCOUNT|FEED)_DATABASE_URL',
@@ -11,7 +12,7 @@ const managed = new RegExp(
     'SECRETS_KEY|SESSION_KEY|CURSOR_KEY|KEYS_DIRECTORY|FEEDS|FEEDS_ROLE',
   ].join('|')})$`,
 );
-const secret = /(PASSWORD|SECRET|TOKEN|SMTP_URL)$/;
+const secretVariables = /(PASSWORD|SECRET|TOKEN|SMTP_URL)$/;
 
 /**
  * Returns JSON Schemas of the variables that an operator can set by `env` in the chart's values, by
@@ -20,30 +21,30 @@ const secret = /(PASSWORD|SECRET|TOKEN|SMTP_URL)$/;
  */
 export async function variablesOf() {
   const configs = {
-    gateway: (await import(program('gateway/src/gateway.config.js'))).gatewayConfig,
-    gpodder: (await import(program('gpodder/src/gpodder.config.js'))).gpodderConfig,
-    subscription: (await import(program('subscription/src/subscription.config.js')))
+    gateway: (await import(builtProgram('gateway/src/gateway.config.js'))).gatewayConfig,
+    gpodder: (await import(builtProgram('gpodder/src/gpodder.config.js'))).gpodderConfig,
+    subscription: (await import(builtProgram('subscription/src/subscription.config.js')))
       .subscriptionConfig,
-    episode: (await import(program('episode/src/episode.config.js'))).episodeConfig,
-    'deletion-worker': (await import(program('deletion-worker/src/deletion-worker.config.js')))
+    episode: (await import(builtProgram('episode/src/episode.config.js'))).episodeConfig,
+    'deletion-worker': (await import(builtProgram('deletion-worker/src/deletion-worker.config.js')))
       .deletionWorkerConfig,
-    feed: (await import(program('feed/src/feed.config.js'))).feedConfig,
-    account: (await import(program('account/src/account.config.js'))).accountConfig,
-    migrate: (await import(program('migrate/src/migrate.config.js'))).migrateConfig,
+    feed: (await import(builtProgram('feed/src/feed.config.js'))).feedConfig,
+    account: (await import(builtProgram('account/src/account.config.js'))).accountConfig,
+    migrate: (await import(builtProgram('migrate/src/migrate.config.js'))).migrateConfig,
   };
   const { LOG_LEVEL } = configs.migrate.shape;
-  const own = Object.entries(configs).map(([app, { shape }]) => [app, properties(shape)]);
+  const own = Object.entries(configs).map(([app, { shape }]) => [app, schemaProperties(shape)]);
   return {
     common: { LOG_LEVEL: { enum: LOG_LEVEL.unwrap().options, description: LOG_LEVEL.description } },
     ...Object.fromEntries(own),
   };
 }
 
-function properties(shape) {
-  const free = Object.entries(shape).filter(([name]) => !managed.test(name));
+function schemaProperties(shape) {
+  const free = Object.entries(shape).filter(([name]) => !managedVariables.test(name));
   return Object.fromEntries(
     free.map(([name, { description }]) =>
-      secret.test(name)
+      secretVariables.test(name)
         ? [`${name}_FILE`, { type: 'string', pattern: '^/run/secrets/podcast-sync/', description }]
         : [name, { type: 'string', description }],
     ),

@@ -9,36 +9,36 @@ import * as prettier from 'prettier';
 import { isMap, isScalar, parseDocument, stringify } from 'yaml';
 import { variablesOf } from './chart.variables.mjs';
 
-const check = process.argv.includes('--check');
-const here = (path) => fileURLToPath(new URL(`chart/${path}`, import.meta.url));
-const read = (path) => readFileSync(here(path), 'utf8');
+const isCheck = process.argv.includes('--check');
+const chartPath = (path) => fileURLToPath(new URL(`chart/${path}`, import.meta.url));
+const read = (path) => readFileSync(chartPath(path), 'utf8');
 
-async function schemaFile() {
+async function renderSchemaFile() {
   const schema = JSON.parse(read('values.schema.json'));
   for (const [app, variables] of Object.entries(await variablesOf()))
     schema.definitions[`${app}Env`].properties = variables;
-  return ['values.schema.json', await formatted('values.schema.json', JSON.stringify(schema))];
+  return ['values.schema.json', await formatText('values.schema.json', JSON.stringify(schema))];
 }
 
 /** Formats a text as `npm run format` does. */
-async function formatted(path, text) {
-  const filepath = here(path);
+async function formatText(path, text) {
+  const filepath = chartPath(path);
   return prettier.format(text, { ...(await prettier.resolveConfig(filepath)), filepath });
 }
 
 /** Returns files/paths.yaml. It omits `account`, which serves every path that is not listed. */
-async function pathsFile() {
+async function renderPathsFile() {
   const listed = ['gateway', 'gpodder'].map((app) => {
     const { expressions, ...others } = appPaths[app];
     return [app, { ...others, expressions: expressions.map((expression) => `${expression}$`) }];
   });
   const origin = '# Generated from libs/http/src/app.paths.ts by `npm run docs`.';
   const text = `${origin}\n${stringify(Object.fromEntries(listed))}`;
-  return ['files/paths.yaml', await formatted('files/paths.yaml', text)];
+  return ['files/paths.yaml', await formatText('files/paths.yaml', text)];
 }
 
-/** Yields a table row for each value with a comment, and for each leaf. */
-function* rows(map, path) {
+/** Yields a row of the README's table for each value with a comment, and for each leaf value. */
+function* tableRows(map, path) {
   for (const [i, { key, value }] of map.items.entries()) {
     const name = [...path, key.value];
     const comment = (key.commentBefore ?? (i === 0 ? map.commentBefore : undefined))
@@ -50,22 +50,22 @@ function* rows(map, path) {
     if (comment === undefined && !inner)
       throw new Error(`values.yaml: ${name.join('.')} has no comment`);
     const fallback =
-      inner || (isScalar(value) && value.value === '') ? '' : `\`${shown(value.toJSON())}\``;
+      inner || (isScalar(value) && value.value === '') ? '' : `\`${toTableCell(value.toJSON())}\``;
     if (comment !== undefined)
       yield `| \`${name.join('.')}\` | ${fallback} | ${comment.replaceAll('|', '\\|')} |`;
-    if (inner) yield* rows(value, name);
+    if (inner) yield* tableRows(value, name);
   }
 }
 
-function shown(value) {
-  if (Array.isArray(value)) return `[${value.map(shown).join(', ')}]`;
+function toTableCell(value) {
+  if (Array.isArray(value)) return `[${value.map(toTableCell).join(', ')}]`;
   if (typeof value !== 'object') return String(value);
-  const pairs = Object.entries(value).map(([key, inner]) => `${key}: ${shown(inner)}`);
+  const pairs = Object.entries(value).map(([key, inner]) => `${key}: ${toTableCell(inner)}`);
   return pairs.length === 0 ? '{}' : `{ ${pairs.join(', ')} }`;
 }
 
-function readmeFile() {
-  const table = [...rows(parseDocument(read('values.yaml')).contents, [])].join('\n');
+function renderReadmeFile() {
+  const table = [...tableRows(parseDocument(read('values.yaml')).contents, [])].join('\n');
   const [before, , after] = read('README.md').split(
     /(?<=^<!-- values: .*-->\n)|(?=^<!-- end of values -->)/m,
   );
@@ -75,10 +75,14 @@ function readmeFile() {
   ];
 }
 
-for (const [path, text] of [await schemaFile(), readmeFile(), await pathsFile()]) {
+for (const [path, text] of [
+  await renderSchemaFile(),
+  renderReadmeFile(),
+  await renderPathsFile(),
+]) {
   if (read(path) === text) continue;
-  if (check) {
+  if (isCheck) {
     process.stderr.write(`k8s/chart/${path} is stale: run npm run docs\n`);
     process.exitCode = 1;
-  } else writeFileSync(here(path), text);
+  } else writeFileSync(chartPath(path), text);
 }

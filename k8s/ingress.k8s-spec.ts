@@ -1,7 +1,7 @@
 import { type AppName, appNames, appOfPath, appPaths } from '#http';
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { type Manifest, ofKind, renderChart } from './testing/chart.js';
+import { type Manifest, manifestsOfKind, renderChart } from './testing/chart.js';
 
 interface IngressPath {
   path: string;
@@ -14,7 +14,9 @@ interface IngressSpec {
 
 /** Returns the paths of a host in all Ingresses. */
 function pathsOf(manifests: Manifest[], host: string): IngressPath[] {
-  const rules = ofKind<IngressSpec>(manifests, 'Ingress').flatMap(({ spec }) => spec.rules);
+  const rules = manifestsOfKind<IngressSpec>(manifests, 'Ingress').flatMap(
+    ({ spec }) => spec.rules,
+  );
   return rules.filter((rule) => rule.host === host).flatMap(({ http }) => http.paths);
 }
 
@@ -74,7 +76,7 @@ describe.each([
 
 describe('hosts', () => {
   const hosts = (values: string, set: string[] = []) => {
-    const ingresses = ofKind<IngressSpec>(renderChart(values, { set }), 'Ingress');
+    const ingresses = manifestsOfKind<IngressSpec>(renderChart(values, { set }), 'Ingress');
     return ingresses.map(({ metadata, spec }) => [
       metadata.name,
       spec.rules[0]?.host,

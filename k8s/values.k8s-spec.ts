@@ -2,13 +2,13 @@ import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import {
-  chart,
+  chartFolder,
   environmentOf,
-  helm,
   type Manifest,
-  ofKind,
+  manifestsOfKind,
+  manifestTitle,
   renderChart,
-  title,
+  runHelm,
   valuesFile,
   type WorkloadSpec,
 } from './testing/chart.js';
@@ -100,9 +100,9 @@ const wrongValues: WrongValue[] = [
 
 describe('rejects an invalid value:', () => {
   it.each(wrongValues)('%s', (set, said) => {
-    const { status, stderr } = helm([
+    const { status, stderr } = runHelm([
       'template',
-      chart,
+      chartFolder,
       '--values',
       valuesFile('smallest'),
       '--set-json',
@@ -113,7 +113,7 @@ describe('rejects an invalid value:', () => {
   });
 
   it('no values: the error names the required ones', () => {
-    expect(helm(['template', chart]).stderr).toMatch(
+    expect(runHelm(['template', chartFolder]).stderr).toMatch(
       /\/apps\/gateway\/env': missing property 'AUTH_ISSUER'/,
     );
   });
@@ -152,7 +152,7 @@ describe('rejects an invalid value:', () => {
   it('unknown values in any map of the schema', () => {
     const open: string[] = [];
     JSON.parse(
-      readFileSync(join(chart, 'values.schema.json'), 'utf8'),
+      readFileSync(join(chartFolder, 'values.schema.json'), 'utf8'),
       function (this: object, key, value: unknown) {
         const { type, additionalProperties } = (value ?? {}) as {
           type?: string;
@@ -178,12 +178,13 @@ interface NetworkPolicy {
 
 describe('a value', () => {
   const deployment = (manifests: Manifest[], app: string) =>
-    ofKind<WorkloadSpec>(manifests, 'Deployment').find(({ metadata }) => metadata.name === app)!
-      .spec;
+    manifestsOfKind<WorkloadSpec>(manifests, 'Deployment').find(
+      ({ metadata }) => metadata.name === app,
+    )!.spec;
   const environment = (manifests: Manifest[], app: string) =>
     environmentOf(deployment(manifests, app).template.spec.containers[0]!);
   const jobOf = (set: string[] = []) =>
-    ofKind(renderChart('production', { set }), 'Job').map(title);
+    manifestsOfKind(renderChart('production', { set }), 'Job').map(manifestTitle);
 
   it.each([
     ['512Mi', 384],
@@ -202,7 +203,7 @@ describe('a value', () => {
       'apps.gateway.replicas.min=4',
     ];
     const manifests = renderChart('smallest', { set });
-    expect(ofKind(manifests, 'HorizontalPodAutoscaler')).toEqual([]);
+    expect(manifestsOfKind(manifests, 'HorizontalPodAutoscaler')).toEqual([]);
     expect(['gateway', 'episode'].map((app) => deployment(manifests, app).replicas)).toEqual([
       4, 2,
     ]);
@@ -219,7 +220,10 @@ describe('a value', () => {
       'redis.url="redis://redis.example:6380"',
       'tracing={"enabled":true,"endpoint":"http://collector:14318"}',
     ];
-    const policies = ofKind<NetworkPolicy>(renderChart('smallest', { set }), 'NetworkPolicy');
+    const policies = manifestsOfKind<NetworkPolicy>(
+      renderChart('smallest', { set }),
+      'NetworkPolicy',
+    );
     const portsOf = (name: string) =>
       policies.find(({ metadata }) => metadata.name === `podcast-sync-${name}`)?.spec.egress[0]
         ?.ports;
@@ -252,7 +256,7 @@ describe('a value', () => {
         ],
       });
     const feedApps = (manifests: Manifest[]) =>
-      ofKind(manifests, 'Deployment')
+      manifestsOfKind(manifests, 'Deployment')
         .map(({ metadata }) => metadata.name)
         .filter((name) => name.startsWith('feed'));
     expect(['off', 'pushed', 'fetched'].map((mode) => feedApps(rendered(mode)))).toEqual([
@@ -267,7 +271,7 @@ describe('a value', () => {
       { FEEDS: 'fetched', FEEDS_ROLE: 'answers' },
       { FEEDS: 'fetched', FEEDS_ROLE: 'fetches' },
     ]);
-    const policies = ofKind<{ egress?: { to?: object[] }[] }>(manifests, 'NetworkPolicy');
+    const policies = manifestsOfKind<{ egress?: { to?: object[] }[] }>(manifests, 'NetworkPolicy');
     const outward = policies.filter(({ spec }) => JSON.stringify(spec).includes('0.0.0.0/0'));
     expect(outward.map(({ metadata }) => metadata.name)).toEqual(['podcast-sync-feed-fetcher']);
   });
@@ -298,7 +302,7 @@ describe('a value', () => {
   it('that disables a part omits its objects', () => {
     const off = ['disruptionBudgets.enabled=false', 'topologySpread.enabled=false'];
     const manifests = renderChart('smallest', { set: off });
-    expect(ofKind(manifests, 'PodDisruptionBudget')).toEqual([]);
+    expect(manifestsOfKind(manifests, 'PodDisruptionBudget')).toEqual([]);
     expect(
       deployment(manifests, 'gateway').template.spec.topologySpreadConstraints,
     ).toBeUndefined();
@@ -326,6 +330,6 @@ describe('a value', () => {
     const changed = before!.filter(
       (manifest, i) => JSON.stringify(manifest) !== JSON.stringify(after![i]),
     );
-    expect(changed.map(title)).toEqual(['Deployment/episode']);
+    expect(changed.map(manifestTitle)).toEqual(['Deployment/episode']);
   });
 });

@@ -6,8 +6,8 @@ import { join, relative, resolve } from 'node:path';
 import { brotliCompressSync, constants, gzipSync } from 'node:zlib';
 import { build } from 'vite';
 
-/** Bytes of gzipped JavaScript before the first row. */
-const budget = 40_000;
+/** Maximum bytes of gzipped JavaScript that a browser loads before the first row. */
+const maxInitialBytes = 40_000;
 
 const here = import.meta.dirname;
 const folder = resolve(here, '../../dist/console');
@@ -21,18 +21,18 @@ const { output } = await build({
   oxc: { jsx: { runtime: 'automatic', importSource: 'preact' } },
   build: {
     outDir: folder,
-    // Pages of apps/account load the scripts.
+    // The pages of apps/account load the two scripts.
     rolldownOptions: {
       input: ['index.html', 'src/site.ts', 'src/passkey.ts'].map((name) => join(here, name)),
     },
     emptyOutDir: true,
     target: 'es2022',
-    // All supported browsers have module preloading, and a polyfill is one more script.
+    // No polyfill: all supported browsers preload modules, and it would be one more script.
     modulePreload: { polyfill: false },
-    // Without this, the icon is a data: URL in each document.
+    // Keeps the icon a file, which browsers cache, and not a `data:` URL in each document.
     assetsInlineLimit: 0,
     sourcemap: false,
-    // Account pages link its stylesheet and icon (apps/account/src/pages/site.assets.ts).
+    // Account pages read the paths of stylesheet and icon in it (site.assets.ts of apps/account).
     manifest: 'manifest.json',
   },
 });
@@ -48,7 +48,7 @@ for (const name of readdirSync(folder, { recursive: true, encoding: 'utf8' })) {
   );
 }
 
-// For the bill of materials (apps/trace.mjs), as the bundles do not name their packages.
+// Lists the bundled npm packages for the bill of materials (apps/trace.mjs).
 const roots = output
   .flatMap((chunk) => Object.keys(chunk.modules ?? {}))
   .map((module) => /^.*node_modules\/(?:@[^/]+\/)?[^/]+/.exec(relative('.', module))?.[0]);
@@ -71,11 +71,11 @@ const later = [...chunks.keys()].filter((name) => !first.has(name));
 const kB = (bytes) => `${(bytes / 1_000).toFixed(1)} kB`;
 process.stdout.write(
   `console: ${kB(sum(first))} of JavaScript (gzip) before the first row, ` +
-    `of at most ${kB(budget)}; ${kB(sum(later))} more on other pages\n`,
+    `of at most ${kB(maxInitialBytes)}; ${kB(sum(later))} more on other pages\n`,
 );
-if (sum(first) > budget) {
+if (sum(first) > maxInitialBytes) {
   process.stderr.write(
-    `The first page has more than ${kB(budget)}: load code later, or remove it.\n`,
+    `The first page has more than ${kB(maxInitialBytes)}: load code later, or remove it.\n`,
   );
   process.exitCode = 1;
 }

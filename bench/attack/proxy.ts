@@ -3,7 +3,7 @@ import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { connect } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { fetchDebianProgram, onFreePort, type Program } from '#embedded';
+import { fetchDebianProgram, startOnFreePort, type Program } from '#embedded';
 import { eventually } from '#testing';
 
 async function nginx(programs: string): Promise<Program> {
@@ -52,7 +52,7 @@ export class Proxy {
   static async open(target: number, programs: string): Promise<Proxy> {
     const { command, env } = await nginx(programs);
     const folder = mkdtempSync(join(tmpdir(), 'podcast-sync-nginx-'));
-    return onFreePort(async (port) => {
+    return startOnFreePort(async (port) => {
       mkdirSync(folder, { recursive: true });
       writeFileSync(join(folder, 'nginx.conf'), configuration(folder, port, target));
       const child = spawn(command, ['-c', join(folder, 'nginx.conf'), '-p', folder], {

@@ -58,7 +58,7 @@ async function measure(condition) {
   const endStalls = watchStalls();
   const due = `SELECT FROM feed.fetches WHERE next_at < now() AND ${condition} LIMIT 1`;
   while ((await pool.query(due)).rowCount > 0) await delay(100);
-  await loop.waitForFetches();
+  await loop.runDue();
   return {
     cpuSeconds: (cpuMs() - cpu) / 1_000,
     stallMs: endStalls(),

@@ -11,7 +11,7 @@ import {
 } from './server.client.js';
 import type { Step, Vector } from './vector.js';
 
-/** The result of a vector. */
+/** Result of a vector, the test case of one rule. */
 export interface Result {
   vector: Vector;
   outcome: 'passed' | 'failed' | 'skipped';
@@ -20,18 +20,18 @@ export interface Result {
   milliseconds: number;
 }
 
-/** The results of a run. */
+/** Results of a run of the suite. */
 export interface RunResult {
   results: Result[];
   /** Number of the run's subscriptions that the server did not delete. */
   remaining: number;
 }
 
-/** The answer to a step differs from the expected one. */
-class Mismatch extends Error {}
+/** Error for an answer that differs from the one that a step expects. */
+class AnswerMismatch extends Error {}
 
-/** Time limit of a step with `until`, in milliseconds. */
-const untilLimit = 20_000;
+/** Maximum milliseconds for which a step with `until` is repeated. */
+const untilTimeoutMs = 20_000;
 
 /**
  * Runs vectors one after another against a server. Then it deletes the subscriptions that they
@@ -67,9 +67,9 @@ async function runVector(client: ServerClient, vector: Vector, prefix: string): 
   const run = new VectorRun(client, new Scope(prefix));
   for (const [at, step] of vector.steps.entries()) {
     try {
-      await run.run(step);
+      await run.runStep(step);
     } catch (error) {
-      if (!(error instanceof Mismatch) && !(error instanceof ServerError)) throw error;
+      if (!(error instanceof AnswerMismatch) && !(error instanceof ServerError)) throw error;
       return result('failed', `step ${at + 1}: ${error.message}`);
     }
   }
@@ -83,26 +83,26 @@ function usersOf(step: Step): HttpRequest['user'][] {
 
 /** Runs the steps of one vector, which share captured values and devices. */
 class VectorRun {
-  /** The next `since` by device. */
-  private readonly cursors = new Map<string, string>();
+  /** The next `since` of each simulated device. */
+  private readonly sinceByDevice = new Map<string, string>();
 
   constructor(
     private readonly client: ServerClient,
     private readonly scope: Scope,
   ) {}
 
-  async run(step: Step): Promise<void> {
+  async runStep(step: Step): Promise<void> {
     if (step.parallel) {
-      await Promise.all(step.parallel.map((inner) => this.run(inner)));
+      await Promise.all(step.parallel.map((inner) => this.runStep(inner)));
       return;
     }
-    const end = Date.now() + untilLimit;
+    const end = Date.now() + untilTimeoutMs;
     for (let delay = 20; ; delay = Math.min(delay * 2, 500)) {
       try {
         await this.runOnce(step);
         return;
       } catch (error) {
-        if (!step.until || !(error instanceof Mismatch) || Date.now() > end) throw error;
+        if (!step.until || !(error instanceof AnswerMismatch) || Date.now() > end) throw error;
         await wait(delay);
       }
     }
@@ -111,27 +111,27 @@ class VectorRun {
   private async runOnce(step: Step): Promise<void> {
     const request = this.requestOf(step);
     const answer = step.walk
-      ? await this.client.walk(request, step.walk, () => this.runAll(step.between ?? []))
+      ? await this.client.readAllPages(request, step.walk, () => this.runSteps(step.between ?? []))
       : await this.client.send(request);
     const found = differenceOf(step, answer, this.scope);
     if (found !== undefined)
-      throw new Mismatch(`${request.method} ${request.path}: ${found}${excerpt(answer)}`);
-    if (step.poll !== undefined) this.cursors.set(step.poll, answer.cursor);
+      throw new AnswerMismatch(`${request.method} ${request.path}: ${found}${bodyExcerpt(answer)}`);
+    if (step.poll !== undefined) this.sinceByDevice.set(step.poll, answer.nextSince);
   }
 
-  private async runAll(steps: Step[]): Promise<void> {
-    for (const step of steps) await this.run(step);
+  private async runSteps(steps: Step[]): Promise<void> {
+    for (const step of steps) await this.runStep(step);
   }
 
   private requestOf(step: Step): HttpRequest {
     const text = String(this.scope.resolve(step.request ?? ''));
     const space = text.indexOf(' ');
     const path = text.slice(space + 1);
-    const cursor = step.poll === undefined ? undefined : this.cursors.get(step.poll);
+    const since = step.poll === undefined ? undefined : this.sinceByDevice.get(step.poll);
     const body = this.bodyOf(step);
     return {
       method: text.slice(0, space),
-      path: cursor === undefined ? path : withSince(path, cursor),
+      path: since === undefined ? path : withSince(path, since),
       user: step.user ?? 1,
       headers: this.headersOf(step),
       ...(body !== undefined && { body }),
@@ -164,7 +164,7 @@ function differenceOf(step: Step, answer: HttpAnswer, scope: Scope): string | un
 }
 
 /** Returns the first 200 characters of an error's body, for the message; empty for a success. */
-function excerpt(answer: HttpAnswer): string {
+function bodyExcerpt(answer: HttpAnswer): string {
   return answer.status < 400 ? '' : `; body ${JSON.stringify(answer.body).slice(0, 200)}`;
 }
 

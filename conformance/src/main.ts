@@ -37,13 +37,13 @@ const options = {
   help: { type: 'boolean' },
 } as const;
 
-/** An argument is missing or invalid. The message says which one. */
+/** Error for a missing or invalid argument. The message says which one. */
 class UsageError extends Error {}
 
-type Values = ReturnType<typeof parseArgs<{ options: typeof options }>>['values'];
+type OptionValues = ReturnType<typeof parseArgs<{ options: typeof options }>>['values'];
 
-/** Returns the options. @throws UsageError for an option that does not exist. */
-function parseOptions(): Values {
+/** Returns the options of the command line. @throws UsageError for an unknown option. */
+function parseOptions(): OptionValues {
   try {
     return parseArgs({ options }).values;
   } catch (error) {
@@ -52,7 +52,7 @@ function parseOptions(): Values {
 }
 
 /** Returns the server, the vectors and the files of the reports. @throws UsageError */
-function checkOptions(values: Values) {
+function checkOptions(values: OptionValues) {
   const base = values.base?.replace(/\/$/, '') ?? '';
   const selected = values.profile ?? profiles.filter((profile) => profile !== 'additions');
   const unknown = selected.find((name) => !(profiles as readonly string[]).includes(name));

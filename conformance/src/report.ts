@@ -6,11 +6,11 @@ const { name, version } = JSON.parse(
   readFileSync(new URL('../package.json', import.meta.url), 'utf8'),
 ) as { name: string; version: string };
 
-/** The suite as reports name it: a later version can have other vectors. */
+/** Name and version of the suite in reports, since a later version can have other vectors. */
 const suite = `${name} ${version}`;
 
 /** Numbers of the vectors of one profile, by result. */
-interface Count {
+interface ProfileCounts {
   profile: string;
   passed: number;
   /** Vectors of the levels `must` and `ours` that failed. */
@@ -25,7 +25,7 @@ export function isFailure({ outcome, vector }: Result): boolean {
   return outcome === 'failed' && vector.level !== 'should';
 }
 
-function counts(results: Result[]): Count[] {
+function countByProfile(results: Result[]): ProfileCounts[] {
   return [...new Set(results.map(({ vector }) => vector.profile))].map((profile) => {
     const own = results.filter(({ vector }) => vector.profile === profile);
     const failed = own.filter(isFailure).length;
@@ -36,7 +36,7 @@ function counts(results: Result[]): Count[] {
   });
 }
 
-function quote({ document, heading, sentence }: Citation): string {
+function quoteCitation({ document, heading, sentence }: Citation): string {
   return `${document}, "${heading}": ${sentence}`;
 }
 
@@ -47,11 +47,11 @@ export function terminalReport({ results, remaining }: RunResult): string {
     `${isFailure(result) ? 'FAILED' : 'WARNING'} ${result.vector.id} (${result.vector.level})`,
     `  ${result.vector.title}`,
     `  ${result.detail}`,
-    `  cites ${quote(result.vector.cites)}`,
-    ...(result.vector.conflicts ? [`  contradicts ${quote(result.vector.conflicts)}`] : []),
+    `  cites ${quoteCitation(result.vector.cites)}`,
+    ...(result.vector.conflicts ? [`  contradicts ${quoteCitation(result.vector.conflicts)}`] : []),
     '',
   ]);
-  const table = counts(results).map(
+  const table = countByProfile(results).map(
     ({ profile, passed, failed: bad, warned, skipped }) =>
       `${bad === 0 ? 'PASS' : 'FAIL'} ${profile.padEnd(16)} ${passed} passed, ${bad} failed, ` +
       `${warned} warnings, ${skipped} skipped`,
@@ -63,12 +63,12 @@ export function terminalReport({ results, remaining }: RunResult): string {
 
 /** Returns the results as JUnit XML, a test suite for each profile. */
 export function junitReport({ results }: RunResult): string {
-  const suites = counts(results).map(({ profile, passed, failed, warned, skipped }) => {
+  const suites = countByProfile(results).map(({ profile, passed, failed, warned, skipped }) => {
     const cases = results
       .filter(({ vector }) => vector.profile === profile)
       .map((result) => {
         const { vector, milliseconds } = result;
-        const title = escape(`${vector.id}: ${vector.title}`);
+        const title = escapeXml(`${vector.id}: ${vector.title}`);
         const attributes = `classname="${profile}" name="${title}"`;
         const content = junitContent(result);
         const time = (milliseconds / 1_000).toFixed(3);
@@ -92,14 +92,14 @@ export function junitReport({ results }: RunResult): string {
 
 function junitContent(result: Result): string {
   if (result.outcome === 'passed') return '';
-  const text = escape(`${result.detail}\n${quote(result.vector.cites)}`);
+  const text = escapeXml(`${result.detail}\n${quoteCitation(result.vector.cites)}`);
   if (result.outcome === 'skipped') return '<skipped/>';
   return isFailure(result)
-    ? `<failure message="${escape(result.detail ?? '')}">${text}</failure>`
+    ? `<failure message="${escapeXml(result.detail ?? '')}">${text}</failure>`
     : `<system-out>WARNING ${text}</system-out>`;
 }
 
-const style = `
+const pageStyle = `
 body { font: 16px/1.5 system-ui, sans-serif; margin: 2rem auto; max-width: 64rem; padding: 0 1rem }
 table { border-collapse: collapse; width: 100% }
 th, td { border-bottom: 1px solid #8886; padding: 0.4rem; text-align: left; vertical-align: top }
@@ -114,7 +114,7 @@ small { display: block; overflow-wrap: anywhere }
 
 /** Returns the results as one HTML page without scripts. */
 export function htmlReport({ results }: RunResult, base: string): string {
-  const totals = counts(results).map(
+  const totals = countByProfile(results).map(
     ({ profile, passed, failed, warned, skipped }) =>
       `<tr><th scope="row">${profile}</th><td>${passed}</td><td>${failed}</td>` +
       `<td>${warned}</td><td>${skipped}</td></tr>`,
@@ -122,22 +122,26 @@ export function htmlReport({ results }: RunResult, base: string): string {
   const rows = results.map((result) => {
     const { vector, outcome, detail } = result;
     const state = outcome === 'failed' && !isFailure(result) ? 'warning' : outcome;
-    const notes = [detail, quote(vector.cites), vector.conflicts && quote(vector.conflicts)]
+    const notes = [
+      detail,
+      quoteCitation(vector.cites),
+      vector.conflicts && quoteCitation(vector.conflicts),
+    ]
       .filter((note) => note !== undefined)
-      .map((note) => `<small>${escape(note)}</small>`);
+      .map((note) => `<small>${escapeXml(note)}</small>`);
     return (
       `<tr><td class="${state}">${state}</td><td>${vector.level}</td>` +
-      `<td>${vector.id}</td><td>${escape(vector.title)}${notes.join('')}</td></tr>`
+      `<td>${vector.id}</td><td>${escapeXml(vector.title)}${notes.join('')}</td></tr>`
     );
   });
   return `<!doctype html>
 <html lang="en">
 <meta charset="utf-8">
 <meta name="viewport" content="width=device-width">
-<title>Open Podcast API conformance of ${escape(base)}</title>
-<style>${style}</style>
+<title>Open Podcast API conformance of ${escapeXml(base)}</title>
+<style>${pageStyle}</style>
 <h1>Open Podcast API conformance</h1>
-<p>${escape(base)}, ${new Date().toISOString()}, ${suite}</p>
+<p>${escapeXml(base)}, ${new Date().toISOString()}, ${suite}</p>
 <table>
 <tr><th>profile</th><th>passed</th><th>failed</th><th>warnings</th><th>skipped</th></tr>
 ${totals.join('\n')}
@@ -151,8 +155,8 @@ ${rows.join('\n')}
 `;
 }
 
-function escape(text: string): string {
-  // XML does not allow control characters.
+function escapeXml(text: string): string {
+  // Replaces control characters, which XML does not allow.
   return text
     .replaceAll(/\p{Cc}/gu, ' ')
     .replaceAll('&', '&amp;')

@@ -4,7 +4,7 @@ import type { Captures } from './match.rules.js';
 /** Replaces the references `{{name}}` in one vector by their values. README.md lists them. */
 export class Scope {
   readonly captures: Captures = {};
-  private readonly start = Date.now();
+  private readonly startMs = Date.now();
 
   /** @param prefix of the URLs of all feeds, by which the run finds and deletes them. */
   constructor(private readonly prefix: string) {}
@@ -22,11 +22,13 @@ export class Scope {
   /** Replaces the references in a string. A single reference keeps its type, such as a number. */
   private resolveText(text: string): unknown {
     const whole = /^\{\{([^{}]+)\}\}$/.exec(text)?.[1];
-    if (whole !== undefined) return this.value(whole);
-    return text.replaceAll(/\{\{([^{}]+)\}\}/g, (_all, name: string) => String(this.value(name)));
+    if (whole !== undefined) return this.valueOfReference(whole);
+    return text.replaceAll(/\{\{([^{}]+)\}\}/g, (_all, name: string) =>
+      String(this.valueOfReference(name)),
+    );
   }
 
-  private value(name: string): unknown {
+  private valueOfReference(name: string): unknown {
     const [kind = '', argument = ''] = name.split(':');
     switch (kind) {
       case 'feed':
@@ -36,13 +38,13 @@ export class Scope {
       case 'uuid':
         return (this.captures[name] ??= randomUUID());
       case 'UUID':
-        return String(this.value(`uuid:${argument}`)).toUpperCase();
+        return String(this.valueOfReference(`uuid:${argument}`)).toUpperCase();
       case 'time':
-        return this.time(argument).toISOString();
+        return this.timeAfterStart(argument).toISOString();
       case 'minute':
-        return this.time(argument).toISOString().slice(0, 16);
+        return this.timeAfterStart(argument).toISOString().slice(0, 16);
       case 'zoned':
-        return this.time(`${Number(argument) + 7_200}`)
+        return this.timeAfterStart(`${Number(argument) + 7_200}`)
           .toISOString()
           .replace('Z', '+02:00');
       default:
@@ -52,7 +54,7 @@ export class Scope {
   }
 
   /** Returns the start of the vector plus some seconds. */
-  private time(seconds: string): Date {
-    return new Date(this.start + Number(seconds) * 1_000);
+  private timeAfterStart(seconds: string): Date {
+    return new Date(this.startMs + Number(seconds) * 1_000);
   }
 }

@@ -27,28 +27,28 @@ export interface HttpAnswer {
   headers: Headers;
   /** The parsed JSON body, or the raw text. */
   body: unknown;
-  /** The next `since` of a client: the server's time in the answer. */
-  cursor: string;
+  /** Next `since` of a client: the server's time according to the answer. */
+  nextSince: string;
 }
 
 /** The fields of a subscription that the runner reads. A faulty server can omit any of them. */
-interface Row {
+interface SubscriptionRow {
   feed_url?: string;
   guid?: string;
   new_guid?: string;
   deleted?: string;
 }
 
-/** The run cannot use the server. The message says why, such as paging that does not end. */
+/** Error for a server that the run cannot use. The message says why, such as endless paging. */
 export class ServerError extends Error {}
 
 /** Time limit of one request, in milliseconds. */
-const requestLimit = 15_000;
+const requestTimeoutMs = 15_000;
 const maxPages = 1_000;
 const busyStatuses = [429, 503];
 const maxParallelDeletions = 10;
 
-/** Sends the requests of vectors. */
+/** Sends the requests of vectors to the server. */
 export class ServerClient {
   constructor(readonly target: Target) {}
 
@@ -72,14 +72,14 @@ export class ServerClient {
     if (left <= 0) throw new ServerError('the time limit of the run is over: raise --timeout');
     const sent = Date.now();
     const headers = new Headers(request.headers);
-    const token = this.token(request.user);
+    const token = this.tokenOf(request.user);
     if (token !== undefined) headers.set('authorization', `Bearer ${token}`);
     try {
-      const response = await fetch(this.url(request.path), {
+      const response = await fetch(this.urlOf(request.path), {
         method: request.method,
         headers,
         redirect: 'manual',
-        signal: AbortSignal.timeout(Math.min(requestLimit, left)),
+        signal: AbortSignal.timeout(Math.min(requestTimeoutMs, left)),
         ...(request.body !== undefined && { body: request.body }),
       });
       const body = jsonOrText(await response.text());
@@ -87,7 +87,7 @@ export class ServerClient {
         status: response.status,
         headers: response.headers,
         body,
-        cursor: cursorOf(response.headers, sent),
+        nextSince: nextSinceOf(response.headers, sent),
       };
     } catch (error) {
       if (error instanceof ServerError) throw error;
@@ -104,7 +104,7 @@ export class ServerClient {
    * @param list name of the array of rows.
    * @param afterFirst runs between the first and the second page.
    */
-  async walk(
+  async readAllPages(
     request: HttpRequest,
     list: string,
     afterFirst: () => Promise<void> = async () => undefined,
@@ -112,7 +112,7 @@ export class ServerClient {
     const first = await this.send(request);
     await afterFirst();
     const all = rowsOf(first.body, list);
-    let next = nextOf(first.body);
+    let next = nextLinkOf(first.body);
     const hasLinks = next !== undefined;
     let rows = all;
     const isFull = () => rows.length > 0 && rows.length >= perPageOf(first.body);
@@ -122,7 +122,7 @@ export class ServerClient {
       const answer = await this.send({ ...request, path });
       rows = rowsOf(answer.body, list);
       all.push(...rows);
-      next = nextOf(answer.body);
+      next = nextLinkOf(answer.body);
     }
     return { ...first, body: { ...(first.body as object), [list]: all } };
   }
@@ -139,8 +139,8 @@ export class ServerClient {
     for (const user of [1, 2] as const) {
       if (!this.hasUser(user)) continue;
       const path = `/subscriptions?since=${encodeURIComponent(since)}&per_page=100`;
-      const { body } = await this.walk({ method: 'GET', path, user }, 'subscriptions');
-      const created = (rowsOf(body, 'subscriptions') as Row[]).filter(
+      const { body } = await this.readAllPages({ method: 'GET', path, user }, 'subscriptions');
+      const created = (rowsOf(body, 'subscriptions') as SubscriptionRow[]).filter(
         (row) => row.feed_url?.replace('http:', 'https:').startsWith(prefix) && !row.deleted,
       );
       const guids = [...new Set(created.map((row) => row.new_guid ?? row.guid ?? ''))];
@@ -166,13 +166,13 @@ export class ServerClient {
     return false;
   }
 
-  private token(user: HttpRequest['user']): string | undefined {
+  private tokenOf(user: HttpRequest['user']): string | undefined {
     if (user === 'invalid') return 'not-a-token';
     return user === 'none' ? undefined : this.target.tokens[user - 1];
   }
 
   /** Returns the URL of a path or link. @throws ServerError for a link to another origin. */
-  private url(path: string): URL {
+  private urlOf(path: string): URL {
     const { base } = this.target;
     if (path.startsWith('/')) return new URL(`${base}${path}`);
     const url = new URL(path, base);
@@ -193,7 +193,7 @@ function jsonOrText(text: string): unknown {
  * Returns the next `since`: `Sync-Timestamp`, else a second before `Date`, else a second before the
  * request. `Date` has whole seconds, so that a row can come twice, and none is missed.
  */
-function cursorOf(headers: Headers, sent: number): string {
+function nextSinceOf(headers: Headers, sent: number): string {
   const exact = headers.get('sync-timestamp');
   if (exact !== null) return exact;
   const date = Date.parse(headers.get('date') ?? '');
@@ -205,7 +205,7 @@ function rowsOf(body: unknown, list: string): unknown[] {
   return Array.isArray(rows) ? [...(rows as unknown[])] : [];
 }
 
-function nextOf(body: unknown): string | undefined {
+function nextLinkOf(body: unknown): string | undefined {
   const next = (body as { next?: unknown } | undefined)?.next;
   return typeof next === 'string' ? next : undefined;
 }

@@ -20,11 +20,11 @@ export interface Step {
   /** The user whose token is sent. Default: 1. `none` sends no token, `invalid` a wrong one. */
   user?: 1 | 2 | 'none' | 'invalid';
   headers?: Record<string, string>;
-  /** Sent as JSON. */
+  /** Body of the request, sent as JSON. */
   body?: unknown;
-  /** Sent unchanged, with the content type of `headers`. */
+  /** Body of the request, sent unchanged with the content type of `headers`. */
   raw?: string;
-  /** A simulated device. The request gets the time of the device's previous answer as `since`. */
+  /** Name of a simulated device, whose previous answer gives the request its `since`. */
   poll?: string;
   /** Name of a list's array of rows. Reads all pages; `expect` gets the rows of all of them. */
   walk?: string;
@@ -41,7 +41,7 @@ export interface Step {
   expectHeaders?: Record<string, unknown>;
 }
 
-/** A test of one rule. The rule is the sentence that it cites. */
+/** A test case of one rule, which is the sentence that it cites. */
 export interface Vector {
   id: string;
   profile: string;
@@ -58,9 +58,9 @@ interface VectorFile {
   vectors: Omit<Vector, 'profile'>[];
 }
 
-const folder = new URL('../vectors/', import.meta.url);
+const vectorFolder = new URL('../vectors/', import.meta.url);
 
-/** Profiles in the order in which they run. `additions` runs only if it is selected. */
+/** Profiles, which are sets of vectors, in the order of a run. `additions` runs only on request. */
 export const profiles = [
   'subscriptions',
   'deletions',
@@ -71,9 +71,9 @@ export const profiles = [
 
 /** Returns the vectors of the profiles, in the order of {@link profiles} and of their files. */
 export function readVectors(selected: readonly string[]): Vector[] {
-  const files = readdirSync(folder)
+  const files = readdirSync(vectorFolder)
     .toSorted()
-    .map((name) => JSON.parse(readFileSync(new URL(name, folder), 'utf8')) as VectorFile);
+    .map((name) => JSON.parse(readFileSync(new URL(name, vectorFolder), 'utf8')) as VectorFile);
   return profiles
     .filter((profile) => selected.includes(profile))
     .flatMap((profile) => files.filter((file) => file.profile === profile))

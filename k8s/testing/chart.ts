@@ -6,7 +6,7 @@ import { parseAllDocuments } from 'yaml';
 
 const folder = fileURLToPath(new URL('..', import.meta.url));
 /** The folder of the chart. */
-export const chart = `${folder}chart`;
+export const chartFolder = `${folder}chart`;
 /** Names of the tested sets of values: the files of `k8s/values`. */
 export const valueSets = readdirSync(`${folder}values`).map((file) => basename(file, '.yaml'));
 /** Returns the file of a set of values. */
@@ -52,7 +52,7 @@ export interface WorkloadSpec {
   readonly replicas?: number;
 }
 
-/** The result of a run of helm. */
+/** Exit code and output of a run of helm. */
 export interface HelmResult {
   readonly status: number | null;
   readonly stdout: string;
@@ -60,7 +60,7 @@ export interface HelmResult {
 }
 
 /** Runs helm: the program in `HELM`, else the one on PATH. */
-export function helm(args: readonly string[]): HelmResult {
+export function runHelm(args: readonly string[]): HelmResult {
   const program = process.env.HELM || 'helm';
   const { error, ...result } = spawnSync(program, args, {
     encoding: 'utf8',
@@ -73,7 +73,7 @@ export function helm(args: readonly string[]): HelmResult {
   return result;
 }
 
-/** Inputs of a rendering in addition to a set of values. */
+/** Options of a rendering of the chart, in addition to a set of values. */
 export interface Rendering {
   /** The chart, as a folder or a package. */
   readonly from?: string;
@@ -85,9 +85,9 @@ export interface Rendering {
 /** Renders all objects of the chart with a set of values. */
 export function renderChart(
   values: string,
-  { from = chart, kubeVersion, set = [] }: Rendering = {},
+  { from = chartFolder, kubeVersion, set = [] }: Rendering = {},
 ): Manifest[] {
-  const { status, stdout, stderr } = helm([
+  const { status, stdout, stderr } = runHelm([
     'template',
     'podcast-sync',
     from,
@@ -102,8 +102,8 @@ export function renderChart(
     .filter((manifest) => manifest !== null);
 }
 
-/** Returns the objects of some kinds. */
-export function ofKind<Spec = Record<string, unknown>>(
+/** Returns the rendered objects of the given kinds. */
+export function manifestsOfKind<Spec = Record<string, unknown>>(
   manifests: readonly Manifest[],
   ...kinds: string[]
 ): Manifest<Spec>[] {
@@ -111,8 +111,8 @@ export function ofKind<Spec = Record<string, unknown>>(
 }
 
 /** Returns all objects that create pods. */
-export function workloads(manifests: readonly Manifest[]): Manifest<WorkloadSpec>[] {
-  return ofKind(manifests, 'Deployment', 'StatefulSet', 'Job');
+export function workloadsOf(manifests: readonly Manifest[]): Manifest<WorkloadSpec>[] {
+  return manifestsOfKind(manifests, 'Deployment', 'StatefulSet', 'Job');
 }
 
 /** Returns the variables of a container. */
@@ -127,7 +127,7 @@ export function selectorOf({ kind, spec }: Manifest): Selector {
 }
 
 /** Returns true if a selector is not empty and the labels match it. */
-export function selects(
+export function selectorMatches(
   { matchLabels = {}, matchExpressions = [] }: Selector,
   labels: Labels,
 ): boolean {
@@ -139,7 +139,7 @@ export function selects(
   );
 }
 
-/** Returns `Kind/name`. */
-export function title({ kind, metadata }: Manifest<unknown>): string {
+/** Returns kind and name of an object, as `Kind/name`. */
+export function manifestTitle({ kind, metadata }: Manifest<unknown>): string {
   return `${kind}/${metadata.name}`;
 }

@@ -3,18 +3,18 @@ import { ConfigurationError, loadConfig } from '#runtime';
 import { z } from 'zod';
 import { accountConfig } from '../../apps/account/src/account.config.js';
 import { deletionWorkerConfig } from '../../apps/deletion-worker/src/deletion-worker.config.js';
-import { dumpConfig } from '../../apps/dump/src/dump.config.js';
+import { dumpConfig } from '../../apps/dump/src/dump.options.js';
 import { appConfigs, edgeConfig } from '../../apps/edge/src/edge.config.js';
 import { episodeConfig } from '../../apps/episode/src/episode.config.js';
 import { feedConfig } from '../../apps/feed/src/feed.config.js';
 import { gatewayConfig } from '../../apps/gateway/src/gateway.config.js';
 import { gpodderConfig } from '../../apps/gpodder/src/gpodder.config.js';
-import { loadProgramConfig } from '../../apps/load/src/load.config.js';
+import { loadProgramConfig } from '../../apps/load/src/load.options.js';
 import { migrateConfig } from '../../apps/migrate/src/migrate.config.js';
 import { subscriptionConfig } from '../../apps/subscription/src/subscription.config.js';
 
 /** The configuration schema of each app. */
-const configs: Record<string, z.ZodObject> = {
+const configByApp: Record<string, z.ZodObject> = {
   edge: z.object({
     ...gatewayConfig.shape,
     ...gpodderConfig.shape,
@@ -33,12 +33,12 @@ const configs: Record<string, z.ZodObject> = {
   dump: dumpConfig,
 };
 
-/** Variables of libraries and of Node, which no config lists. */
-const foreign = /^OTEL_|^NODE_OPTIONS$/;
+/** Matches variables of libraries and of Node, which no configuration schema lists. */
+const foreignVariables = /^OTEL_|^NODE_OPTIONS$/;
 
 /** Returns true if a container runs an app of this project. */
 export function isApp({ name }: { readonly name: string }): boolean {
-  return name in configs;
+  return name in configByApp;
 }
 
 /** Returns the variables that every image sets: the `ENV` lines of apps/Dockerfile. */
@@ -63,11 +63,11 @@ export function variableProblems(
   given: Readonly<Record<string, string>>,
   { folder, mount }: { folder: string; mount: string },
 ): string[] {
-  const config = configs[app];
+  const config = configByApp[app];
   if (!config) return [`${app}: is no app of this project`];
   const known = (name: string) =>
     name in config.shape || name.replace(/_FILE$/, '') in config.shape;
-  const unknown = Object.keys(given).filter((name) => !known(name) && !foreign.test(name));
+  const unknown = Object.keys(given).filter((name) => !known(name) && !foreignVariables.test(name));
   const here = (value: string) => value.replaceAll(mount, folder);
   const environment = Object.fromEntries(
     Object.entries(given).map(([name, value]) => [name, here(value)]),
@@ -83,7 +83,7 @@ export function variableProblems(
 function startProblems(app: string, environment: Record<string, string>): readonly string[] {
   try {
     if (app === 'edge') appConfigs(loadConfig(edgeConfig, environment), environment);
-    else loadConfig(configs[app]!, environment);
+    else loadConfig(configByApp[app]!, environment);
     return [];
   } catch (error) {
     return (error as ConfigurationError).problems;

@@ -1,6 +1,6 @@
 import { fileURLToPath } from 'node:url';
 import ts from 'typescript';
-import { type Manifest, title } from './chart.js';
+import { type Manifest, manifestTitle } from './chart.js';
 
 /** Packages with the types of API groups outside of Kubernetes. */
 const packages: Record<string, string> = {
@@ -38,6 +38,6 @@ export function schemaProblems(manifests: readonly Manifest[]): string[] {
     ...program.getSemanticDiagnostics(source),
   ].map(({ start = 0, messageText }) => {
     const object = manifests[source.getLineAndCharacterOfPosition(start).line]!;
-    return `${title(object)}: ${ts.flattenDiagnosticMessageText(messageText, '\n')}`;
+    return `${manifestTitle(object)}: ${ts.flattenDiagnosticMessageText(messageText, '\n')}`;
   });
 }

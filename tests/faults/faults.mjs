@@ -88,8 +88,8 @@ const rules = [
     // A user with as many states as allowed can't change those that exist.
     id: 'quota-stops-known',
     file: `${episode}/upload.rules.ts`,
-    find: 'if (!found && !known.hasRoom)',
-    replace: 'if (!known.hasRoom)',
+    find: 'if (!found && !episodes.allowsNewEpisode)',
+    replace: 'if (!episodes.allowsNewEpisode)',
     near: ['apps/episode'],
   },
   {
@@ -160,7 +160,7 @@ const sql = [
     // An erased user leaves the guids that subscriptions had before.
     id: 'erasure-leaves-a-table',
     file: `${deletion}/erasure/erasure.repository.ts`,
-    find: "phase('subscription.former_guids', 'subscription_id', 'bigint'),",
+    find: "phaseOf('subscription.former_guids', 'subscription_id', 'bigint'),",
     replace: '',
     near: ['apps/deletion-worker'],
   },
@@ -241,8 +241,8 @@ const messages = [
     // A call can wait in the stream until its deadline, so it is answered too late.
     id: 'backlog-of-whole-deadline',
     file: `${transport}/client/service.view.ts`,
-    find: 'this.backlogMs > budgetMs * waitingShare',
-    replace: 'this.backlogMs > budgetMs / waitingShare',
+    find: 'this.backlogMs > budgetMs * maxBacklogShare',
+    replace: 'this.backlogMs > budgetMs / maxBacklogShare',
     near: ['libs/transport'],
   },
   {
@@ -305,8 +305,8 @@ const facade = [
     // A client that adds a second to each timestamp counts as one with its own clock.
     id: 'echo-plus-one',
     file: 'libs/gpodder-sync/src/sync-state.rules.ts',
-    find: 'since === answered || since === answered + 1',
-    replace: 'since === answered',
+    find: 'since === answeredSecond || since === answeredSecond + 1',
+    replace: 'since === answeredSecond',
     near: ['libs/gpodder-sync', 'apps/gpodder'],
   },
   {
@@ -329,8 +329,8 @@ const facade = [
     // An episode at its end that is not played is shown as played.
     id: 'position-at-the-end',
     file: `${gpodder}/actions/download.rules.ts`,
-    find: 'length > seconds ? length',
-    replace: 'length >= seconds ? length',
+    find: 'knownDuration > seconds ? knownDuration',
+    replace: 'knownDuration >= seconds ? knownDuration',
     near: ['apps/gpodder'],
   },
   {
@@ -356,7 +356,7 @@ const people = [
   {
     // Passwords for one name from one network are not counted.
     id: 'guesses-uncounted',
-    file: `${account}/people/limits.ts`,
+    file: `${account}/people/sign-in.protection.ts`,
     find: "await this.limits.count(pairPolicy, subject, 'network', network);",
     replace: '',
     near: ['apps/account'],

@@ -148,7 +148,7 @@ describe('the images', () => {
       async () => {
         const log = await docker('logs', '--since', String(Math.floor(started / 1_000)), container);
         return (
-          log.split('\n').find((each) => each.includes('"msg":"ready"')) ??
+          log.split('\n').find((each) => each.includes('"msg":"app ready"')) ??
           Promise.reject(new Error('not ready'))
         );
       },

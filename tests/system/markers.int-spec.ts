@@ -14,13 +14,13 @@ import { sentBody as sentEpisodes } from '../../apps/episode/testing/sent.entry.
 import { subscriptionConfig } from '../../apps/subscription/src/subscription.config.js';
 import { SubscriptionService } from '../../apps/subscription/src/subscription.service.js';
 import { sentBody as sentSubscriptions } from '../../apps/subscription/testing/sent.entry.js';
-import { type DatabaseWorld, openDatabase } from '../../libs/database/testing/database.world.js';
+import { type DatabaseContext, openDatabase } from '../../libs/database/testing/database.world.js';
 import { call } from '../../libs/transport/testing/handler.call.js';
 
 const full = Boolean(process.env.TEST_FULL);
 const settings = { DATABASE_URL: 'postgres://database' };
 
-let world: DatabaseWorld;
+let fixture: DatabaseContext;
 let databases: Database[];
 let subscriptions: SubscriptionService;
 let episodes: EpisodeService;
@@ -28,18 +28,18 @@ let deletions: DeletionService;
 let everyRow: string;
 
 beforeAll(async () => {
-  world = await openDatabase('deletion');
+  fixture = await openDatabase('deletion');
   const open = (url: string) => new Database(createPool({ url, poolSize: 2 }));
-  databases = [world.urls.subscription, world.urls.episode].map(open);
+  databases = [fixture.urls.subscription, fixture.urls.episode].map(open);
   subscriptions = new SubscriptionService(
     databases[0] as Database,
     subscriptionConfig.parse(settings),
   );
   episodes = new EpisodeService(databases[1] as Database, episodeConfig.parse(settings));
   // A relay would change records at any time.
-  const relay = { wake: () => undefined } as unknown as DeletionRelay;
-  deletions = new DeletionService(world.database, relay, deletionWorkerConfig.parse(settings));
-  const { rows } = await world.owner.query<{ name: string }>(
+  const relay = { pollNow: () => undefined } as unknown as DeletionRelay;
+  deletions = new DeletionService(fixture.database, relay, deletionWorkerConfig.parse(settings));
+  const { rows } = await fixture.owner.query<{ name: string }>(
     `SELECT format('%I.%I', n.nspname, c.relname) AS name
      FROM pg_attribute a JOIN pg_class c ON c.oid = a.attrelid
      JOIN pg_namespace n ON n.oid = c.relnamespace
@@ -56,12 +56,12 @@ beforeAll(async () => {
 
 afterAll(async () => {
   await Promise.all(databases.map((database) => database.close()));
-  await world.close();
+  await fixture.close();
 });
 
 /** Returns all rows of a user, including marker, answer and clock. */
 async function rowsOf(userId: string): Promise<string[]> {
-  const { rows } = await world.owner.query<{ of: string; row: string }>(everyRow, [userId]);
+  const { rows } = await fixture.owner.query<{ of: string; row: string }>(everyRow, [userId]);
   return rows.map(({ of, row }) => `${of} ${row}`).sort();
 }
 
@@ -204,7 +204,7 @@ class Requests {
 
   async everyOneAgain(): Promise<void> {
     for (const which of this.sent.keys()) await this.again(which);
-    const { rows } = await world.owner.query<{ merges: number }>(
+    const { rows } = await fixture.owner.query<{ merges: number }>(
       `SELECT count(*)::int AS merges
        FROM subscription.subscriptions
        WHERE user_id = $1 AND merged_into IS NOT NULL`,
@@ -220,7 +220,7 @@ class Requests {
 
   /** Deletes the stored answers, as the limit of their size does. */
   async loseAnswers(): Promise<void> {
-    await world.owner.query('DELETE FROM sync.answer WHERE user_id = $1', [this.userId]);
+    await fixture.owner.query('DELETE FROM sync.answer WHERE user_id = $1', [this.userId]);
     for (const one of this.sent) one.isKept = false;
   }
 }

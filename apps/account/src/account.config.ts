@@ -1,13 +1,63 @@
 import { httpConfig } from '#http';
 import { redisConfig } from '#redis';
-import { commonConfig, integer, opsConfig, tracingConfig } from '#runtime';
+import { identityConfig } from '#identity';
+import { commaList, commonConfig, integer, opsConfig, tracingConfig } from '#runtime';
 import { databaseConfig } from '#database';
 import { z } from 'zod';
-import { issuerConfig } from './issuer/issuer.config.js';
 import { peopleConfig } from './people/people.config.js';
-import { relyingPartyConfig } from './relying.party/relying-party.config.js';
 
-/** Schema of the account app's settings: of HTTP apps, accounts, the issuer, and sign-in. */
+const requestLimit = integer(1, 1_000_000);
+
+/** Configuration of the issuer. */
+const issuerConfig = z.object({
+  KEYS_DIRECTORY: z
+    .string()
+    .describe(
+      'Directory of the signing key (`signing-key.json`) and the key set (`jwks.json`). ' +
+        'Changed files are reloaded.',
+    ),
+  API_URLS: commaList
+    .pipe(z.array(z.url({ protocol: /^https?$/ })))
+    .optional()
+    .describe(
+      'URLs of the API, which apps send as `resource` (RFC 8707): `https://api.example,…`. ' +
+        'Not set: `PUBLIC_URL`.',
+    ),
+  API_AUDIENCE: z
+    .string()
+    .default('podcast-sync')
+    .describe('`aud` of access tokens: one of `AUTH_AUDIENCE` of the API.'),
+  MAX_TOKEN_REQUESTS: requestLimit.default(300).describe('Token requests per network and minute.'),
+  MAX_AUTHORIZE_REQUESTS: requestLimit
+    .default(60)
+    .describe('Authorization requests of browsers and devices, per network and minute.'),
+  MAX_REGISTRATIONS: requestLimit
+    .default(60)
+    .describe('Registrations of apps per network and hour.'),
+});
+
+/** Configuration of sign-in by the operator's provider. */
+const relyingPartyConfig = z.object({
+  SIGN_IN_ISSUER: z
+    .url({ protocol: /^https?$/ })
+    .optional()
+    .describe(
+      'OpenID Connect provider for sign-in, which replaces passwords and registration. ' +
+        'Its redirect URI is `PUBLIC_URL` followed by `/sign-in/provider/callback`.',
+    ),
+  SIGN_IN_CLIENT_ID: z
+    .string()
+    .default('podcast-sync')
+    .describe('Client id of this app at the provider.'),
+  SIGN_IN_CLIENT_SECRET: z
+    .string()
+    .min(1)
+    .optional()
+    .describe('Client secret of this app at the provider. Not set: a public client.'),
+  ...identityConfig.shape,
+});
+
+/** Schema of the account app's settings: HTTP, accounts, issuer, and sign-in at a provider. */
 export const accountConfig = z.object({
   ...commonConfig.shape,
   ...opsConfig.shape,

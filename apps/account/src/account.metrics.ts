@@ -1,16 +1,16 @@
-import { countBy, gauge, oneCounter } from '#runtime';
+import { registerCounterByLabel, registerGauge, oneCounter } from '#runtime';
 
-/** Registers the metrics of sign-ins by outcome and of waiting password hashes. */
-export function watchSignIns(
+/** Registers two metrics: sign-ins by outcome, and password hashes that wait for a slot. */
+export function registerSignInMetrics(
   read: () => { outcomes: Readonly<Record<string, number>>; waiting: number },
 ): void {
-  countBy(
+  registerCounterByLabel(
     'podcast_sync_sign_ins_total',
     'Sign-ins of people by outcome: `signed_in`, `needs_code`, `refused`, `limited`, `busy`.',
     'outcome',
     () => read().outcomes,
   );
-  gauge(
+  registerGauge(
     'podcast_sync_password_hashes_waiting',
     'Password hashes in the queue.',
     () => read().waiting,
@@ -23,7 +23,7 @@ export function watchSignIns(
  * @returns function that counts one request by grant type (RFC 6749) and outcome: `issued`, or the
  *   OAuth error code.
  */
-export function tokenMetrics(): (grantType: string, outcome: string) => void {
+export function createTokenRequestCounter(): (grantType: string, outcome: string) => void {
   const requests = oneCounter(
     'podcast_sync_token_requests_total',
     'Token requests of apps by grant type and outcome: `issued`, or an OAuth error.',

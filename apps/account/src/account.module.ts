@@ -14,8 +14,8 @@ import { issuerErrorPage } from './pages/failure.filter.js';
 import { PagesModule } from './pages/pages.module.js';
 import { PeopleModule } from './people/people.module.js';
 
-/** Configuration, log and connections, which every module can inject. */
-export interface Foundation {
+/** Configuration, log and connections of the account app, which every module can inject. */
+export interface AccountDependencies {
   readonly config: AccountConfig;
   readonly log: Log;
   readonly database: Database;
@@ -23,10 +23,11 @@ export interface Foundation {
   readonly redis: Redis | Cluster;
 }
 
+/** Provides {@link AccountDependencies} to all modules. */
 @Global()
 @Module({})
-class FoundationModule {
-  static of({ config, log, database, client, redis }: Foundation): DynamicModule {
+class DependenciesModule {
+  static forRoot({ config, log, database, client, redis }: AccountDependencies): DynamicModule {
     const providers = [
       { provide: CONFIG, useValue: config },
       { provide: LOG, useValue: log },
@@ -35,21 +36,21 @@ class FoundationModule {
       { provide: REDIS, useValue: redis },
       { provide: ERROR_PAGE, useValue: issuerErrorPage },
     ];
-    return { module: FoundationModule, providers, exports: providers };
+    return { module: DependenciesModule, providers, exports: providers };
   }
 }
 
 /** Root module of the account app. */
 @Module({})
 export class AccountModule {
-  static of(foundation: Foundation): DynamicModule {
+  static forRoot(dependencies: AccountDependencies): DynamicModule {
     return {
       module: AccountModule,
       imports: [
-        FoundationModule.of(foundation),
+        DependenciesModule.forRoot(dependencies),
         TypeOrmModule.forRootAsync({
           useFactory: () => ({}),
-          dataSourceFactory: async () => createDataSource(foundation.database.pool),
+          dataSourceFactory: async () => createDataSource(dependencies.database.pool),
         }),
         PeopleModule,
         CredentialsModule,

@@ -1,17 +1,17 @@
 import { services } from '#contracts';
 import {
-  type RunningApp,
   type Connections,
   createHttpAdapter,
   type HttpApp,
   openConnections,
+  type RunningApp,
   serveHttp,
 } from '#http';
 import { RevocationWriter } from '#identity';
 import { connectRedis } from '#redis';
-import { countBy, type Log, type RunningProcess, type WaitFor } from '#runtime';
+import { registerCounterByLabel, type Log, type RunningProcess, type WaitFor } from '#runtime';
 import { openReplica, waitForDatabase } from '#transport/service';
-import { watchSignIns } from './account.metrics.js';
+import { registerSignInMetrics } from './account.metrics.js';
 import type { NestFastifyApplication } from '@nestjs/platform-fastify';
 import type { AccountConfig, AccountSettings } from './account.config.js';
 import { AccountModule } from './account.module.js';
@@ -23,7 +23,7 @@ import { Passwords } from './people/passwords.js';
 import { Sessions } from './people/sessions.js';
 import { SignIn } from './people/sign-in.js';
 
-/** Timeout of a Redis command in milliseconds. Callers continue without Redis after it. */
+/** Timeout of a Redis command in milliseconds, after which the caller continues without Redis. */
 const redisTimeoutMs = 250;
 
 /**
@@ -49,30 +49,30 @@ export async function compose(
 ): Promise<HttpApp> {
   const database = await waitForDatabase('account', config, log, waitFor);
   const redis = connectRedis(config, { commandTimeout: redisTimeoutMs });
-  // Callers handle failures of their commands.
+  // Without this listener, a lost connection ends the process. Callers handle failed commands.
   redis.on('error', () => {});
   // With SIGN_IN_ISSUER, people register at their OpenID provider and not here.
   const registration =
     config.SIGN_IN_ISSUER === undefined ? {} : { REGISTRATION: 'closed' as const };
   const { API_URLS = [config.PUBLIC_URL] } = config;
   const own = { ...config, API_URLS, ...registration } as AccountConfig;
-  const module = AccountModule.of({ config: own, log, database, client, redis });
-  // `begin` assigns both, before the first request.
+  const module = AccountModule.forRoot({ config: own, log, database, client, redis });
+  // `startApp` assigns issuer and sessions before the first request.
   let issuer: Issuer | undefined;
   let sessions: Sessions | undefined;
   const adapter = await createHttpAdapter(
     serverOptions(own, log, limits, {
-      issuer: (request) => issuer?.listener(request),
-      session: async (cookie) => sessions?.find(cookie),
+      issuer: (request) => issuer?.handlerFor(request),
+      session: async (cookie) => sessions?.findByCookie(cookie),
     }),
   );
   await serveConsole(adapter.getInstance());
-  const begin = async (nest: NestFastifyApplication): Promise<RunningApp> => {
+  const startApp = async (nest: NestFastifyApplication): Promise<RunningApp> => {
     nest.useGlobalFilters(new PageFailureFilter(log));
     issuer = nest.get(Issuer);
     sessions = nest.get(Sessions);
     const strategy = openReplica('account', config, database, log);
-    watchPeople(nest);
+    registerPeopleMetrics(nest);
     nest.connectMicroservice({ strategy });
     await nest.startAllMicroservices();
     return {
@@ -82,17 +82,18 @@ export async function compose(
       },
     };
   };
-  return { module, adapter, begin };
+  return { module, adapter, configure: startApp };
 }
 
-function watchPeople(nest: NestFastifyApplication): void {
+/** Registers the metrics of sign-ins and revocations. */
+function registerPeopleMetrics(nest: NestFastifyApplication): void {
   const [signIn, passwords, writer] = [
     nest.get(SignIn),
     nest.get(Passwords),
     nest.get(RevocationWriter),
   ];
-  watchSignIns(() => ({ outcomes: signIn.outcomes, waiting: passwords.waiting }));
-  countBy(
+  registerSignInMetrics(() => ({ outcomes: signIn.outcomes, waiting: passwords.waitingCount }));
+  registerCounterByLabel(
     'podcast_sync_revocations_total',
     'Revocations by kind: `user`, `grant`, `session`, `credential`, `gpodder_session`; ' +
       '`unannounced`: Redis was unavailable.',

@@ -6,14 +6,14 @@ import {
 } from '@nestjs/common';
 import { InjectDataSource } from '@nestjs/typeorm';
 import { faultKind } from '#database';
-import type { Log } from '#runtime';
+import { type Log, RepeatingTask } from '#runtime';
 import { DataSource } from 'typeorm';
 import { LOG } from './account.config.js';
 import { queryRows } from './people/query-rows.js';
 
-/** Minimum milliseconds between sweeps. The pause is randomly 1 to 2 times as long. */
+/** Minimum milliseconds between sweeps. Each pause is randomly 1 to 2 times as long. */
 const pauseMs = 60_000;
-/** Maximum rows that a statement scans or deletes, so that it holds its locks briefly. */
+/** Maximum rows that a statement of the sweep scans or deletes, so that locks are brief. */
 const rowsPerStatement = 1_000;
 
 /**
@@ -21,7 +21,7 @@ const rowsPerStatement = 1_000;
  * expire, so that late requests are answered as expired. OAuth clients that no user ever allowed
  * expire a day after their registration.
  */
-const expired = {
+const expiredRows = {
   sessions: 'expires_at <= now()',
   links: 'expires_at <= now()',
   logins: 'expires_at <= now()',
@@ -29,14 +29,14 @@ const expired = {
   clients: `used_at IS NULL AND created_at < now() - interval '1 day'`,
 } as const;
 
-/** Maximum rows per table that a sweep scans for {@link orphaned}; the next sweep continues. */
+/** Maximum rows per table that a sweep scans for {@link orphanedRows}; the next sweep continues. */
 const maxScanned = 10_000;
 
 /**
  * SQL conditions of orphaned rows by table, with the column that orders the scan: codes and tokens
  * whose grant is deleted, and OAuth clients without a grant that were last used over a day ago.
  */
-const orphaned = {
+const orphanedRows = {
   oidc: {
     key: 'grant_id',
     condition: `t.model <> 'Grant' AND NOT EXISTS (
@@ -52,11 +52,13 @@ const orphaned = {
 /** Deletes expired and orphaned rows every 1 to 2 minutes. Replicas can sweep concurrently. */
 @Injectable()
 export class Sweep implements OnApplicationBootstrap, OnApplicationShutdown {
-  private timer: NodeJS.Timeout | undefined;
-  private current: Promise<unknown> = Promise.resolve();
+  private readonly task = new RepeatingTask(
+    () => pauseMs * (1 + Math.random()),
+    () => this.run(),
+  );
   private isStopping = false;
-  /** Last scanned key of {@link orphaned} by table. */
-  private readonly cursors = { oidc: '', clients: '' };
+  /** Key at which the next sweep for {@link orphanedRows} continues, by table. */
+  private readonly lastScannedKeys = { oidc: '', clients: '' };
 
   constructor(
     @InjectDataSource() private readonly source: DataSource,
@@ -64,13 +66,12 @@ export class Sweep implements OnApplicationBootstrap, OnApplicationShutdown {
   ) {}
 
   onApplicationBootstrap(): void {
-    this.schedule();
+    this.task.start();
   }
 
   async onApplicationShutdown(): Promise<void> {
     this.isStopping = true;
-    clearTimeout(this.timer);
-    await this.current;
+    await this.task.stop();
   }
 
   /**
@@ -81,7 +82,7 @@ export class Sweep implements OnApplicationBootstrap, OnApplicationShutdown {
    */
   async sweep(): Promise<number> {
     let deleted = 0;
-    for (const [table, condition] of Object.entries(expired)) {
+    for (const [table, condition] of Object.entries(expiredRows)) {
       let step: number;
       do {
         const rows = await queryRows(
@@ -98,8 +99,8 @@ export class Sweep implements OnApplicationBootstrap, OnApplicationShutdown {
     return deleted;
   }
 
-  private async sweepOrphaned(table: keyof typeof orphaned): Promise<number> {
-    const { key, condition } = orphaned[table];
+  private async sweepOrphaned(table: keyof typeof orphanedRows): Promise<number> {
+    const { key, condition } = orphanedRows[table];
     let deleted = 0;
     for (let scanned = 0; scanned < maxScanned && !this.isStopping; scanned += rowsPerStatement) {
       const [step] = await queryRows<{ last: string | null; seen: number; deleted: number }>(
@@ -116,21 +117,16 @@ export class Sweep implements OnApplicationBootstrap, OnApplicationShutdown {
            RETURNING 1)
          SELECT (SELECT max(key) FROM seen) AS last, (SELECT count(*)::integer FROM seen) AS seen,
            (SELECT count(*)::integer FROM deleted) AS deleted`,
-        [this.cursors[table]],
+        [this.lastScannedKeys[table]],
       );
       deleted += step?.deleted ?? 0;
-      this.cursors[table] = step?.last ?? '';
+      this.lastScannedKeys[table] = step?.last ?? '';
       if (step?.seen !== rowsPerStatement) {
-        this.cursors[table] = '';
+        this.lastScannedKeys[table] = '';
         break;
       }
     }
     return deleted;
-  }
-
-  private schedule(): void {
-    if (this.isStopping) return;
-    this.timer = setTimeout(() => (this.current = this.run()), pauseMs * (1 + Math.random()));
   }
 
   private async run(): Promise<void> {
@@ -138,10 +134,9 @@ export class Sweep implements OnApplicationBootstrap, OnApplicationShutdown {
       const deleted = await this.sweep();
       if (deleted > 0) this.log.debug({ deleted }, 'expired and orphaned rows deleted');
     } catch (error) {
-      // `openReplica` logs the start and the end of an outage.
+      // Outages of Postgres are not logged here: `openReplica` logs their start and end.
       if (faultKind(error) !== 'unavailable')
         this.log.warn({ err: error }, 'deletion of expired rows failed, retrying in 1 to 2 min');
     }
-    this.schedule();
   }
 }

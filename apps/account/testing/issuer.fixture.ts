@@ -145,7 +145,7 @@ export class IssuerFixture {
       ip: String(request.headers[addressHeader] ?? '127.0.0.1'),
       id: randomUUID(),
     };
-    const handedOver = replica.app.get(Issuer).listener(call);
+    const handedOver = replica.app.get(Issuer).handlerFor(call);
     if (handedOver) return void handedOver.listen(request, response);
     void decide(replica, request, response).catch(() => response.writeHead(500).end());
   }
@@ -164,22 +164,26 @@ async function decide(
     const accountId = String(request.headers[accountHeader]);
     const visitor = { address: '', userAgent: '' };
     const session =
-      request.headers[accountHeader] && (await replica.app.get(Sessions).start(accountId, visitor));
+      request.headers[accountHeader] &&
+      (await replica.app.get(Sessions).startSession(accountId, visitor));
     return { accountId, sessionId: session ? session.id : '', authenticatedAt: new Date() };
   };
   const isDenied = searchParams.has('deny');
   if (pathname.startsWith('/interaction/')) {
     const interactions = replica.app.get(Interactions);
-    if (request.method === 'GET') return void send(await interactions.find(request, response));
-    if (isDenied) return void send(await interactions.deny(request, response));
-    return void send(await interactions.allow(request, response, await approver()));
+    if (request.method === 'GET')
+      return void send(await interactions.findRequest(request, response));
+    if (isDenied) return void send(await interactions.denyRequest(request, response));
+    return void send(await interactions.allowRequest(request, response, await approver()));
   }
   if (pathname === '/device') {
     const devices = replica.app.get(DeviceAuthorizations);
     const code = searchParams.get('user_code') ?? '';
-    if (request.method === 'GET') return void send(await devices.find(code, '127.0.0.1'));
+    if (request.method === 'GET') return void send(await devices.findRequest(code, '127.0.0.1'));
     return void send(
-      isDenied ? await devices.deny(code) : await devices.allow(code, await approver()),
+      isDenied
+        ? await devices.denyRequest(code)
+        : await devices.allowRequest(code, await approver()),
     );
   }
   send(undefined);

@@ -5,7 +5,7 @@ import type { ProgramIo } from '#runtime';
 export type DataFiles = Readonly<Record<string, string>>;
 
 interface CommandContext {
-  /** Its `env` includes the variables from the data directory. */
+  /** Streams and environment of the command. `env` includes variables from the data directory. */
   readonly io: ProgramIo;
   readonly data: string;
 }
@@ -16,15 +16,15 @@ interface CommandContext {
  */
 export interface CommandDefinition<Input = unknown> {
   readonly name: string;
-  /** One line for the list of commands. */
+  /** Summary in one line, for the list of commands. */
   readonly summary: string;
   readonly details?: string;
-  /** Command lines without `podcast-sync`. */
+  /** Example command lines, without `podcast-sync`. */
   readonly examples: readonly string[];
   readonly environment?: string;
-  /** Text of the help. Default: 0 done, 1 not done. Help adds 2 and 78, which all commands have. */
+  /** Exit codes in the help. Default: 0 done, 1 not done. The help adds 2 and 78, common to all. */
   readonly exitCodes?: string;
-  /** Set if the command has the option `--data`. */
+  /** Data directory of the command. Only with this field, the command has the option `--data`. */
   readonly data?: {
     /** The first variable is that of the server, such as DATABASE_URL. */
     readonly files?: DataFiles;
@@ -49,5 +49,5 @@ export interface CommandGroup {
   readonly commands: readonly CommandDefinition[];
 }
 
-/** The command line is invalid. */
+/** Error for an invalid command line. */
 export class UsageError extends Error {}

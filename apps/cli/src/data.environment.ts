@@ -2,12 +2,12 @@ import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import type { DataFiles } from './command.js';
 
-/** Variables that configure the same server in place of another variable. */
-const alternatives: Readonly<Record<string, readonly string[]>> = {
+/** Variables that name the same server as the variable of the key, in another way. */
+const alternativeVariables: Readonly<Record<string, readonly string[]>> = {
   REDIS_URL: ['REDIS_SENTINELS', 'REDIS_CLUSTER'],
 };
 
-/** The data directory lacks a required file: `podcast-sync start` never ran on it. */
+/** Error for a data directory without a required file: `podcast-sync start` never ran on it. */
 export class MissingDataFileError extends Error {}
 
 /**
@@ -23,7 +23,9 @@ export function dataEnvironment(
   data: { readonly directory: string; readonly isNamed: boolean },
 ): NodeJS.ProcessEnv {
   const isSet = (name: string) =>
-    [name, `${name}_FILE`, ...(alternatives[name] ?? [])].some((variable) => environment[variable]);
+    [name, `${name}_FILE`, ...(alternativeVariables[name] ?? [])].some(
+      (variable) => environment[variable],
+    );
   const [server] = Object.keys(files);
   if (server === undefined || (isSet(server) && !data.isNamed)) return environment;
   const missing = Object.entries(files).filter(([name]) => !isSet(name));

@@ -1,7 +1,7 @@
 #!/usr/bin/env node
 import { podcastSync } from './podcast-sync.js';
 
-// A closed pipe, as from `head`, is not a failure, and `start` continues without a terminal.
+// A closed output is no failure: `head` closes its pipe, and `start` continues without a terminal.
 process.stdout.on('error', ({ code }: NodeJS.ErrnoException) => {
   if (code !== 'EPIPE') process.exitCode = 1;
 });

@@ -10,7 +10,7 @@ export function integerBetween(min: number, max: number): (text: string) => numb
 }
 
 /** Parses a URL with http or https. @throws InvalidArgumentError */
-export function webUrl(text: string): URL {
+export function parseWebUrl(text: string): URL {
   const url = URL.canParse(text) ? new URL(text) : undefined;
   if (url && /^https?:$/.test(url.protocol)) return url;
   throw new InvalidArgumentError('Expected a URL with https or http.');
@@ -21,14 +21,14 @@ export function webUrl(text: string): URL {
  *
  * @throws InvalidArgumentError
  */
-export function origin(text: string): string {
-  const url = webUrl(text);
+export function parseOrigin(text: string): string {
+  const url = parseWebUrl(text);
   if (url.pathname === '/') return url.origin;
   throw new InvalidArgumentError('Expected an origin, such as https://pods.example.');
 }
 
 /** Returns a text that is not empty. @throws InvalidArgumentError */
-export function notEmpty(text: string): string {
+export function parseNotEmpty(text: string): string {
   if (text !== '') return text;
   throw new InvalidArgumentError('Must not be empty.');
 }

@@ -1,9 +1,10 @@
+import { existsSync, readFileSync } from 'node:fs';
 import { Command, CommanderError } from 'commander';
 import type { ProgramIo } from '#runtime';
 import { type CommandDefinition, type CommandGroup, UsageError } from './command.js';
 import { commands } from './commands.js';
 import { dataEnvironment, MissingDataFileError, requireDataFile } from './data.environment.js';
-import { notEmpty } from './operands.js';
+import { parseNotEmpty } from './operands.js';
 
 interface ReadCommand {
   readonly definition: CommandDefinition;
@@ -15,7 +16,7 @@ interface ReadCommand {
 /** The default data directory, relative to the working directory. */
 const defaultData = '.data';
 
-const exitCode = { failed: 1, usage: 2, configuration: 78 } as const;
+const exitCodeOf = { failed: 1, usage: 2, configuration: 78 } as const;
 
 /**
  * Runs a command line of `podcast-sync`. Each failure is printed to the standard error, after the
@@ -29,15 +30,15 @@ export async function podcastSync(args: readonly string[], io: ProgramIo): Promi
   if (typeof read === 'number') return read;
   const { definition, name, input, data } = read;
   try {
-    return (await definition.run(input, contextOf(definition, data, io))) ?? 0;
+    return (await definition.run(input, commandContext(definition, data, io))) ?? 0;
   } catch (error) {
     const { message, name: kind } = error as Error;
     io.stderr.write(`${name}: ${message}\n`);
-    // ConfigurationError is compared by name: its class would load libraries that help never needs.
+    // Compares the error by name: importing its class would load libraries that help never needs.
     if (kind !== 'ConfigurationError' && !(error instanceof MissingDataFileError))
-      return exitCode.failed;
+      return exitCodeOf.failed;
     io.stderr.write(`See: podcast-sync ${name} --help\n`);
-    return exitCode.configuration;
+    return exitCodeOf.configuration;
   }
 }
 
@@ -53,6 +54,7 @@ export async function readCommandLine(
   let read: ReadCommand | undefined;
   const program = new Command('podcast-sync')
     .description('Runs and operates Podcast Sync.')
+    .version(readVersion(), '-V, --version', 'prints the version')
     .exitOverride()
     .configureOutput({
       writeOut: (text) => io.stdout.write(text),
@@ -63,17 +65,26 @@ export async function readCommandLine(
       '\nExample:\n  podcast-sync start\n\npodcast-sync COMMAND --help describes a command.',
     );
   reportErrors(program);
-  for (const one of commands) add(program, one, (found) => (read = found));
+  for (const one of commands) addCommand(program, one, (found) => (read = found));
   try {
     await program.parseAsync(args, { from: 'user' });
   } catch (error) {
-    if (error instanceof CommanderError) return error.exitCode === 0 ? 0 : exitCode.usage;
+    if (error instanceof CommanderError) return error.exitCode === 0 ? 0 : exitCodeOf.usage;
     throw error;
   }
-  return read ?? exitCode.usage;
+  return read ?? exitCodeOf.usage;
 }
 
-function add(
+/** Returns the version in the package.json of the build, or of the sources if tests run them. */
+function readVersion(): string {
+  const file = ['../../package.json', '../../../package.json']
+    .map((path) => new URL(path, import.meta.url))
+    .find((url) => existsSync(url));
+  if (!file) throw new Error('package.json is missing: install this version again');
+  return (JSON.parse(readFileSync(file, 'utf8')) as { version: string }).version;
+}
+
+function addCommand(
   parent: Command,
   one: CommandDefinition | CommandGroup,
   done: (read: ReadCommand) => void,
@@ -83,9 +94,9 @@ function add(
   if ('commands' in one) {
     const [example] = one.commands.flatMap(({ examples }) => examples);
     command
-      .description(sentence(one.summary))
+      .description(toSentence(one.summary))
       .addHelpText('after', `\nExample:\n  podcast-sync ${example}`);
-    for (const inner of one.commands) add(command, inner, done);
+    for (const inner of one.commands) addCommand(command, inner, done);
     return;
   }
   one.declare?.(command);
@@ -93,10 +104,10 @@ function add(
     command.option(
       '--data <DIR>',
       `data directory of podcast-sync start (default: ${defaultData})`,
-      notEmpty,
+      parseNotEmpty,
     );
-  command.description([sentence(one.summary), one.details].filter(Boolean).join('\n'));
-  command.addHelpText('after', afterOptions(one));
+  command.description([toSentence(one.summary), one.details].filter(Boolean).join('\n'));
+  command.addHelpText('after', helpAfterOptions(one));
   command.action(async () => {
     const { data, ...options } = command.opts<{ data?: string }>();
     const operands = (command.processedArgs as (string | string[] | undefined)[])
@@ -104,7 +115,7 @@ function add(
       .filter((operand) => operand !== undefined);
     try {
       const input = one.read ? await one.read(options, operands) : options;
-      done({ definition: one, name: topName(command), input, data });
+      done({ definition: one, name: messagePrefix(command), input, data });
     } catch (error) {
       if (error instanceof UsageError) command.error(error.message);
       throw error;
@@ -116,29 +127,28 @@ function add(
 function reportErrors(command: Command): void {
   command.configureOutput({
     outputError: (text, write) => {
-      const path = pathOf(command).join(' ');
-      write(
-        `${topName(command)}: ${text.replace(/^error: /, '').trimEnd()}\nSee: ${path} --help\n`,
-      );
+      const path = commandPath(command).join(' ');
+      const message = text.replace(/^error: /, '').trimEnd();
+      write(`${messagePrefix(command)}: ${message}\nSee: ${path} --help\n`);
     },
   });
 }
 
-function pathOf(command: Command): string[] {
-  return [...(command.parent ? pathOf(command.parent) : []), command.name()];
+function commandPath(command: Command): string[] {
+  return [...(command.parent ? commandPath(command.parent) : []), command.name()];
 }
 
-/** Returns the name before messages: that of the command, or of its group if it has one. */
-function topName(command: Command): string {
-  const [program = '', name = program] = pathOf(command);
+/** Returns the name that precedes messages: that of the command's group, else of the command. */
+function messagePrefix(command: Command): string {
+  const [program = '', name = program] = commandPath(command);
   return name;
 }
 
-function sentence(summary: string): string {
+function toSentence(summary: string): string {
   return `${summary[0]?.toUpperCase()}${summary.slice(1)}.`;
 }
 
-function afterOptions({
+function helpAfterOptions({
   examples,
   environment,
   exitCodes = '0 done, 1 not done',
@@ -159,7 +169,11 @@ function afterOptions({
   ].join('\n');
 }
 
-function contextOf({ data: declared }: CommandDefinition, data: string | undefined, io: ProgramIo) {
+function commandContext(
+  { data: declared }: CommandDefinition,
+  data: string | undefined,
+  io: ProgramIo,
+) {
   const directory = data ?? defaultData;
   const { files, required } = declared ?? {};
   if (required !== undefined) requireDataFile(directory, required);

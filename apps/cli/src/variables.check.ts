@@ -18,14 +18,14 @@ const configs = [
   feedConfig,
   gatewayConfig,
   gpodderConfig,
-  // The edge does not pass MAX_BODY_BYTES to the account app.
+  // Without MAX_BODY_BYTES, which the edge does not pass to the account app.
   accountConfig.omit({ MAX_BODY_BYTES: true }),
 ];
 
 const problems = new Set<string>();
 for (const { shape } of configs)
   for (const [name, variable] of Object.entries(shape)) {
-    // Required variables that are not set come from the supervisor.
+    // Checks only variables that are set: the supervisor sets the required ones.
     if (!process.env[name] && !process.env[`${name}_FILE`]) continue;
     try {
       loadConfig(z.object({ [name]: variable }));

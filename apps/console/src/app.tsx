@@ -4,25 +4,30 @@ import { useEffect } from 'preact/hooks';
 import { Header } from '#ui';
 import { isOnline } from './data/network.js';
 import { isSignedOut, signInPath } from './data/session.js';
-import { Subscriptions } from './pages/subscriptions.js';
+import { SubscriptionsPage } from './pages/subscriptions.js';
 import { texts } from './texts/texts.js';
 import { showCurrentTab } from './ui/current.tab.js';
 import { Notice } from './ui/notice.js';
-import { Failure, Page } from './ui/page.js';
+import { LoadFailure, Page } from './ui/page.js';
 
-// The first view does not need these pages, so they are loaded when opened.
-const History = lazy(() => import('./pages/history.js').then(({ History: page }) => page));
-const Podcast = lazy(() => import('./pages/podcast.js').then(({ Podcast: page }) => page));
-const New = lazy(() => import('./pages/new.js').then(({ New: page }) => page));
-const Statistics = lazy(() => import('./pages/statistics.js').then(({ Statistics: page }) => page));
-const Data = lazy(() => import('./pages/data.js').then(({ Data: page }) => page));
+// The code of these pages is loaded when they are opened, so that the first page loads fast.
+const HistoryPage = lazy(() => import('./pages/history.js').then(({ HistoryPage: page }) => page));
+const PodcastPage = lazy(() => import('./pages/podcast.js').then(({ PodcastPage: page }) => page));
+const NewEpisodesPage = lazy(() =>
+  import('./pages/new.js').then(({ NewEpisodesPage: page }) => page),
+);
+const StatisticsPage = lazy(() =>
+  import('./pages/statistics.js').then(({ StatisticsPage: page }) => page),
+);
+const DataPage = lazy(() => import('./pages/data.js').then(({ DataPage: page }) => page));
 
 /** True if a page failed to load: the server is unavailable, or has a newer build. */
 const hasLoadFailed = signal(false);
 
-/** Loads the code of the other pages, so that they work offline. */
+/** Loads the code of all pages before they are opened, so that they work offline. */
 export function preloadPages(): void {
-  for (const page of [Podcast, New, History, Statistics, Data]) void page.preload().catch(() => {});
+  for (const page of [PodcastPage, NewEpisodesPage, HistoryPage, StatisticsPage, DataPage])
+    void page.preload().catch(() => {});
 }
 
 /** Renders the console: header, banner and the current page. */
@@ -30,18 +35,18 @@ export function App() {
   return (
     <LocationProvider scope="/console">
       <SiteHeader />
-      <Banner />
+      <OutageBanner />
       <main id="content" tabIndex={-1}>
-        {hasLoadFailed.value && <Failure onRetry={() => location.reload()} />}
+        {hasLoadFailed.value && <LoadFailure onRetry={() => location.reload()} />}
         <ErrorBoundary onError={() => (hasLoadFailed.value = true)}>
           <Router>
-            <Route path="/console/" component={Subscriptions} />
-            <Route path="/console/podcast" component={Podcast} />
-            <Route path="/console/new" component={New} />
-            <Route path="/console/history" component={History} />
-            <Route path="/console/statistics" component={Statistics} />
-            <Route path="/console/data" component={Data} />
-            <Route default component={NotFound} />
+            <Route path="/console/" component={SubscriptionsPage} />
+            <Route path="/console/podcast" component={PodcastPage} />
+            <Route path="/console/new" component={NewEpisodesPage} />
+            <Route path="/console/history" component={HistoryPage} />
+            <Route path="/console/statistics" component={StatisticsPage} />
+            <Route path="/console/data" component={DataPage} />
+            <Route default component={NotFoundPage} />
           </Router>
         </ErrorBoundary>
       </main>
@@ -56,7 +61,7 @@ function SiteHeader() {
   return <Header texts={texts} isSignedIn current={path} />;
 }
 
-function Banner() {
+function OutageBanner() {
   return (
     <div class="banner" role="status">
       {isSignedOut.value ? (
@@ -70,6 +75,6 @@ function Banner() {
   );
 }
 
-function NotFound() {
+function NotFoundPage() {
   return <Page title={texts.notFound}>{null}</Page>;
 }

@@ -1,15 +1,15 @@
 import { render } from 'preact';
 import { App, preloadPages } from './app.js';
-import { episodeLoader, pendingChanges } from './data/episodes.js';
+import { episodeLoader, pendingEpisodeChanges } from './data/episodes.js';
 import { startLiveUpdates } from './data/live.updates.js';
 import { retryUntilAnswered } from './data/network.js';
-import { connect } from './data/session.js';
-import { pending, subscriptionLoader } from './data/subscriptions.js';
+import { apiOfUser } from './data/session.js';
+import { pendingSubscriptionChanges, subscriptionLoader } from './data/subscriptions.js';
 import { language } from './texts/texts.js';
 import '#ui/style.css';
 import './style.css';
 
-/** Delay between sign-in and the loading of other pages, in milliseconds. */
+/** Milliseconds between the sign-in and the loading of the code of other pages. */
 const preloadDelay = 1_500;
 
 /** Maximum time that the first rendering waits for a token, in milliseconds. */
@@ -18,13 +18,14 @@ const maxTokenWait = 150;
 document.documentElement.lang = language;
 // Leaving the page discards unsent changes, so the browser asks for confirmation.
 addEventListener('beforeunload', (event) => {
-  if (pending.value.length + pendingChanges.value.length > 0) event.preventDefault();
+  if (pendingSubscriptionChanges.value.length + pendingEpisodeChanges.value.length > 0)
+    event.preventDefault();
 });
 void start();
-void retryUntilAnswered(connect).then(
+void retryUntilAnswered(apiOfUser).then(
   () => {
     startLiveUpdates([subscriptionLoader, episodeLoader]);
-    // The delay leaves network and processor to the first page.
+    // Loads the code of other pages later, so that the first page gets network and processor.
     setTimeout(preloadPages, preloadDelay);
   },
   () => {},
@@ -36,9 +37,9 @@ void retryUntilAnswered(connect).then(
  */
 async function start(): Promise<void> {
   subscriptionLoader.load().catch(() => {});
-  const connected = connect().catch(() => {});
+  const connected = apiOfUser().catch(() => {});
   await Promise.race([connected, new Promise((resolve) => setTimeout(resolve, maxTokenWait))]);
-  // Sends the request for the data before the rendering.
+  // Yields, so that the request for the data is sent before the rendering starts.
   await new Promise((resolve) => setTimeout(resolve));
   const root = document.getElementById('console');
   if (root) render(<App />, root);

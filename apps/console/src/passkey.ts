@@ -7,8 +7,12 @@ import {
   startRegistration,
 } from '@simplewebauthn/browser';
 
-/** Sends a form with the response of a passkey. @param useBrowserAutofill waits for a choice. */
-async function send(form: HTMLFormElement, useBrowserAutofill = false): Promise<void> {
+/**
+ * Asks the browser for a passkey's response, and sends it with a form.
+ *
+ * @param useBrowserAutofill true to offer passkeys in the name field, until the user chooses one.
+ */
+async function sendWithPasskey(form: HTMLFormElement, useBrowserAutofill = false): Promise<void> {
   const optionsJSON = JSON.parse(form.dataset['passkey'] ?? '');
   const response =
     'user' in optionsJSON
@@ -18,28 +22,28 @@ async function send(form: HTMLFormElement, useBrowserAutofill = false): Promise<
   form.submit();
 }
 
-/** Shows a form. Its text about a failure appears if the browser returns no passkey. */
-function enable(form: HTMLFormElement): void {
+/** Shows a passkey form. Its error text appears if the browser returns no passkey. */
+function enablePasskeyForm(form: HTMLFormElement): void {
   const failure = form.querySelector<HTMLElement>('[role=alert][hidden]');
   form.addEventListener('submit', (event) => {
     event.preventDefault();
     if (failure) failure.hidden = true;
-    send(form).catch(() => {
+    sendWithPasskey(form).catch(() => {
       if (failure) failure.hidden = false;
     });
   });
   form.hidden = false;
 }
 
-const forms = [...document.querySelectorAll<HTMLFormElement>('form[data-passkey]')];
+const passkeyForms = [...document.querySelectorAll<HTMLFormElement>('form[data-passkey]')];
 if (browserSupportsWebAuthn()) {
   for (const text of document.querySelectorAll<HTMLElement>('[data-passkey-missing]'))
     text.hidden = true;
-  forms.forEach(enable);
-  const [first] = forms;
-  // Browsers offer passkeys in the field of the name. A click on the button ends this request.
-  if (first && document.querySelector('[autocomplete$=webauthn]'))
+  passkeyForms.forEach(enablePasskeyForm);
+  const [firstForm] = passkeyForms;
+  // Offers passkeys in the field of the name. A click on the form's button ends this request.
+  if (firstForm && document.querySelector('[autocomplete$=webauthn]'))
     void browserSupportsWebAuthnAutofill().then((isSupported) =>
-      isSupported ? send(first, true).catch(() => {}) : undefined,
+      isSupported ? sendWithPasskey(firstForm, true).catch(() => {}) : undefined,
     );
 }

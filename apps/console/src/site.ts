@@ -3,10 +3,11 @@
 // reloads pages that wait for an app to connect.
 import { showCurrentTab } from './ui/current.tab.js';
 
+/** Interval in milliseconds at which a page checks if an app has connected. */
 const pollMs = 3_000;
 
 /** Copies the text of an element; without TLS, browsers only copy a selection. */
-async function copy(button: HTMLButtonElement, element: HTMLElement): Promise<void> {
+async function copyText(button: HTMLButtonElement, element: HTMLElement): Promise<void> {
   if (isSecureContext) await navigator.clipboard.writeText(element.innerText.trim());
   else {
     getSelection()?.selectAllChildren(element);
@@ -15,8 +16,8 @@ async function copy(button: HTMLButtonElement, element: HTMLElement): Promise<vo
   button.textContent = button.dataset['done'] ?? '';
 }
 
-/** Shows or hides a password. Hides it when the form is sent, so that browsers recognize it. */
-function reveal(button: HTMLButtonElement, element: HTMLElement): void {
+/** Makes a button show or hide a password. Sending the form hides it, for password managers. */
+function addPasswordToggle(button: HTMLButtonElement, element: HTMLElement): void {
   const input = element as HTMLInputElement;
   const { textContent: show } = button;
   const set = (isShown: boolean) => {
@@ -30,23 +31,24 @@ function reveal(button: HTMLButtonElement, element: HTMLElement): void {
 for (const button of document.querySelectorAll<HTMLButtonElement>('button[data-action]')) {
   const element = document.getElementById(button.getAttribute('aria-controls') ?? '') ?? button;
   const { action } = button.dataset;
-  if (action === 'reveal') reveal(button, element);
+  if (action === 'reveal') addPasswordToggle(button, element);
   else
     button.addEventListener(
       'click',
-      () => void (action === 'print' ? print() : copy(button, element)),
+      () => void (action === 'print' ? print() : copyText(button, element)),
     );
   button.hidden = false;
 }
 
 showCurrentTab();
 
-const awaited = document.querySelector<HTMLElement>('[data-wait]')?.dataset['wait'];
+/** State that the page waits to leave (`data-wait`); undefined if the page does not wait. */
+const waitState = document.querySelector<HTMLElement>('[data-wait]')?.dataset['wait'];
 
-/** Requests the page, and reloads it if its `data-wait` has changed. Otherwise polls again. */
+/** Fetches this page, and reloads it if its `data-wait` has changed. Otherwise polls again. */
 async function reloadIfChanged(): Promise<void> {
   const answer = await fetch(location.href, { headers: { accept: 'text/html' } });
-  if (answer.ok && !(await answer.text()).includes(`data-wait="${awaited}"`))
+  if (answer.ok && !(await answer.text()).includes(`data-wait="${waitState}"`))
     return location.reload();
   pollLater();
 }
@@ -55,4 +57,4 @@ function pollLater(): void {
   setTimeout(() => void reloadIfChanged().catch(pollLater), pollMs);
 }
 
-if (awaited !== undefined) pollLater();
+if (waitState !== undefined) pollLater();

@@ -1,20 +1,20 @@
-import { quota } from '#database';
+import { quotaVariable } from '#database';
 import { redisConfig, type RedisConfig } from '#redis';
 import { ConfigurationError, integer } from '#runtime';
 import { serviceConfig } from '#transport/service';
 import { z } from 'zod';
 import { queueBoardConfig } from './queue/queue.board.js';
 
-const redis = redisConfig.shape;
+const redisVariables = redisConfig.shape;
 
 /** The `REDIS_` variables, with a URL that has no default. */
-const ownRedis = { ...redis, REDIS_URL: redis.REDIS_URL.unwrap().optional() };
+const ownRedis = { ...redisVariables, REDIS_URL: redisVariables.REDIS_URL.unwrap().optional() };
 
 /** Parts that can have a separate Redis: the deletion queue and the stream of events. */
-type Owner = 'QUEUE' | 'EVENTS';
+type RedisOwner = 'QUEUE' | 'EVENTS';
 
 /** Returns the variables of a separate Redis by their prefixed names, such as `QUEUE_REDIS_URL`. */
-function variablesOf<Of extends Owner>(owner: Of) {
+function variablesOf<Of extends RedisOwner>(owner: Of) {
   const named = Object.entries(ownRedis).map(([name, variable]) => [`${owner}_${name}`, variable]);
   return Object.fromEntries(named) as {
     [Name in keyof typeof ownRedis as `${Of}_${Name}`]: (typeof ownRedis)[Name];
@@ -31,11 +31,11 @@ export const deletionWorkerConfig = z
     DELETION_CONCURRENCY: integer(1, 100)
       .default(4)
       .describe('Maximum number of deletions and erasures that one worker runs concurrently.'),
-    QUOTA_TOMBSTONES: quota(
+    QUOTA_TOMBSTONES: quotaVariable(
       10_000,
       'Maximum number of tombstones per user; the oldest are removed permanently.',
     ),
-    QUOTA_DELETION_RECORDS: quota(
+    QUOTA_DELETION_RECORDS: quotaVariable(
       10_000,
       'Maximum number of final deletion records per user; the oldest are removed.',
     ),
@@ -75,13 +75,13 @@ export const QUOTAS = Symbol('quotas');
  *
  * @throws ConfigurationError if prefixed variables are set but none of them names a server.
  */
-export function redisOf(owner: Owner, config: DeletionWorkerConfig): RedisConfig {
+export function redisOf(owner: RedisOwner, config: DeletionWorkerConfig): RedisConfig {
   const names = Object.keys(ownRedis) as (keyof typeof ownRedis)[];
   const own = Object.fromEntries(
     names.map((name) => [name, config[`${owner}_${name}`]]),
   ) as z.output<z.ZodObject<typeof ownRedis>>;
   if (own.REDIS_URL ?? own.REDIS_SENTINELS ?? own.REDIS_CLUSTER)
-    return { ...own, REDIS_URL: own.REDIS_URL ?? redis.REDIS_URL.parse(undefined) };
+    return { ...own, REDIS_URL: own.REDIS_URL ?? redisVariables.REDIS_URL.parse(undefined) };
   const unused =
     own.REDIS_USERNAME ?? own.REDIS_PASSWORD ?? own.REDIS_SENTINEL_PASSWORD ?? own.REDIS_TLS_CA;
   if (unused !== undefined || own.REDIS_TLS)

@@ -34,12 +34,12 @@ export class DeletionModule {
       new Queue(deletionQueue.name, { ...queueOptions, ...connections.forQueue });
     return {
       module: DeletionModule,
-      // Listed as controllers and as providers: the processor needs both, and Nest does not inject
-      // controllers. So each class has two instances.
+      // Both classes are also providers: Nest does not inject controllers, and DeletionProcessor
+      // needs the two. Each class therefore has two instances.
       controllers: [DeletionService, ErasureService],
       providers: [
         { provide: QueueConnections, useValue: connections },
-        { provide: Queue, useFactory: () => connections.watch(openQueue()) },
+        { provide: Queue, useFactory: () => connections.addQueue(openQueue()) },
         { provide: WORKER_OPTIONS, useValue: options },
         { provide: LOG, useValue: log },
         { provide: QUOTAS, useValue: config },
@@ -52,7 +52,7 @@ export class DeletionModule {
         PendingGauges,
         ...(config.EVENTS === 'on' ? eventProviders(config, log) : []),
         {
-          // Deletes the old markers and stored answers of all services.
+          // The deletion worker deletes the old markers and stored answers of all services.
           provide: RequestSweep,
           inject: [Database],
           useFactory: (database: Database) => new RequestSweep(database, log),

@@ -50,7 +50,7 @@ export async function openWorker(
   const connections = new QueueConnections((overrides) => connectRedis(redis, overrides), log);
   fixture.onClose(() => connections.onApplicationShutdown());
   const prefix = `{${base.name}}`;
-  const queue = connections.watch(
+  const queue = connections.addQueue(
     new Queue(deletionQueue.name, {
       ...connections.forQueue,
       prefix,

@@ -1,7 +1,6 @@
-import { count, duration, loadConfig, type ProgramIo, ProgressLine } from '#runtime';
+import { formatCount, formatDuration, loadConfig, type ProgramIo, ProgressLine } from '#runtime';
 import { dumpClient } from './dump.client.js';
-import { copyConfig } from './dump.config.js';
-import type { CopyOptions } from './dump.options.js';
+import { copyConfig, type CopyOptions } from './dump.options.js';
 import { type DumpedUsers, namedUsers, readUsersOfPart } from './dumped.users.js';
 import { UserCopier } from './user.copier.js';
 
@@ -40,11 +39,12 @@ async function copyAll(
   io: ProgramIo,
 ): Promise<void> {
   const { counts } = copier;
-  const copied = () => `${count(counts.users)} users, ${count(counts.rows)} rows`;
+  const copied = () => `${formatCount(counts.users)} users, ${formatCount(counts.rows)} rows`;
   const progress = new ProgressLine(
     io.stderr,
     'copy-users',
-    () => `${Math.floor(share() * 100)} %: ${copied()}; ${count(counts.refused)} users rejected`,
+    () =>
+      `${Math.floor(share() * 100)} %: ${copied()}; ${formatCount(counts.refused)} users rejected`,
   );
   const copy = async (ids: readonly string[]) => {
     for (const { id, reason } of await copier.copy(ids))
@@ -63,7 +63,9 @@ async function copyAll(
   }
   const { same, unknown, refused } = counts;
   io.stderr.write(
-    `Copied ${copied()} in ${duration(progress.seconds)}; ${count(same)} users were already ` +
-      `copied, ${count(unknown)} have no data in the source, ${count(refused)} were rejected.\n`,
+    `Copied ${copied()} in ${formatDuration(progress.seconds)}; ` +
+      `${formatCount(same)} users were already copied, ` +
+      `${formatCount(unknown)} have no data in the source, ` +
+      `${formatCount(refused)} were rejected.\n`,
   );
 }

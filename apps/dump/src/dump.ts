@@ -4,13 +4,11 @@ import { pipeline } from 'node:stream/promises';
 import { constants, createGzip } from 'node:zlib';
 import { dataFormat } from '#contracts';
 import type { NamedUser } from '#identity';
-import { loadConfig, type ProgramIo, ProgressLine } from '#runtime';
+import { formatCount, formatDuration, loadConfig, type ProgramIo, ProgressLine } from '#runtime';
 import type pg from 'pg';
 import { dumpClient } from './dump.client.js';
-import { type DumpConfig, dumpConfig } from './dump.config.js';
-import type { DumpOptions } from './dump.options.js';
-import { describeProgress, describeResult } from './dump.progress.js';
-import { DumpReader } from './dump.reader.js';
+import { type DumpConfig, dumpConfig, type DumpOptions } from './dump.options.js';
+import { type DumpCounts, DumpReader } from './dump.reader.js';
 import { namedUsers, readUsersOfPart } from './dumped.users.js';
 
 /**
@@ -84,4 +82,24 @@ async function* lines(reader: DumpReader, users: AsyncIterable<NamedUser>): Asyn
 function opened(path: string | undefined, io: ProgramIo): [Writable, boolean] {
   if (path === undefined) return [io.stdout, false];
   return [createWriteStream(path, { flags: 'wx', mode: 0o600, flush: true }), true];
+}
+
+/** Returns the progress as text. @param share the part of the dump that is done, from 0 to 1. */
+function describeProgress(counts: Readonly<DumpCounts>, share: number, seconds: number): string {
+  const left = share > 0 ? `, ${formatDuration((seconds / share) * (1 - share))} left` : '';
+  const read = `${formatCount(counts.users)} users, ${formatCount(counts.episodes)} states`;
+  return `${Math.floor(share * 100)} %: ${read}, ${rate(counts, seconds)} states/s${left}`;
+}
+
+/** Returns the totals and the duration as text. */
+function describeResult(counts: Readonly<DumpCounts>, seconds: number): string {
+  const { users, subscriptions, episodes } = counts;
+  return (
+    `${formatCount(users)} users, ${formatCount(subscriptions)} subscriptions and ` +
+    `${formatCount(episodes)} states in ${formatDuration(seconds)} (${rate(counts, seconds)} states/s)`
+  );
+}
+
+function rate({ episodes }: Readonly<DumpCounts>, seconds: number): string {
+  return formatCount(Math.round(episodes / Math.max(seconds, 0.001)));
 }

@@ -2,7 +2,31 @@ import { pipeline } from 'node:stream/promises';
 import pg from 'pg';
 import { from as copyFrom, to as copyTo } from 'pg-copy-streams';
 import { migrations, type Table, tables } from './backup/backup.format.js';
-import { copiedSequences, copiedTables } from './copied.tables.js';
+
+/** Tables with the rows of a user, in an order in which referenced tables come first. */
+export const copiedTables = [
+  'sync.user_clock',
+  'sync.request',
+  'sync.answer',
+  'sync.readers',
+  'sync.reader_sessions',
+  'subscription.subscriptions',
+  'subscription.guids',
+  'subscription.former_guids',
+  'subscription.feed_urls',
+  'subscription.totals',
+  'episode.episodes',
+  'episode.states',
+  'episode.sync_ids',
+  'episode.totals',
+  'deletion.deletions',
+] as const;
+
+/** Sequences of row ids, with the tables that use them. */
+const copiedSequences = [
+  ['subscription.subscription_id', 'subscription.subscriptions'],
+  ['episode.episode_id', 'episode.episodes'],
+] as const;
 
 interface CopyCounts {
   users: number;

@@ -13,7 +13,7 @@ import { accountConfig } from '../../account/src/account.config.js';
 import { gatewayConfig } from '../../gateway/src/gateway.config.js';
 import { gpodderConfig } from '../../gpodder/src/gpodder.config.js';
 
-/** Variables of the edge. Each app in its process also reads its own variables. */
+/** Schema of the edge's variables. Each app in its process also reads its own variables. */
 export const edgeConfig = z
   .object({
     ...commonConfig.shape,
@@ -33,6 +33,7 @@ export const edgeConfig = z
       '`AUTH_OWN_ISSUER`, `AUTH_AUDIENCE`, `AUTH_JWKS_FILE`, `AUTH_SERVERS`, ' +
       '`AUTH_APP_PASSWORDS` and `CURSOR_KEY` (the value of `SESSION_KEY`) unless they are set.',
   );
+/** Parsed variables of the edge. */
 export type EdgeConfig = z.output<typeof edgeConfig>;
 
 /** Overrides that unset `MAX_BODY_BYTES` for the account app, whose own limit is smaller. */
@@ -86,7 +87,7 @@ export function appConfigs(
       AUTH_APP_PASSWORDS: 'on',
       CURSOR_KEY: gpodder.SESSION_KEY,
     };
-  // Without these defaults the gateway would report missing variables that nobody has to set.
+  // Reads the gateway's variables with defaults from the other apps, else they would be missing.
   const gateway = ours && read(gatewayConfig, ours);
   if (!account || !gateway || !gpodder) throw new ConfigurationError([...new Set(problems)]);
   return { gateway, gpodder, account };

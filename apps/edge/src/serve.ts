@@ -3,7 +3,7 @@ import { services } from '#contracts';
 import { type AppName, appOfPath, type HttpApp, openConnections, serveApps } from '#http';
 import type { Log, RunningProcess, WaitFor } from '#runtime';
 import { compose as composeAccount } from '../../account/src/serve.js';
-import { compose as composeGateway, feedService } from '../../gateway/src/serve.js';
+import { compose as composeGateway, feedServices } from '../../gateway/src/serve.js';
 import { compose as composeGpodder } from '../../gpodder/src/serve.js';
 import { appConfigs, type EdgeConfig } from './edge.config.js';
 
@@ -21,7 +21,7 @@ export async function serve(
   environment: NodeJS.ProcessEnv = process.env,
 ): Promise<RunningProcess> {
   const configs = appConfigs(config, environment);
-  const called = [...services, ...feedService(configs.gateway)];
+  const called = [...services, ...feedServices(configs.gateway)];
   const connections = openConnections(config, log, called);
   const apps: Record<AppName, HttpApp> = {
     account: await composeAccount(configs.account, log, connections, waitFor),

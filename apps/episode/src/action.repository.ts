@@ -8,7 +8,13 @@ import {
 } from '#contracts';
 import { type Bound, clockOfUser, type Database, statement, unlessRefused } from '#database';
 import { subscriptionOf } from './action.sql.js';
-import { comparableEnclosureUrl, jsonBytes, rowTables, shownColumns } from './episode.sql.js';
+import {
+  comparableEnclosureUrl,
+  inFull,
+  jsonBytes,
+  rowTables,
+  shownColumns,
+} from './episode.sql.js';
 import type { Metadata } from './episode.rules.js';
 import { type StatusFields, statusesOf } from './episode.repository.js';
 
@@ -22,12 +28,8 @@ const maxBytes = 2 * 1_024 * 1_024;
  */
 const maxSortedRows = 10_000;
 
-/**
- * SQL of the time of a status as text in microseconds (`2026-01-01 10:00:00.5`). The pool's parser
- * would cut it to milliseconds.
- */
-const inFull = (column: string) =>
-  column.endsWith('_at') ? `(${column} AT TIME ZONE 'UTC')::text` : column;
+/** SQL of a time: that of a status in microseconds, others as the pool reads them. */
+const timeOf = (column: string) => (column.endsWith('_at') ? inFull(column) : column);
 
 /**
  * Returns the statement of a page. $1 user, $2 Unix time in seconds: only later changes, $3 last
@@ -45,7 +47,7 @@ const selectPageSql = (name: string, rows: string, before = '') =>
      sized AS (
        SELECT r.*, row_number() OVER by_id AS place, sum(r.bytes) OVER by_id AS size
        FROM ids CROSS JOIN LATERAL (
-         SELECT s.id, g.guid AS "podcastGuid", g.feed_url AS "feedUrl", ${shownColumns(inFull)},
+         SELECT s.id, g.guid AS "podcastGuid", g.feed_url AS "feedUrl", ${shownColumns(timeOf)},
            ${jsonBytes} + 2 * octet_length(g.feed_url) AS bytes
          FROM ${rowTables}
          JOIN subscription.current_guids g
@@ -61,7 +63,7 @@ const selectPageSql = (name: string, rows: string, before = '') =>
   );
 
 const sinceSecond = 'to_timestamp($2::double precision)';
-// greatest(changed) equals `changed`, but is in no index, so Postgres scans the primary key.
+// greatest(changed) makes Postgres scan the primary key: it equals `changed`, but has no index.
 const walkCondition = `s.user_id = $1 AND s.id > $3 AND greatest(s.changed) > ${sinceSecond}`;
 const inOrder = 'ORDER BY s.id LIMIT $4 + 1';
 
@@ -73,7 +75,7 @@ export const listAll = selectPageSql(
 
 /**
  * Lists changed episodes by the index on `changed`: with few changes the cost does not depend on
- * the number of the user's rows. It searches nothing unless the clock is later than $2.
+ * the number of the user's rows. Unless the user's clock is later than $2, it reads no episode.
  */
 export const listChanged = selectPageSql(
   'episode.list_acted_changed',

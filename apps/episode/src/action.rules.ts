@@ -29,7 +29,7 @@ export type Action = RequestOf<typeof uploadActions>['entries'][number];
  */
 const latestTime = '9999-12-31T23:59:59Z';
 
-/** Validates one action, and converts it to an upload that names its podcast by feed URL. */
+/** Validates one action, and converts it to an upload with the feed URL as `podcast`. */
 export function validateAction({
   feedUrl,
   episodeGuid,

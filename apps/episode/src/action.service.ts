@@ -100,9 +100,9 @@ export class ActionService {
   }
 
   /**
-   * Applies actions in one write. Actions with too many candidates are applied again in two smaller
-   * writes. Without actions it only checks that the user is not refused: most uploads of some
-   * clients contain no valid action.
+   * Applies actions in one write. Actions that failed because too many episodes can match them are
+   * applied again, each half of them in a write of its own. An upload without a valid action, which
+   * some clients send often, starts no write and only checks that the user is not refused.
    */
   private async apply(
     userId: string,
@@ -161,7 +161,10 @@ export class ActionService {
     };
   }
 
-  /** Reads the candidates of actions. @param ensure true creates subscriptions of unknown feeds. */
+  /**
+   * Reads the episodes that actions can match. @param ensure true also creates the missing
+   * subscriptions of their feeds.
+   */
   private async read(
     transaction: Transaction<ActedResult>,
     userId: string,

@@ -34,8 +34,8 @@ export const subscriptionOf = (key: string, derivedGuid: string) => `(
      )`;
 
 /**
- * Reads the episodes that actions can match, by episode_guid and by enclosure_url (`searched`), and
- * at most as many as an upload. No other field of an action identifies an episode.
+ * Reads the episodes that actions can match, by episode_guid and by enclosure_url (`searched`), up
+ * to the limits of POST /episodes. No other field of an action identifies an episode.
  * - An action without a guid searches all episodes by enclosure_url, an action with a guid only
  *   those without one.
  * - If an episode has the guid, the enclosure_url is searched only if that episode has none.
@@ -85,8 +85,8 @@ export const selectActedEpisodes = statement(
 );
 
 /**
- * The result of {@link selectActedEpisodes}. `renamed` lists feeds that the actions sent by another
- * URL than the current one.
+ * The result of {@link selectActedEpisodes}. `renamed` lists the feeds whose current URL differs
+ * from the URL in the actions.
  */
 export type ActedResult = UploadDataResult & {
   renamed: { feedUrl: string; currentUrl: string }[] | null;

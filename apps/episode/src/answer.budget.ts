@@ -31,13 +31,13 @@ export class AnswerBudget {
   /** @throws Failure `invalid` if failures for all entries would exceed the budget. */
   constructor(maxBytes: number, entries: readonly AnsweredEntry[]) {
     this.freeBytes =
-      maxBytes - envelopeBytes - entries.reduce((sum, entry) => sum + reservedFor(entry), 0);
+      maxBytes - envelopeBytes - entries.reduce((sum, entry) => sum + reservedBytes(entry), 0);
     if (this.freeBytes < 0) throw new Failure('invalid');
   }
 
   /**
-   * Reserves the bytes of an applied entry's episode. Items of `absorbed` episodes then show it,
-   * too. @returns false if the budget is too small.
+   * Reserves the bytes of an applied entry's episode. The items of `absorbed` episodes then show
+   * this episode, too. @returns false, without a reservation, if the budget is too small.
    */
   reserve(row: EpisodeRow, guid: string, absorbed: readonly EpisodeRow[] = []): boolean {
     const text = JSON.stringify(shown(row, row.statuses, guid));
@@ -45,7 +45,8 @@ export class AnswerBudget {
     const before = [row, ...absorbed].map(({ id }) => this.items.get(id) ?? { bytes: 0, shown: 0 });
     const items = before.reduce((sum, item) => sum + item.shown, 1);
     const reserved = before.reduce((sum, item) => sum + item.bytes * item.shown, 0);
-    // The reservation for the failure already includes the item's temporary_id.
+    // failureBytes is subtracted, because each entry has a reservation for a failure. That
+    // reservation includes the bytes of the temporary_id, which the success needs as well.
     const more = bytes * items - reserved - failureBytes;
     if (more > this.freeBytes) return false;
     this.freeBytes -= more;
@@ -73,7 +74,7 @@ export class AnswerBudget {
    * failure has only `temporary_id`.
    */
   reserveFailure(failed: FailedEntry): FailedEntry {
-    const more = bytesOf(failed) + 1 - reservedFor(failed);
+    const more = bytesOf(failed) + 1 - reservedBytes(failed);
     if (more <= this.freeBytes) {
       this.freeBytes -= Math.max(more, 0);
       return failed;
@@ -88,6 +89,6 @@ function temporaryIdBytes(entry: AnsweredEntry): number {
   return name === undefined ? 0 : bytesOf({ temporary_id: name });
 }
 
-function reservedFor(entry: AnsweredEntry): number {
+function reservedBytes(entry: AnsweredEntry): number {
   return failureBytes + temporaryIdBytes(entry);
 }

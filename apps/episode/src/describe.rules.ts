@@ -1,5 +1,5 @@
 import { type FeedEpisode, unknownMetadata } from '#contracts';
-import { type EpisodeRow, merged } from './episode.rules.js';
+import { type EpisodeRow, mergeRows } from './episode.rules.js';
 import { MatchIndex } from './match.rules.js';
 
 /** An episode in a feed document, as the feed service stores it. */
@@ -7,7 +7,7 @@ export type FeedItem = Omit<FeedEpisode, 'podcast_guid'>;
 
 /**
  * Returns the rows that match an episode with a title in their feed, with their unknown title,
- * publish_date, episode_url and duration filled in (docs/reference/interface.md, "Matching
+ * publish_date, episode_url and duration filled in (docs/reference/episodes.md, "Matching
  * episodes"). All rows are of one subscription. Known values, episode_guid and enclosure_url stay.
  */
 export function describeRows(
@@ -30,6 +30,6 @@ export function describeRows(
     const item = match && described[match.id];
     if (!item || item.title === '') return [];
     const { episodeGuid, enclosureUrl } = row;
-    return { ...merged(row, { ...row, ...item, statuses: {} }), episodeGuid, enclosureUrl };
+    return { ...mergeRows(row, { ...row, ...item, statuses: {} }), episodeGuid, enclosureUrl };
   });
 }

@@ -16,8 +16,9 @@ export class DescribeService {
   constructor(private readonly database: Database) {}
 
   /**
-   * Fills in the newest episodes without a title of one feed of a user, up to 1,000. @returns the
-   * number of changed episodes.
+   * Fills in the titles of a user's newest untitled episodes of one feed, up to 1,000 episodes.
+   *
+   * @returns the number of changed episodes.
    */
   @Handle(describeEpisodes)
   async describe({ userId, feedUrl }: RequestOf<typeof describeEpisodes>, context: CallContext) {

@@ -1,5 +1,5 @@
 import { feedsMode } from '#contracts';
-import { databaseNodes, nodesOf, quota, subscriptionQuotas, syncIdQuota } from '#database';
+import { databaseNodes, nodesOf, quotaVariable, subscriptionQuotas, syncIdQuota } from '#database';
 import { serviceConfig } from '#transport/service';
 import { z } from 'zod';
 
@@ -16,7 +16,7 @@ export const episodeConfig = z
         'Unless `off`, episodes without a title get the title in their feed. On a Citus cluster, ' +
           '`DATABASE_URL` is then the coordinator, which has the feeds.',
       ),
-    QUOTA_EPISODE_STATES: quota(1_000_000, 'Maximum number of episode states per user.'),
+    QUOTA_EPISODE_STATES: quotaVariable(1_000_000, 'Maximum number of episode states per user.'),
   })
   .refine(({ DATABASE_URL, FEEDS }) => FEEDS === 'off' || nodesOf(DATABASE_URL).length === 1, {
     path: ['DATABASE_URL'],

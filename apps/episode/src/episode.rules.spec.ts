@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import type { Status } from '#contracts';
-import { applyStatus, newer } from './episode.rules.js';
+import { applyStatus, newerStatus } from './episode.rules.js';
 
 const arrived = Date.parse('2026-02-02T12:00:00.500Z');
 const full = (value: Status['value'], at: string): Status => ({ value, at, minuteForm: false });
@@ -169,23 +169,23 @@ describe('a status', () => {
           appliedInOrder(sent.slice(0, cut)),
           appliedInOrder(sent.slice(cut)),
         ] as const;
-        expect(newer(...parts)).toEqual(appliedInOrder(sent));
-        expect(newer(parts[1], parts[0])).toEqual(appliedInOrder(sent));
+        expect(newerStatus(...parts)).toEqual(appliedInOrder(sent));
+        expect(newerStatus(parts[1], parts[0])).toEqual(appliedInOrder(sent));
       }),
     );
   });
 });
 
-describe('newer', () => {
+describe('newerStatus', () => {
   it('returns the only status', () => {
-    expect(newer(undefined, undefined)).toBeUndefined();
-    expect(newer(full(1, noon), undefined)).toEqual(full(1, noon));
-    expect(newer(undefined, full(1, noon))).toEqual(full(1, noon));
+    expect(newerStatus(undefined, undefined)).toBeUndefined();
+    expect(newerStatus(full(1, noon), undefined)).toEqual(full(1, noon));
+    expect(newerStatus(undefined, full(1, noon))).toEqual(full(1, noon));
   });
 
   it('returns the first of two that are equally new, also by the minute', () => {
-    expect(newer(full(1, noon), full(2, noon))).toEqual(full(1, noon));
-    expect(newer(toMinute(1, at('12:00:00.000000')), full(2, later))).toEqual(
+    expect(newerStatus(full(1, noon), full(2, noon))).toEqual(full(1, noon));
+    expect(newerStatus(toMinute(1, at('12:00:00.000000')), full(2, later))).toEqual(
       toMinute(1, at('12:00:00.000000')),
     );
   });

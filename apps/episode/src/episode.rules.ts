@@ -24,6 +24,7 @@ export interface EpisodeRow extends Readonly<Metadata> {
   readonly id: number;
   readonly subscriptionId: number;
   readonly syncId: string;
+  /** The stamp of the last change. */
   readonly changed: string;
   readonly statuses: Readonly<Partial<Record<StatusName, Status>>>;
 }
@@ -41,14 +42,15 @@ export function shown(
   for (const name of metadataNames) if (row[name] !== null) episode[wireNames[name]] = row[name];
   for (const name of statusNames) {
     const status = statuses[name];
-    if (status) episode[wireNames[name]] = { value: status.value, timestamp: minute(status) };
+    if (status) episode[wireNames[name]] = { value: status.value, timestamp: minuteOf(status) };
   }
   return episode as Episode;
 }
 
 /**
  * The stored status after {@link applyStatus}. `change` is `visible` if clients see a different
- * value or minute. It is `time` if only the time within the minute differs, which they do not see.
+ * value or minute. It is `time` if only the time within the minute differs, which clients do not
+ * see.
  */
 export type StatusChange = { status: Status; change: 'none' | 'time' | 'visible' };
 
@@ -70,26 +72,29 @@ export function applyStatus(
   const status = clamped ? { value: sent.value, at, minuteForm: false } : sent;
   if (!current) return { status, change: 'visible' };
   if (clamped && status.value === current.value) return { status: current, change: 'none' };
-  if (compare(status, current) < 0) return { status: current, change: 'none' };
-  if (status.value !== current.value || minute(status) !== minute(current))
+  if (compareTimes(status, current) < 0) return { status: current, change: 'none' };
+  if (status.value !== current.value || minuteOf(status) !== minuteOf(current))
     return { status, change: 'visible' };
   return status.at > current.at ? { status, change: 'time' } : { status: current, change: 'none' };
 }
 
 /** Returns the status with the later time, or `first` if equal. In SQL: `episode.newer`. */
-export function newer(first: Status | undefined, second: Status | undefined): Status | undefined {
+export function newerStatus(
+  first: Status | undefined,
+  second: Status | undefined,
+): Status | undefined {
   if (!first || !second) return first ?? second;
-  return compare(second, first) > 0 ? second : first;
+  return compareTimes(second, first) > 0 ? second : first;
 }
 
 /** Returns the time of a status to the minute, without a zone, as clients see it. */
-function minute(status: Pick<Status, 'at'>): string {
+function minuteOf(status: Pick<Status, 'at'>): string {
   return status.at.slice(0, 16);
 }
 
-function compare(a: Status, b: Status): number {
+function compareTimes(a: Status, b: Status): number {
   const byMinute = a.minuteForm || b.minuteForm;
-  const [left, right] = byMinute ? [minute(a), minute(b)] : [a.at, b.at];
+  const [left, right] = byMinute ? [minuteOf(a), minuteOf(b)] : [a.at, b.at];
   if (left === right) return 0;
   return left > right ? 1 : -1;
 }
@@ -136,10 +141,10 @@ export function withStatuses(
  * Returns `into` with the newer of each status; fields unknown in `into` get the values of `from`.
  * `episode.merge_subscriptions` is the same rule in SQL.
  */
-export function merged(into: EpisodeRow, from: EpisodeRow): EpisodeRow {
+export function mergeRows(into: EpisodeRow, from: EpisodeRow): EpisodeRow {
   const statuses = { ...into.statuses };
   for (const name of statusNames) {
-    const status = newer(into.statuses[name], from.statuses[name]);
+    const status = newerStatus(into.statuses[name], from.statuses[name]);
     if (status) statuses[name] = status;
   }
   const completed = metadataNames
@@ -155,7 +160,7 @@ export function areEqualForClients(one: EpisodeRow, other: EpisodeRow): boolean 
     statusNames.every((name) => {
       const [left, right] = [one.statuses[name], other.statuses[name]];
       return left && right
-        ? left.value === right.value && minute(left) === minute(right)
+        ? left.value === right.value && minuteOf(left) === minuteOf(right)
         : left === right;
     })
   );

@@ -17,10 +17,11 @@ import {
   saveChanges,
   selectCandidates,
   selectMatches,
+  toNamedData,
   toUploadData,
 } from './episode.repository.js';
 import { listChanged } from './episode-list.repository.js';
-import { EpisodeSet } from './episode.set.js';
+import { EpisodeSet, type UploadData } from './episode.set.js';
 import { applyUploads, validateEntry } from './upload.rules.js';
 
 /**
@@ -59,13 +60,13 @@ export class EpisodeService {
       reads: selectMatches(userId, uploads, this.quotas),
     };
     return this.database.write(write, async (transaction) => {
-      const toKnown = (found: typeof transaction.found) =>
-        new EpisodeSet(toUploadData(found), transaction.stamp, context.arrivedMs);
-      let episodes = toKnown(transaction.found);
+      const setOf = (data: UploadData) =>
+        new EpisodeSet(data, transaction.stamp, context.arrivedMs);
+      let episodes = setOf(toNamedData(transaction.found));
       let answer = episodes.isIncomplete ? undefined : await apply(episodes);
       if (!answer) {
         const [all, values] = selectCandidates(userId, uploads, this.quotas);
-        episodes = toKnown(await transaction.query(all, values));
+        episodes = setOf(toUploadData(await transaction.query(all, values)));
         answer = (await apply(episodes)) as JsonText<UploadAnswer>;
       }
       const changes = episodes.changes();

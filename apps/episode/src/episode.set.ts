@@ -71,12 +71,13 @@ export interface EpisodeChanges {
  */
 export class EpisodeSet {
   private readonly subscriptions: Map<string, NamedSubscription>;
-  private readonly stored: ReadonlyMap<number, EpisodeRow>;
+  private readonly storedRows: ReadonlyMap<number, EpisodeRow>;
   private readonly rows = new Map<number, EpisodeRow>();
   private readonly index: MatchIndex;
-  private readonly bySync = new Map<string, number>();
+  private readonly idsBySyncId = new Map<string, number>();
+  /** By `entry rank` of a lookup: the highest row id up to which it read all candidates. */
   private readonly completeTo: Map<string, number>;
-  private readonly dirty = new Set<number>();
+  private readonly changedIds = new Set<number>();
   private readonly aliases = new Map<string, number>();
   private readonly storedAliases: ReadonlySet<string>;
   private addedAliases = 0;
@@ -96,13 +97,13 @@ export class EpisodeSet {
     this.index = new MatchIndex(reach === 'all' ? 4 : 1);
     this.subscriptions = new Map(subscriptions);
     this.storedAliases = new Set(aliases.map(([syncId]) => syncId));
-    this.stored = new Map(episodes.map((row) => [row.id, row]));
+    this.storedRows = new Map(episodes.map((row) => [row.id, row]));
     this.completeTo = new Map(incomplete.map(([entry, rank, to]) => [`${entry} ${rank}`, to]));
-    for (const row of episodes) this.add(row);
-    for (const [syncId, id] of aliases) if (this.rows.has(id)) this.bySync.set(syncId, id);
+    for (const row of episodes) this.addRow(row);
+    for (const [syncId, id] of aliases) if (this.rows.has(id)) this.idsBySyncId.set(syncId, id);
   }
 
-  subscription(name: string): NamedSubscription | undefined {
+  findSubscription(name: string): NamedSubscription | undefined {
     return this.subscriptions.get(name);
   }
 
@@ -111,15 +112,15 @@ export class EpisodeSet {
     return this.incomplete;
   }
 
-  /** Returns the episode of a sync_id or alias. @param entry its index among the read entries. */
+  /** Returns the episode with a sync_id or alias. @param entry index of the entry that sent it. */
   bySyncId(syncId: string, entry: number): EpisodeRow | undefined | 'unread' {
-    const id = this.bySync.get(syncId);
+    const id = this.idsBySyncId.get(syncId);
     if (id !== undefined) return this.byId(id);
     return this.completeTo.has(`${entry} 0`) ? 'unread' : undefined;
   }
 
   /** Returns the match of the lowest rank, then of the lowest row id; or `'unread'`. */
-  match(
+  findMatch(
     subscriptionId: number,
     searched: Identity,
     entry: number,
@@ -141,7 +142,7 @@ export class EpisodeSet {
    * - the episode with the entry's episode_guid;
    * - if the row has no enclosure_url, the episodes with the sent URL and without an episode_guid.
    */
-  sameAs(row: EpisodeRow, sent: SentMetadata, entry: number): EpisodeRow[] | 'unread' {
+  duplicatesOf(row: EpisodeRow, sent: SentMetadata, entry: number): EpisodeRow[] | 'unread' {
     const { episodeGuid = '', enclosureUrl } = sent;
     const named = this.index.find(row.subscriptionId, { ...unknownMetadata, episodeGuid });
     if (!named && episodeGuid !== '' && this.completeTo.has(`${entry} 1`)) return 'unread';
@@ -153,31 +154,33 @@ export class EpisodeSet {
     return ids.filter((id) => id !== row.id).map((id) => this.byId(id));
   }
 
-  /** True if the quota of episodes allows another one. */
-  get hasRoom(): boolean {
+  /** True if the quota of episodes allows another episode. */
+  get allowsNewEpisode(): boolean {
     return this.candidates.room.episodes > 0;
   }
 
   /**
-   * Returns a new row with the next reserved id. It belongs to the changes only after {@link save}.
+   * Returns a new row with the next reserved id. The row is no change until {@link saveRow} gets
+   * it.
    */
-  draft(subscriptionId: number, metadata: Metadata, syncId: string = randomUUID()): EpisodeRow {
+  draftRow(subscriptionId: number, metadata: Metadata, syncId: string = randomUUID()): EpisodeRow {
     const id = this.candidates.newIds[this.usedIds];
     if (id === undefined)
       throw new Error('reserved episode ids exhausted: more new episodes than entries (bug)');
     this.usedIds += 1;
     const { episodeGuid, title, publishDate, enclosureUrl, episodeUrl, duration } = metadata;
-    // Field by field: V8 copies an object with computed field names ten times as slowly.
+    // The fields are named one by one, because V8 copies an object with computed field names ten
+    // times as slowly.
     const described = { episodeGuid, title, publishDate, enclosureUrl, episodeUrl, duration };
     return { id, subscriptionId, syncId, changed: this.stamp, statuses: {}, ...described };
   }
 
   /** Stores a row, in place of any row with its id, and merges the `absorbed` rows into it. */
-  save(row: EpisodeRow, absorbed: readonly EpisodeRow[] = []): void {
+  saveRow(row: EpisodeRow, absorbed: readonly EpisodeRow[] = []): void {
     for (const other of absorbed) {
       this.index.remove(other);
       this.rows.delete(other.id);
-      this.dirty.delete(other.id);
+      this.changedIds.delete(other.id);
       this.survivors.set(other.id, row.id);
       this.candidates.room.episodes += 1;
       this.storeAlias(other.syncId, row.id);
@@ -185,21 +188,21 @@ export class EpisodeSet {
     const before = this.rows.get(row.id);
     if (before === row) return;
     if (!before) this.candidates.room.episodes -= 1;
-    this.dirty.add(row.id);
+    this.changedIds.add(row.id);
     // Most entries only change a status. The match index does not contain statuses.
     if (before && metadataNames.every((name) => before[name] === row[name])) {
       this.rows.set(row.id, row);
       return;
     }
     if (before) this.index.remove(before);
-    this.add(row);
+    this.addRow(row);
   }
 
   /** Makes a sync_id an alias of an episode, unless the quota of aliases is reached. */
   addAlias(id: number, syncId: string): void {
-    const owner = this.bySync.get(syncId);
+    const owner = this.idsBySyncId.get(syncId);
     if (owner !== undefined && this.survivorOf(owner) === id) return;
-    if (this.storeAlias(syncId, id)) this.bySync.set(syncId, id);
+    if (this.storeAlias(syncId, id)) this.idsBySyncId.set(syncId, id);
   }
 
   /** Returns the episode with an id, or its survivor. */
@@ -213,8 +216,8 @@ export class EpisodeSet {
    */
   changes(): EpisodeChanges {
     const absorbers = new Set([...this.survivors.keys()].map((id) => this.survivorOf(id)));
-    const rows = [...this.dirty].map((id) => {
-      const [row, before] = [this.byId(id), this.stored.get(id)];
+    const rows = [...this.changedIds].map((id) => {
+      const [row, before] = [this.byId(id), this.storedRows.get(id)];
       return {
         ...row,
         changed:
@@ -224,19 +227,19 @@ export class EpisodeSet {
       };
     });
     const renamed = rows.filter(({ id, episodeGuid }) => {
-      const before = this.stored.get(id)?.episodeGuid ?? '';
+      const before = this.storedRows.get(id)?.episodeGuid ?? '';
       return before !== '' && before !== episodeGuid;
     });
     const idsOf = (isChanged: (before: EpisodeRow, row: EpisodeRow) => boolean) =>
       new Set(
         rows.flatMap((row) => {
-          const before = this.stored.get(row.id);
+          const before = this.storedRows.get(row.id);
           return before && isChanged(before, row) ? [row.id] : [];
         }),
       );
     return {
       rows,
-      inserted: new Set(rows.map(({ id }) => id).filter((id) => !this.stored.has(id))),
+      inserted: new Set(rows.map(({ id }) => id).filter((id) => !this.storedRows.has(id))),
       changedMetadata: idsOf((before, row) =>
         metadataNames.some((name) => before[name] !== row[name]),
       ),
@@ -247,7 +250,7 @@ export class EpisodeSet {
       aliases: [...this.aliases].map(([syncId, id]) => [syncId, this.survivorOf(id)]),
       addedAliases: this.addedAliases,
       absorbed: [...this.survivors.keys()].map((id) => ({ from: id, into: this.survivorOf(id) })),
-      removed: [...this.survivors.keys()].filter((id) => this.stored.has(id)).length,
+      removed: [...this.survivors.keys()].filter((id) => this.storedRows.has(id)).length,
     };
   }
 
@@ -278,9 +281,9 @@ export class EpisodeSet {
     return last;
   }
 
-  private add(row: EpisodeRow): void {
+  private addRow(row: EpisodeRow): void {
     this.rows.set(row.id, row);
     this.index.add(row);
-    this.bySync.set(row.syncId, row.id);
+    this.idsBySyncId.set(row.syncId, row.id);
   }
 }

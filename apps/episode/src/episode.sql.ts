@@ -19,13 +19,16 @@ export const shownColumns = (time: (column: string) => string) => {
   return ['e.sync_id AS "syncId"', ...metadata, ...statuses].join(', ');
 };
 
-/** Removes the zone: JSON would print a timestamptz in the zone of the session. */
-const inUtc = (time: string) => `${time} AT TIME ZONE 'UTC'`;
+/**
+ * SQL of a time as text in microseconds, `2026-01-01 10:00:00.5`, in UTC. The pool's parser would
+ * cut it to milliseconds.
+ */
+export const inFull = (time: string) => `(${time} AT TIME ZONE 'UTC')::text`;
 
 /** All columns of an episode `e` with its state `s`, for `toEpisodeRow` of the repository. */
 export const rowColumns = `
            e.id, e.subscription_id AS "subscriptionId", s.minute_forms AS "minuteForms",
-           ${inUtc('s.changed')} AS changed, ${shownColumns(inUtc)}`;
+           ${inFull('s.changed')} AS changed, ${shownColumns(inFull)}`;
 
 /**
  * The tables of {@link rowColumns}, for a condition on `s`. `OFFSET 0` fixes the plan: as a plain
@@ -39,7 +42,7 @@ export const rowTables = `episode.states s CROSS JOIN LATERAL (
 
 /** Maximum number of episodes that one upload reads. */
 const maxRows = 2_000;
-/** Maximum bytes of their JSON. */
+/** Maximum bytes of JSON of the episodes that one upload reads. */
 const maxBytes = 6 * 1_024 * 1_024;
 /** Maximum rows that a lookup of ranks 2 and 3 reads for one entry. */
 const maxSimilarRows = 8;
@@ -62,7 +65,7 @@ export const jsonBytes = `6 * octet_length(e.episode_guid)
  * - The last column is true for row number `max`, because more candidates can exist.
  * - The indexes separate rows without an episode_guid (`bare`) from rows with one. `entries` has a
  *   row for each group to search.
- * - `e.id + 0` keeps Postgres from sorting by another index.
+ * - `ORDER BY e.id + 0` makes Postgres use the index of the lookup: no other index has `id + 0`.
  * - A field that was not sent is NULL and matches no row.
  * - The `"enclosureUrl"` of an entry is in its comparable form.
  *
@@ -124,8 +127,9 @@ export const room = (episodes: string, aliases: string) => `
       FROM episode.totals t WHERE t.user_id = $1) AS room`;
 
 /**
- * SQL of the `found` episodes that are within the limits of one upload, in the order of `place`.
- * Place 0 is a match by sync_id or episode_guid, place n the n-th row of another lookup.
+ * SQL that selects from the candidates in `found` those within the limits of one upload, in the
+ * order of `place`. Place 0 is a match by sync_id or episode_guid, place n the n-th row of another
+ * lookup.
  */
 export const keptRows = `kept AS MATERIALIZED (
      SELECT id FROM (
@@ -160,14 +164,18 @@ export const incomplete = `(SELECT json_agg(json_build_array(i.entry, i.rank, i.
  * - An episode_guid is not looked up if the episode of the sync_id has it.
  * - If the episodes have more than 6 MiB, none is returned (`reach` is `none`).
  *
- * $1 user, $2 entries, $3 quota of episodes, $4 quota of aliases. {@link selectAllCandidates} also
- * reads candidates by other metadata.
+ * One row has everything but the episodes, each of the others has one: Postgres takes several times
+ * as long to print their columns as JSON.
+ *
+ * $1 user; the podcast guids ($2), sync_ids ($3) and episode_guids ($4) of the entries; $5 quota of
+ * episodes, $6 quota of aliases. {@link selectAllCandidates} also reads candidates by other
+ * metadata.
  */
 export const selectNamedEpisodes = statement(
   'episode.select_named_episodes',
   `WITH sent AS MATERIALIZED (
-     SELECT * FROM json_to_recordset($2)
-       AS e ("podcastGuid" uuid, "syncId" uuid, "episodeGuid" text)
+     SELECT * FROM unnest($2::uuid[], $3::uuid[], $4::text[])
+       AS e ("podcastGuid", "syncId", "episodeGuid")
    ), ${namedSubscriptions}, entries AS MATERIALIZED (
      SELECT s.*, n.subscription_id FROM sent s JOIN named_subscriptions n USING ("podcastGuid")
    ), synced AS MATERIALIZED (
@@ -191,13 +199,16 @@ export const selectNamedEpisodes = statement(
        SELECT ${rowColumns}, ${jsonBytes} AS bytes
        FROM ${rowTables} WHERE s.user_id = $1 AND s.id = found.id OFFSET 0
      ) e
+   ), total AS MATERIALIZED (
+     SELECT coalesce(sum(bytes), 0) <= ${maxBytes} AS fits FROM rows
+   ), head AS (
+     SELECT ${currentGuids},
+       (SELECT json_agg(json_build_array(sync_id, episode_id)) FROM aliases) AS aliases,
+       (SELECT CASE WHEN fits THEN 'named' ELSE 'none' END FROM total) AS reach,
+       ${room('$5', '$6')}
    )
-   SELECT ${currentGuids},
-     (SELECT json_agg(json_build_array(sync_id, episode_id)) FROM aliases) AS aliases,
-     (SELECT CASE WHEN sum(bytes) > ${maxBytes} THEN 'none' ELSE 'named' END FROM rows) AS reach,
-     (SELECT json_agg(r) FROM rows r
-      WHERE (SELECT sum(bytes) FROM rows) <= ${maxBytes}) AS episodes,
-     ${room('$3', '$4')}`,
+   SELECT h.*, r.* FROM head h LEFT JOIN rows r ON false
+   UNION ALL SELECT NULL, NULL, NULL, NULL, r.* FROM rows r WHERE (SELECT fits FROM total)`,
 );
 
 /**

@@ -16,14 +16,14 @@ export interface MatchKey {
 
 /** Key kinds for searched episodes with an episode_guid and for those without. */
 const [withGuid, withoutGuid] = ['with guid', 'without guid'] as const;
-const kindsFor = (kind: string) => ({
+const keyKindsOf = (kind: string) => ({
   [withGuid]: `${withGuid} ${kind}`,
   [withoutGuid]: `${withoutGuid} ${kind}`,
 });
-const enclosureFor = kindsFor('enclosure');
-const dateAndUrlFor = kindsFor('date and url');
-const dateAndTitleFor = kindsFor('date and title');
-const urlAndTitleFor = kindsFor('url and title');
+const enclosureKinds = keyKindsOf('enclosure');
+const dateAndUrlKinds = keyKindsOf('date and url');
+const dateAndTitleKinds = keyKindsOf('date and title');
+const urlAndTitleKinds = keyKindsOf('url and title');
 
 /**
  * Returns the lookup keys of an episode. Two episodes of a subscription match if they share a key,
@@ -37,9 +37,9 @@ const urlAndTitleFor = kindsFor('url and title');
  *
  * Enclosure URLs are compared in their comparable form. Unknown values never match.
  *
- * Ranks 2 and 3 need different keys for the searched episode and for candidates. The searched
- * episode has one kind, by whether it has a guid. Every candidate has the kind of searched
- * episodes without a guid. A candidate without a guid also has the other kind.
+ * At ranks 2 and 3, an episode with a guid must not match a candidate with a guid. The key kinds
+ * ensure this: a searched episode has keys of one kind, `with guid` or `without guid`. A candidate
+ * with a guid has only keys of kind `without guid`; a candidate without a guid has keys of both.
  *
  * @param isCandidate false for the searched episode.
  * @param maxRank the highest rank to include.
@@ -59,10 +59,10 @@ export function matchKeys(episode: Identity, isCandidate: boolean, maxRank: Rank
   const searched = [hasGuid ? withGuid : withoutGuid];
   const candidate = [withoutGuid, ...(hasGuid ? [] : [withGuid])];
   for (const side of isCandidate ? candidate : searched) {
-    add(2, enclosureFor[side], enclosureUrl);
-    add(3, dateAndUrlFor[side], date, episodeUrl);
-    add(3, dateAndTitleFor[side], date, title);
-    add(3, urlAndTitleFor[side], episodeUrl, title);
+    add(2, enclosureKinds[side], enclosureUrl);
+    add(3, dateAndUrlKinds[side], date, episodeUrl);
+    add(3, dateAndTitleKinds[side], date, title);
+    add(3, urlAndTitleKinds[side], episodeUrl, title);
   }
   if (hasGuid) {
     add(4, 'enclosure and date', enclosureUrl, date);
@@ -80,13 +80,13 @@ export interface IndexedEpisode extends Identity {
 
 interface RowSet {
   ids: Set<number>;
-  /** `undefined` if it must be computed again. */
+  /** The lowest of `ids`; undefined if it must be computed again. */
   lowest: number | undefined;
 }
 /** The ids of the rows under one key. A single row, the usual case, is a plain id. */
 type Bucket = number | RowSet;
 
-function lowest(bucket: Bucket | undefined): number | undefined {
+function lowestId(bucket: Bucket | undefined): number | undefined {
   if (bucket === undefined || typeof bucket === 'number') return bucket;
   if (bucket.lowest === undefined && bucket.ids.size > 0) {
     bucket.lowest = Infinity;
@@ -103,21 +103,21 @@ const maxTexts = 2 ** 26;
  * a number.
  */
 export class MatchIndex {
-  private readonly numbers = new Map<string, number>();
+  private readonly textNumbers = new Map<string, number>();
   /** By subscription and kind of key. */
   private readonly buckets = new Map<number, Map<string, Map<number, Bucket>>>();
 
   /** @param maxRank the highest rank to find: 1 (by episode_guid only) or 4 (all). */
   constructor(private readonly maxRank: 1 | 4 = 4) {}
 
-  /** Returns the match of the lowest rank, then of the lowest row id. */
+  /** Returns the best match of a searched episode: the lowest rank, then the lowest row id. */
   find(subscriptionId: number, searched: Identity): { rank: Rank; id: number } | undefined {
     const ofSubscription = this.buckets.get(subscriptionId);
     if (!ofSubscription) return undefined;
     let best: { rank: Rank; id: number } | undefined;
     for (const key of matchKeys(searched, false, this.maxRank)) {
       if (best && best.rank < key.rank) break;
-      const id = lowest(ofSubscription.get(key.kind)?.get(this.numberOf(key)));
+      const id = lowestId(ofSubscription.get(key.kind)?.get(this.numberOfKey(key)));
       if (id !== undefined && (!best || id < best.id)) best = { rank: key.rank, id };
     }
     return best;
@@ -127,19 +127,22 @@ export class MatchIndex {
   findWithoutGuid(subscriptionId: number, enclosureUrl: string): number[] {
     // Only candidates without a guid are indexed under this key.
     const texts = [comparableUrl(enclosureUrl), ''] as const;
-    const key: MatchKey = { rank: 2, kind: enclosureFor[withGuid], texts };
-    const bucket = this.buckets.get(subscriptionId)?.get(key.kind)?.get(this.numberOf(key));
+    const key: MatchKey = { rank: 2, kind: enclosureKinds[withGuid], texts };
+    const bucket = this.buckets.get(subscriptionId)?.get(key.kind)?.get(this.numberOfKey(key));
     if (bucket === undefined) return [];
     return typeof bucket === 'number' ? [bucket] : [...bucket.ids].sort((a, b) => a - b);
   }
 
   add(row: IndexedEpisode): void {
     for (const key of matchKeys(row, true, this.maxRank)) {
-      const [ofKind, number] = [this.ofKind(row.subscriptionId, key.kind), this.numberOf(key)];
-      const bucket = ofKind.get(number);
-      if (bucket === undefined) ofKind.set(number, row.id);
+      const [buckets, number] = [
+        this.bucketsOfKind(row.subscriptionId, key.kind),
+        this.numberOfKey(key),
+      ];
+      const bucket = buckets.get(number);
+      if (bucket === undefined) buckets.set(number, row.id);
       else if (typeof bucket === 'number')
-        ofKind.set(number, { ids: new Set([bucket, row.id]), lowest: Math.min(bucket, row.id) });
+        buckets.set(number, { ids: new Set([bucket, row.id]), lowest: Math.min(bucket, row.id) });
       else {
         bucket.ids.add(row.id);
         if (bucket.lowest !== undefined && row.id < bucket.lowest) bucket.lowest = row.id;
@@ -149,9 +152,12 @@ export class MatchIndex {
 
   remove(row: IndexedEpisode): void {
     for (const key of matchKeys(row, true, this.maxRank)) {
-      const [ofKind, number] = [this.ofKind(row.subscriptionId, key.kind), this.numberOf(key)];
-      const bucket = ofKind.get(number);
-      if (bucket === row.id) ofKind.delete(number);
+      const [buckets, number] = [
+        this.bucketsOfKind(row.subscriptionId, key.kind),
+        this.numberOfKey(key),
+      ];
+      const bucket = buckets.get(number);
+      if (bucket === row.id) buckets.delete(number);
       else if (typeof bucket === 'object') {
         bucket.ids.delete(row.id);
         if (bucket.lowest === row.id) bucket.lowest = undefined;
@@ -159,23 +165,23 @@ export class MatchIndex {
     }
   }
 
-  private ofKind(subscriptionId: number, kind: string): Map<number, Bucket> {
+  private bucketsOfKind(subscriptionId: number, kind: string): Map<number, Bucket> {
     let kinds = this.buckets.get(subscriptionId);
     if (!kinds) this.buckets.set(subscriptionId, (kinds = new Map()));
-    let ofKind = kinds.get(kind);
-    if (!ofKind) kinds.set(kind, (ofKind = new Map()));
-    return ofKind;
+    let buckets = kinds.get(kind);
+    if (!buckets) kinds.set(kind, (buckets = new Map()));
+    return buckets;
   }
 
-  private numberOf({ texts: [a, b] }: MatchKey): number {
+  private numberOfKey({ texts: [a, b] }: MatchKey): number {
     return this.numberOfText(a) * maxTexts + this.numberOfText(b);
   }
 
   private numberOfText(text: string): number {
     if (text === '') return 0;
-    const known = this.numbers.get(text);
+    const known = this.textNumbers.get(text);
     if (known !== undefined) return known;
-    this.numbers.set(text, this.numbers.size + 1);
-    return this.numbers.size;
+    this.textNumbers.set(text, this.textNumbers.size + 1);
+    return this.textNumbers.size;
   }
 }

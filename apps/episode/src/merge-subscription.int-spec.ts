@@ -9,7 +9,7 @@ import { metadata, syncId } from '../testing/episode.set.fixture.js';
 import { bestMatch, matchRank } from '../testing/plain.match.js';
 import { openService, type ServiceContext } from '../testing/service.context.js';
 import { rowColumns, rowTables } from './episode.sql.js';
-import { type EpisodeRow, merged, newer } from './episode.rules.js';
+import { type EpisodeRow, mergeRows, newerStatus } from './episode.rules.js';
 import {
   type StateRow,
   identityColumns,
@@ -168,7 +168,7 @@ describe('SQL and TypeScript agree', () => {
               ),
             ],
           );
-          expect(rows).toEqual(all.map(([a, b]) => newer(a, b) ?? none));
+          expect(rows).toEqual(all.map(([a, b]) => newerStatus(a, b) ?? none));
         },
       ),
       runs,
@@ -185,7 +185,7 @@ describe('SQL and TypeScript agree', () => {
            ) n`,
           [JSON.stringify(all.map((status, place) => ({ place, status: asRegister(status) })))],
         );
-        expect(rows).toEqual([all.reduce<Status | undefined>(newer, undefined) ?? none]);
+        expect(rows).toEqual([all.reduce<Status | undefined>(newerStatus, undefined) ?? none]);
       }),
       runs,
     );
@@ -208,7 +208,7 @@ function mergedByRules(episodes: readonly EpisodeRow[]): {
     const found = bestMatch(going, staying);
     const survivor = found && after.get(found.id);
     if (survivor && matchRank(going, { ...found, episodeGuid: survivor.episodeGuid })) {
-      after.set(survivor.id, merged(survivor, going));
+      after.set(survivor.id, mergeRows(survivor, going));
       after.delete(going.id);
       names.set(going.syncId, survivor.id);
     } else after.set(going.id, { ...going, subscriptionId: into, changed: stamp });

@@ -10,7 +10,7 @@ import {
   type UploadAnswer,
 } from '#contracts';
 import type { AnswerBudget, FailedEntry } from './answer.budget.js';
-import { type EpisodeRow, merged, withMetadata, withStatuses } from './episode.rules.js';
+import { type EpisodeRow, mergeRows, withMetadata, withStatuses } from './episode.rules.js';
 import type { EpisodeSet, NamedSubscription } from './episode.set.js';
 
 /**
@@ -32,7 +32,7 @@ export function validateEntry(rawEntry: unknown): Upload | FailedEntry {
     return { code: 'invalid_value', message: 'An entry must be an object' };
   const read = readEntry(rawEntry);
   const isFault = 'code' in read;
-  // A missing podcast_guid precedes all other faults except that of the temporary_id.
+  // An entry with several faults reports a bad temporary_id first, then a missing podcast_guid.
   if (
     (rawEntry.podcast_guid ?? undefined) === undefined &&
     !(isFault && read.field === 'temporary_id')
@@ -69,7 +69,7 @@ export interface AppliedEntry {
 /** The matched or new episode of an entry, and the episodes to merge into it. */
 interface Match {
   row: EpisodeRow;
-  same: EpisodeRow[];
+  duplicates: EpisodeRow[];
 }
 
 const tooLarge = 'The answer exceeds its size limit: send fewer entries per request';
@@ -86,7 +86,7 @@ const noIdentifier = 'A sync_id, an episode_guid or an enclosure_url is missing'
 /** Entries per event loop iteration. 250 entries with long texts would block the event loop. */
 export const entriesPerIteration = 25;
 
-/** Accepts every reservation, for messages whose answers contain no uploaded episodes. */
+/** A budget without a limit, for messages whose answers contain no uploaded episodes. */
 export const unlimitedBudget = { reserve: () => true };
 
 /**
@@ -131,7 +131,7 @@ export function applyUpload(
   entry: number,
   budget: Pick<AnswerBudget, 'reserve'>,
 ): AppliedEntry | FailedEntry {
-  const subscription = episodes.subscription(upload.podcast);
+  const subscription = episodes.findSubscription(upload.podcast);
   if (!subscription)
     return failedEntry(
       upload,
@@ -140,20 +140,20 @@ export function applyUpload(
     );
   const match = matchEpisode(episodes, upload, entry, subscription.id);
   if ('message' in match) return match;
-  const { row, same } = match;
+  const { row, duplicates } = match;
   const next = withStatuses(
-    withMetadata(same.reduce(merged, row), upload.metadata),
+    withMetadata(duplicates.reduce(mergeRows, row), upload.metadata),
     upload.statuses,
     episodes.arrivedMs,
   );
-  if (!budget.reserve(next, subscription.currentGuid, same))
+  if (!budget.reserve(next, subscription.currentGuid, duplicates))
     return failedEntry(upload, 'limit_reached', tooLarge);
-  episodes.save(next, same);
+  episodes.saveRow(next, duplicates);
   if (upload.syncId !== undefined) episodes.addAlias(next.id, upload.syncId);
   return { id: next.id, subscription, temporaryId: upload.temporaryId };
 }
 
-/** Matches the episode of an entry by sync_id, else by metadata. Without a match, drafts one. */
+/** Finds the episode of an entry by sync_id, else by metadata; without a match drafts a new row. */
 function matchEpisode(
   episodes: EpisodeSet,
   upload: Upload,
@@ -172,10 +172,12 @@ function matchEpisode(
   if (!named && metadata.episodeGuid === undefined && metadata.enclosureUrl === undefined)
     return failedEntry(upload, 'missing_identifier', syncId ? unknownSyncId : noIdentifier);
   const searched = { ...unknownMetadata, ...metadata };
-  const found = named ?? episodes.match(subscriptionId, searched, entry);
-  const same = found && found !== 'unread' ? episodes.sameAs(found, metadata, entry) : [];
-  if (found === 'unread' || same === 'unread')
+  const found = named ?? episodes.findMatch(subscriptionId, searched, entry);
+  const duplicates =
+    found && found !== 'unread' ? episodes.duplicatesOf(found, metadata, entry) : [];
+  if (found === 'unread' || duplicates === 'unread')
     return failedEntry(upload, 'limit_reached', tooManyCandidates);
-  if (!found && !episodes.hasRoom) return failedEntry(upload, 'limit_reached', quotaReached);
-  return { row: found ?? episodes.draft(subscriptionId, searched, syncId), same };
+  if (!found && !episodes.allowsNewEpisode)
+    return failedEntry(upload, 'limit_reached', quotaReached);
+  return { row: found ?? episodes.draftRow(subscriptionId, searched, syncId), duplicates };
 }

@@ -96,7 +96,7 @@ function idOf(episodes: EpisodeSet, { id }: AppliedEntry): number {
   return episodes.byId(id).id;
 }
 
-/** The changes of an upload that changes nothing. */
+/** The empty changes of an upload that has no effect. */
 export const nothing: EpisodeChanges = {
   rows: [],
   inserted: new Set(),

@@ -20,7 +20,7 @@ it('wakes up the loops that have work, in the order in which it arrives', async 
   const images = wait('images');
   const waiting = [wait('lanes'), wait('previews')];
   const url = 'https://feeds.example/1';
-  await previews.request(url);
+  await previews.requestPreview(url);
   await waiting[1];
   expect(woken).toEqual(['previews']);
   await repository.ensureFeeds([url]);
@@ -39,7 +39,7 @@ it('polls soon after a notification, although there was no work for a time', asy
   const first = Promise.race(
     idle.map((work) => work.wait('previews', end.signal).then(() => work)),
   );
-  await context.previews.request('https://feeds.example/2');
+  await context.previews.requestPreview('https://feeds.example/2');
   idle[1].notify();
   expect(await first).toBe(idle[1]);
   end.abort();

@@ -6,12 +6,12 @@ import { duePreviews } from './preview/preview.repository.js';
 import { dueLanes } from './schedule/lane.sql.js';
 import { dueTasks, dueTouched } from './task/task.repository.js';
 
-/** Intervals of the polls in milliseconds: while there is work, and without. */
+/** Intervals between polls for due work in milliseconds: while there is work, and without work. */
 const [pollMs, idlePollMs] = [500, 5_000];
 /** Time without work after which the longer interval applies, in milliseconds. */
 const activeMs = 10_000;
 
-/** Looks for work of each loop. The order makes Postgres use the indexes, unlike EXISTS. */
+/** Reads which loops have due work. ORDER BY with LIMIT makes Postgres use indexes, EXISTS not. */
 export const selectDueWork = statement(
   'feed.due_work',
   `SELECT (${duePreviews} LIMIT 1) IS NOT NULL AS previews,
@@ -21,7 +21,7 @@ export const selectDueWork = statement(
      (${dueTouched} LIMIT 1) IS NOT NULL OR (${dueTasks} LIMIT 1) IS NOT NULL AS tasks`,
 );
 
-/** Kinds of work, by the column of the statement. */
+/** The kinds of work, each a column of {@link selectDueWork}. */
 const kinds = ['previews', 'imports', 'lanes', 'images', 'tasks'] as const;
 export type WorkKind = (typeof kinds)[number];
 
@@ -33,14 +33,14 @@ export type WorkKind = (typeof kinds)[number];
  */
 export class DueWork {
   private readonly events = new EventEmitter();
-  private timer: NodeJS.Timeout | undefined;
+  private pollTimer: NodeJS.Timeout | undefined;
   private activeUntil = performance.now() + activeMs;
   /** True while the next poll waits for the longer interval. */
   private isIdle = false;
 
   constructor(private readonly database: Database) {}
 
-  /** Resolves when work of a kind is due, when Postgres failed, or at the abort of the signal. */
+  /** Resolves when work of a kind is due, when Postgres fails, or when the signal is aborted. */
   async wait(kind: WorkKind, signal: AbortSignal): Promise<void> {
     this.pollLater();
     await once(this.events, kind, { signal }).catch(() => undefined);
@@ -50,18 +50,18 @@ export class DueWork {
   notify(): void {
     this.activeUntil = performance.now() + activeMs;
     if (!this.isIdle) return;
-    clearTimeout(this.timer);
-    this.timer = undefined;
+    clearTimeout(this.pollTimer);
+    this.pollTimer = undefined;
     this.pollLater();
   }
 
   private async poll(): Promise<void> {
     this.isIdle = false;
-    // The loops log outages of Postgres.
+    // A failed poll wakes up all loops. Their statements then also fail, and they log the outage.
     const [due] = await this.database
       .read<Record<WorkKind, boolean>>(selectDueWork, [])
       .catch(() => [undefined]);
-    this.timer = undefined;
+    this.pollTimer = undefined;
     const isWaiting = (kind: string) => this.events.listenerCount(kind) > 0;
     if (kinds.some((kind) => due?.[kind] && isWaiting(kind)))
       this.activeUntil = performance.now() + activeMs;
@@ -70,8 +70,8 @@ export class DueWork {
   }
 
   private pollLater(): void {
-    if (this.timer) return;
+    if (this.pollTimer) return;
     this.isIdle = performance.now() > this.activeUntil;
-    this.timer = setTimeout(() => void this.poll(), this.isIdle ? idlePollMs : pollMs).unref();
+    this.pollTimer = setTimeout(() => void this.poll(), this.isIdle ? idlePollMs : pollMs).unref();
   }
 }

@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
 
-/** Domains of hosting companies that give each podcast a host name. A domain is one lane. */
-const families = [
+/** Domains of hosting companies that give each podcast a host name. Each domain is one lane. */
+const hostingDomains = [
   'blogspot.com',
   'libsyn.com',
   'letscast.fm',
@@ -20,11 +20,11 @@ export function feedKey(url: string): Buffer {
   return createHash('sha256').update(url).digest();
 }
 
-/** Returns the lane of a feed: the domain in {@link families} above its host, else its host. */
+/** Returns the lane of a feed: its domain if in {@link hostingDomains}, else its host. */
 export function laneOf(url: string): string {
   const host = new URL(url).hostname.replace(/\.$/, '');
-  const lane = families.find((family) => host.endsWith(`.${family}`)) ?? host;
-  // Bounds the key of an index. Names in DNS are shorter.
+  const lane = hostingDomains.find((domain) => host.endsWith(`.${domain}`)) ?? host;
+  // A lane is the key of an index, which has a maximum size. Names in DNS are shorter.
   return lane.slice(0, 255);
 }
 
@@ -45,7 +45,7 @@ const privateFeeds: readonly { readonly host: RegExp; readonly rest?: RegExp }[]
   { host: /^rss\.stratechery\.com$/ },
 ];
 
-/** Matches names of query parameters that hold a secret; the minimum length of their values. */
+/** Matches names of query parameters with secrets; the minimum length of a secret. */
 const secretParameter = /^(?:.*[_-])?(?:auth|token|key|secret|sig|signature|pass|password|uid)$/i;
 const minSecret = 12;
 

@@ -4,7 +4,7 @@ import { commaList } from '#runtime';
 import { serviceConfig } from '#transport/service';
 import { z } from 'zod';
 
-const allowed = commaList.transform((entries, context) => {
+const allowedHosts = commaList.transform((entries, context) => {
   try {
     return new AddressGuard(entries);
   } catch (error) {
@@ -15,7 +15,7 @@ const allowed = commaList.transform((entries, context) => {
 
 /** The configuration of the feed service. */
 export const feedConfig = z.object({
-  // The writes of this service are not those of a user: they store no answers and send no events.
+  // This service writes no data of users, so it stores no answers and sends no events.
   ...serviceConfig.omit({ EVENTS: true, QUOTA_STORED_ANSWER_BYTES: true }).shape,
   FEEDS: feedsMode
     .default('fetched')
@@ -47,7 +47,7 @@ export const feedConfig = z.object({
       'Maximum number of feeds that a replica fetches at a time, each from another host. It ' +
         'starts at most about twice as many per second.',
     ),
-  FEEDS_ALLOW: allowed
+  FEEDS_ALLOW: allowedHosts
     .optional()
     .describe(
       'Private networks, addresses or names from which feeds can be fetched and accounts ' +

@@ -19,10 +19,11 @@ import { PreviewLoop } from './preview/preview.loop.js';
 import { PreviewRepository } from './preview/preview.repository.js';
 import { TaskLoop } from './task/task.loop.js';
 import { TaskRepository } from './task/task.repository.js';
+import { FeedSweep } from './schedule/feed.sweep.js';
 import { FetchLoop } from './schedule/fetch.loop.js';
 
 /** Time limit of one fetch for a preview, in milliseconds. */
-const previewMs = 8_000;
+const previewLimitMs = 8_000;
 
 /**
  * The module of the feed service. `FEEDS` and `FEEDS_ROLE` decide whether a replica answers
@@ -33,9 +34,12 @@ export class FeedModule {
   static forRoot(config: FeedConfig, log: Log): DynamicModule {
     const isAnswering = config.FEEDS !== 'off' && config.FEEDS_ROLE !== 'fetches';
     const isFetching = config.FEEDS === 'fetched' && config.FEEDS_ROLE !== 'answers';
-    const tasks = provider(TaskLoop, (database, work) => {
+    const tasks = loopProvider(TaskLoop, (database, work) => {
       const [feeds, store] = [new FeedRepository(database), new TaskRepository(database)];
       return new TaskLoop({ feeds, tasks: store, work, client: clientOf(config, log), log });
+    });
+    const sweep = loopProvider(FeedSweep, (database) => {
+      return new FeedSweep(new FeedRepository(database), log);
     });
     return {
       module: FeedModule,
@@ -50,13 +54,17 @@ export class FeedModule {
         ),
         ...(isFetching ? fetchingProviders(config, log) : []),
         ...(isAnswering ? [tasks] : []),
+        ...(isAnswering || isFetching ? [sweep] : []),
       ],
     };
   }
 }
 
-/** Returns the provider of a loop. */
-function provider(loop: Type, create: (database: Database, work: DueWork) => unknown): Provider {
+/** Returns the Nest provider of a loop. */
+function loopProvider(
+  loop: Type,
+  create: (database: Database, work: DueWork) => unknown,
+): Provider {
   return { provide: loop, inject: [Database, DueWork], useFactory: create };
 }
 
@@ -71,26 +79,26 @@ function fetchingProviders(config: FeedConfig, log: Log): Provider[] {
   const { FEEDS_ALLOW: guard = new AddressGuard(), PUBLIC_URL: url } = config;
   const userAgent = url === undefined ? 'PodcastSync' : `PodcastSync (+${url})`;
   const fetcher = new Fetcher({ userAgent, guard });
-  const previewFetcher = new Fetcher({ userAgent, guard, limits: { totalMs: previewMs } });
+  const previewFetcher = new Fetcher({ userAgent, guard, limits: { totalMs: previewLimitMs } });
   const apply = {
     moves: config.FEEDS_APPLY !== 'none',
     guids: config.FEEDS_APPLY === 'all',
   };
   const thumbnailer = new Thumbnailer();
   return [
-    provider(FetchLoop, (database, work) => {
+    loopProvider(FetchLoop, (database, work) => {
       const [repository, concurrency] = [new FeedRepository(database), config.FEEDS_CONCURRENCY];
       return new FetchLoop({ repository, work, fetcher, log, apply, concurrency });
     }),
-    provider(ArtworkLoop, (database, work) => {
+    loopProvider(ArtworkLoop, (database, work) => {
       const repository = new ImageRepository(database);
       return new ArtworkLoop({ repository, work, fetcher, thumbnailer, log });
     }),
-    provider(PreviewLoop, (database, work) => {
+    loopProvider(PreviewLoop, (database, work) => {
       const repository = new PreviewRepository(database);
       return new PreviewLoop({ repository, work, fetcher: previewFetcher, thumbnailer, log });
     }),
-    provider(ImportLoop, (database, work) => {
+    loopProvider(ImportLoop, (database, work) => {
       const repository = new ImportRepository(database);
       const importFetcher = new Fetcher({ userAgent, guard, limits: sourceLimits });
       const client = clientOf(config, log);

@@ -9,37 +9,43 @@ import type { FeedStatus } from './schedule/schedule.rules.js';
 
 /** A change of a feed that is not applied to its followers' subscriptions. */
 export interface HeldChange {
+  /** The URL of the feed. */
   readonly url: string;
   /** `move`: many feeds of the lane name the same new URL. `guid`: another feed declares it too. */
   readonly kind: 'move' | 'guid';
 }
 
-/** A subscription of a user, without its feed. */
-export interface Followed {
+/** A subscription of a user, without the data of its feed. */
+export interface FollowedSubscription {
   readonly guid: string;
   readonly feedUrl: string;
   /** True if the subscription changed in the last 8 seconds. */
   readonly isNew: boolean;
 }
 
+/** Columns of a feed's content that an answer shows under the same names. */
+export const shownColumns = [
+  'title',
+  'author',
+  'description',
+  'link',
+  'language',
+  'image_url',
+  'latest_publish_date',
+] as const;
+type ShownContent = Readonly<Record<(typeof shownColumns)[number], string | null>>;
+
 /**
- * A subscription of a user with its feed. All columns of the feed are null if no feed is stored, or
- * if the subscription changed in the last 8 seconds.
+ * A subscription of a user with its feed. The title is the listener's own, else the publisher's.
+ * All columns of the feed are null if no feed is stored, or if the subscription changed in the last
+ * 8 seconds.
  */
-export interface FollowedFeed {
+export interface FollowedFeed extends ShownContent {
   /** The id of the subscription. */
   readonly id: number;
   readonly guid: string;
   readonly feedUrl: string;
   readonly status: FeedStatus | null;
-  /** The listener's own title, else the publisher's. */
-  readonly title: string | null;
-  readonly author: string | null;
-  readonly description: string | null;
-  readonly link: string | null;
-  readonly language: string | null;
-  readonly imageUrl: string | null;
-  readonly latestPublishDate: string | null;
   /** A picture that a platform serves. */
   readonly artworkUrl: string | null;
   /** The id of the thumbnail. */
@@ -55,9 +61,9 @@ export interface PageQuery {
   readonly after: number;
   /** Maximum number of subscriptions that the page covers. */
   readonly limit: number;
-  /** Omits the rows whose feed and subscription did not change later. */
+  /** Only rows whose feed or subscription changed later than this time are read. */
   readonly since?: string | undefined;
-  /** Versions of the page that the client has. */
+  /** The versions of the page that the client has cached. */
   readonly versions?: readonly string[] | undefined;
 }
 
@@ -70,56 +76,50 @@ export interface FollowedPage {
   readonly next: number | null;
   /** The next `since` with which a client misses no change. */
   readonly syncTimestamp: string;
-  /** URLs without a feed, or whose feed needs {@link FeedRepository.ensureFeeds}. */
+  /** URLs of feeds that are missing or not read for a day: {@link FeedRepository.ensureFeeds}. */
   readonly unread: readonly string[] | null;
 }
 
 /** A leased lane. `feed` is its next due feed, or null without one. */
 export interface Claim {
   readonly lane: string;
-  /** Identifies the lease. No result is stored after another lease of the lane. */
+  /** Identifies the lease. Once another lease of the lane exists, the result is discarded. */
   readonly lease: string;
   /** Number of consecutive 429 responses in this lane. */
   readonly blocks: number;
   readonly feed: ClaimedFeed | null;
 }
 
-/** A feed to fetch, with results of its last fetches. Times are milliseconds since 1970. */
-export interface ClaimedFeed {
-  /** In hex. */
-  readonly key: string;
-  readonly url: string;
+/** The state that fetches of a feed leave for the next one. Times are milliseconds since 1970. */
+interface FetchState {
   readonly status: FeedStatus;
   readonly etag: string | null;
   readonly lastModified: string | null;
-  /** In hex. */
+  /** The hash of the stored content in hexadecimal; null without content. */
   readonly contentSha256: string | null;
-  readonly latest: number | null;
   readonly gapSeconds: number | null;
   readonly isComplete: boolean;
   readonly failures: number;
   readonly goneCount: number;
   readonly failingSince: number | null;
+}
+
+/** A feed to fetch, with results of its last fetches. */
+export interface ClaimedFeed extends FetchState {
+  /** In hex. */
+  readonly key: string;
+  readonly url: string;
+  readonly latest: number | null;
   readonly declaredGuid: string | null;
   readonly move: Move | null;
   /** True if the last task that applies its moves and guid started more than a day ago. */
   readonly isVisitDue: boolean;
 }
 
-/** The result of a fetch. Times are milliseconds since 1970. */
-export interface Result {
+/** The result of a fetch. */
+export interface FetchResult extends FetchState {
   readonly nextAt: number;
-  readonly etag: string | null;
-  readonly lastModified: string | null;
-  /** In hex. */
-  readonly contentSha256: string | null;
-  readonly gapSeconds: number | null;
-  readonly isComplete: boolean;
-  readonly failures: number;
-  readonly goneCount: number;
-  readonly failingSince: number | null;
   readonly fault: string | null;
-  readonly status: FeedStatus;
   readonly move?: Move | null;
   /** Milliseconds until the next request of the lane. */
   readonly lanePauseMs: number;
@@ -130,30 +130,23 @@ export interface Result {
 }
 
 /** The content of a document, by column. */
-export interface Content {
-  readonly title: string | null;
-  readonly author: string | null;
-  readonly description: string | null;
-  readonly link: string | null;
-  readonly language: string | null;
-  readonly image_url: string | null;
+export interface Content extends ShownContent {
   readonly declared_guid: string | null;
-  readonly latest_publish_date: string | null;
   /** A JSON array. */
   readonly episodes: string;
 }
 
 /** The SQL of feeds and their schedule. */
 export class FeedRepository {
-  private readonly held = oneCounter(
+  private readonly heldChanges = oneCounter(
     'podcast_sync_feed_changes_held_total',
     'Changes of feeds that are not applied to subscriptions, by kind.',
     ['kind'],
   );
 
   constructor(private readonly database: Database) {
-    // A counter that starts at 1 would not increase for Prometheus.
-    for (const kind of ['move', 'guid']) this.held.inc({ kind }, 0);
+    // Prometheus sees no increase of a counter that it first reads as 1, so it starts with 0.
+    for (const kind of ['move', 'guid']) this.heldChanges.inc({ kind }, 0);
   }
 
   /**
@@ -165,7 +158,7 @@ export class FeedRepository {
   async readPage({ userId, after, limit, since, versions }: PageQuery): Promise<FollowedPage> {
     const rows = await this.database.read<
       FollowedPage & { id: number | null; refused: number | null }
-    >(followedSql.selectPage, [userId, after, limit, since ?? null, versions ?? []]);
+    >(followedSql.selectFollowedPage, [userId, after, limit, since ?? null, versions ?? []]);
     const head = unlessRefused(rows[0]);
     return { ...head, rows: head.id === null ? [] : (rows as unknown as FollowedFeed[]) };
   }
@@ -175,11 +168,13 @@ export class FeedRepository {
    *
    * @throws Failure `unauthorized` for a refused user.
    */
-  async readFollowedByGuid(userId: string, guids: readonly string[]): Promise<Followed[]> {
-    const rows = await this.database.read<Followed & { id: number | null; refused: number | null }>(
-      followedSql.selectFollowedByGuid,
-      [userId, guids],
-    );
+  async readFollowedByGuid(
+    userId: string,
+    guids: readonly string[],
+  ): Promise<FollowedSubscription[]> {
+    const rows = await this.database.read<
+      FollowedSubscription & { id: number | null; refused: number | null }
+    >(followedSql.selectFollowedByGuid, [userId, guids]);
     return unlessRefused(rows[0]).id === null ? [] : rows;
   }
 
@@ -216,7 +211,7 @@ export class FeedRepository {
 
   /**
    * Creates the tasks that apply moves and declared guids to the followers' subscriptions. Returns
-   * and counts the changes that are held.
+   * the held changes, and counts them in a metric.
    */
   async startVisits(
     keys: readonly Buffer[],
@@ -224,12 +219,12 @@ export class FeedRepository {
   ): Promise<HeldChange[]> {
     const values = [keys, moves, guids];
     const changes = await this.database.change<HeldChange>(sql.startVisits, values);
-    for (const { kind } of changes) this.held.inc({ kind });
+    for (const { kind } of changes) this.heldChanges.inc({ kind });
     return changes;
   }
 
   /** Stores pushed content of feeds. {@link ensureFeeds} must have inserted them. */
-  async push(
+  async savePushed(
     feeds: readonly {
       readonly key: string;
       readonly content: Content;
@@ -242,11 +237,11 @@ export class FeedRepository {
   }
 
   /** Makes feeds due, except pushed feeds and feeds fetched in the last 15 minutes. */
-  async refresh(keys: readonly Buffer[]): Promise<void> {
+  async makeFeedsDue(keys: readonly Buffer[]): Promise<void> {
     await this.database.change(sql.makeDue, [keys]);
   }
 
-  /** Leases due lanes. */
+  /** Leases due lanes, and reads the next feed of each. @param limit maximum number of lanes. */
   claim(limit: number): Promise<Claim[]> {
     return this.database.change<Claim>(laneSql.claimLanes, [limit]);
   }
@@ -260,7 +255,7 @@ export class FeedRepository {
    * Stores the result of a fetch and ends the lease. Returns false and stores nothing if another
    * replica has leased the lane since.
    */
-  async save({ lane, lease }: Claim, key: string, result: Result): Promise<boolean> {
+  async save({ lane, lease }: Claim, key: string, result: FetchResult): Promise<boolean> {
     const { lanePauseMs, laneBlocks, content, ...rest } = result;
     const [row] = await this.database.change<{ saved: number }>(laneSql.saveResult, [
       lane,

@@ -181,9 +181,7 @@ describe('fetching', () => {
     await context.fetchDue();
     expect(await context.podcasts(userId)).toMatchObject([{ title: 'Old' }]);
     await context.makeDue();
-    const loop = context.openLoop(() => 0);
-    await loop.startDue();
-    await loop.waitForFetches();
+    await context.openLoop(() => 0).runDue();
     expect(await context.podcasts(userId)).toMatchObject([{ title: 'New' }]);
   });
 
@@ -287,8 +285,7 @@ describe('lanes', () => {
     const loops = [context.openLoop(), context.openLoop()];
     for (let round = 0; round < feeds.length; round++) {
       await Promise.all(loops.map((loop) => loop.startDue()));
-      await Promise.all(loops.map((loop) => loop.startDue()));
-      await Promise.all(loops.map((loop) => loop.waitForFetches()));
+      await Promise.all(loops.map((loop) => loop.runDue()));
       await context.owner.query(`UPDATE feed.lanes SET busy_until = '-infinity'`);
     }
     expect(most).toBe(1);
@@ -615,5 +612,19 @@ describe('a feed that nobody reads', () => {
     expect(await context.repository.sweep(10)).toBe(1);
     const { rows } = await context.owner.query('SELECT FROM feed.lanes');
     expect([await urls(), rows]).toEqual([[], []]);
+  });
+
+  it.each<Record<string, string>>([
+    { FEEDS: 'pushed' },
+    { FEEDS: 'fetched', FEEDS_ROLE: 'answers' },
+    { FEEDS: 'fetched', FEEDS_ROLE: 'fetches' },
+  ])('is removed by each process of feeds: %j', async (variables) => {
+    const userId = freshUser();
+    await context.follow(userId, 'https://podcast.example/feed');
+    await context.podcasts(userId);
+    await context.owner.query(`UPDATE feed.feeds SET last_read_at = now() - interval '15 days'`);
+    const process = await context.startWith(variables);
+    await eventually(async () => expect(await urls()).toEqual([]));
+    await process.close();
   });
 });

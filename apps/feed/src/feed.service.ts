@@ -26,6 +26,7 @@ import {
   type FollowedFeed,
   type FollowedPage,
   type PageQuery,
+  shownColumns,
 } from './feed.repository.js';
 import { PreviewRepository } from './preview/preview.repository.js';
 import { validatePush, type PushedFeed } from './push/push.rules.js';
@@ -35,8 +36,8 @@ import { publishingIntervalOf } from './schedule/schedule.rules.js';
 /** Number of subscriptions that one page with `since` examines. */
 const examinedSubscriptions = 250;
 
-/** Interval of reads of a preview's result, and the longest wait for it, in milliseconds. */
-const [previewPollMs, previewMs] = [250, 18_000];
+/** Interval between reads of a preview's result, and maximum wait for the result, in ms. */
+const [previewPollMs, previewLimitMs] = [250, 18_000];
 
 /** Handles the requests about feeds. A read by a follower keeps a feed scheduled for 14 days. */
 @Controller()
@@ -63,7 +64,7 @@ export class FeedService {
     versions,
   }: RequestOf<typeof listPodcasts>) {
     const limit = since === undefined ? perPage : examinedSubscriptions;
-    const page = await this.read({ userId, after, limit, since, versions });
+    const page = await this.readAndSchedule({ userId, after, limit, since, versions });
     const shown = page.rows.slice(0, perPage);
     const next = shown.length < page.rows.length ? shown.at(-1)?.id : page.next;
     return {
@@ -82,7 +83,7 @@ export class FeedService {
    */
   @Handle(listNewEpisodes)
   async listNewEpisodes({ userId, after, since }: RequestOf<typeof listNewEpisodes>) {
-    const page = await this.read({ userId, after, limit: examinedSubscriptions, since });
+    const page = await this.readAndSchedule({ userId, after, limit: examinedSubscriptions, since });
     const matching = page.rows.filter(
       ({ feedChanged }) => feedChanged !== null && feedChanged > since,
     );
@@ -92,7 +93,7 @@ export class FeedService {
       const row = matching[keys.findIndex((one) => one.equals(key))];
       return shownEpisodes(row?.guid ?? '', json, since);
     });
-    // `found` ends early at its size limit, and lacks feeds that were deleted meanwhile.
+    // `found` has fewer feeds than `keys` if it reached its size limit or feeds were deleted since.
     const isCut = found.length > 0 && !keys.at(-1)?.equals(found.at(-1)?.key as Buffer);
     const end = isCut && keys.findIndex((one) => one.equals(found.at(-1)?.key as Buffer));
     const next = end === false ? page.next : matching[end]?.id;
@@ -115,7 +116,7 @@ export class FeedService {
       const keys = rest.map(({ url }) => feedKey(url));
       const stored = await this.repository.readEpisodesOfFeeds(keys);
       const part = rest.splice(0, stored.length || rest.length);
-      await this.store(part, stored);
+      await this.storePushed(part, stored);
     }
     return JsonText.of<PushAnswer>({
       success: results.flatMap((feed) => ('url' in feed ? { feed_url: feed.url } : [])),
@@ -123,7 +124,7 @@ export class FeedService {
     });
   }
 
-  private async store(
+  private async storePushed(
     feeds: readonly PushedFeed[],
     stored: readonly { readonly key: Buffer; readonly episodes: string }[],
   ): Promise<void> {
@@ -137,7 +138,7 @@ export class FeedService {
       });
       return { key, content: content as Content, newFeedUrl: document.newFeedUrl, artworkUrl };
     });
-    await this.repository.push(await Promise.all(rows));
+    await this.repository.savePushed(await Promise.all(rows));
     const keys = feeds.map(({ url }) => feedKey(url));
     await this.repository.startVisits(keys, { moves: true, guids: true });
     this.work.notify();
@@ -161,7 +162,7 @@ export class FeedService {
   /** Returns the thumbnail of a feed's picture. @throws Failure `not_found` for an unknown id. */
   @Handle(readArtwork)
   async readArtwork({ id }: RequestOf<typeof readArtwork>) {
-    const image = await this.images.read(id);
+    const image = await this.images.readThumbnail(id);
     if (!image) throw new Failure('not_found');
     return { webp: image.toString('base64') };
   }
@@ -175,12 +176,12 @@ export class FeedService {
   @Handle(previewFeed)
   async preview({ feedUrl }: RequestOf<typeof previewFeed>): Promise<FeedPreview> {
     if (isPrivate(feedUrl)) return { status: 'private' };
-    const id = await this.previews.request(feedUrl);
+    const id = await this.previews.requestPreview(feedUrl);
     if (id === undefined) throw new Failure('unavailable');
     this.work.notify();
-    for (let waitedMs = 0; waitedMs < previewMs; waitedMs += previewPollMs) {
+    for (let waitedMs = 0; waitedMs < previewLimitMs; waitedMs += previewPollMs) {
       await delay(previewPollMs);
-      const preview = await this.previews.take(id);
+      const preview = await this.previews.takeAnswer(id);
       if (preview) return preview;
     }
     return { status: 'failed' };
@@ -190,13 +191,14 @@ export class FeedService {
   @Handle(refreshFeeds)
   async refresh({ userId, guids }: RequestOf<typeof refreshFeeds>) {
     const rows = await this.repository.readFollowedByGuid(userId, guids);
-    if (rows.length > 0) await this.repository.refresh(rows.map(({ feedUrl }) => feedKey(feedUrl)));
+    if (rows.length > 0)
+      await this.repository.makeFeedsDue(rows.map(({ feedUrl }) => feedKey(feedUrl)));
     this.work.notify();
     return {};
   }
 
   /** Reads a page, and inserts, schedules and keeps its public feeds. */
-  private async read(query: PageQuery): Promise<FollowedPage> {
+  private async readAndSchedule(query: PageQuery): Promise<FollowedPage> {
     const page = await this.repository.readPage(query);
     const urls = (page.unread ?? []).filter((url) => !isPrivate(url));
     if (urls.length > 0) {
@@ -207,7 +209,11 @@ export class FeedService {
   }
 }
 
-/** Returns stored episodes in the form of an answer. @param since omits those first seen before. */
+/**
+ * Returns stored episodes in the form of an answer.
+ *
+ * @param since omits the episodes that the server first saw at this time or before.
+ */
 function shownEpisodes(guid: string, json: string, since?: string): FeedEpisode[] {
   return (JSON.parse(json) as Episode[])
     .filter(({ seen }) => since === undefined || (seen !== undefined && seen > since))
@@ -225,14 +231,8 @@ function toPodcast(row: FollowedFeed, artworkUrl: string | undefined): Podcast {
     feed_url: feedUrl,
     // Private feeds are not stored.
     status: row.status ?? (isPrivate(feedUrl) ? 'private' : 'pending'),
-    title: row.title ?? undefined,
-    author: row.author ?? undefined,
-    description: row.description ?? undefined,
-    link: row.link ?? undefined,
-    language: row.language ?? undefined,
-    image_url: row.imageUrl ?? undefined,
+    ...Object.fromEntries(shownColumns.map((column) => [column, row[column] ?? undefined])),
     artwork:
       artworkUrl && (artworkId === null ? (row.artworkUrl ?? undefined) : artworkUrl + artworkId),
-    latest_publish_date: row.latestPublishDate ?? undefined,
   };
 }

@@ -2,13 +2,13 @@ import { statement } from '#database';
 
 /** Days without a read by a follower after which a feed is no longer fetched, and deleted. */
 export const retentionDays = 14;
-/** Days after a push for which a feed is kept and not fetched. */
+/** Days after a push during which a feed is kept and not fetched. */
 const pushedDays = 30;
 /** Maximum bytes of the episodes of several feeds in one answer. */
 const maxEpisodeBytes = 2 * 1_024 * 1_024;
 /**
- * SQL of the new `changed` of a feed `f`. Each change of a feed has a later time than the change
- * before, also if the clock of the server stands still or goes back.
+ * SQL of the new value of the column `changed` of a feed `f`. It is later than the current value,
+ * even if the clock of the database server was set back.
  */
 export const nextChange = `greatest(now(), f.changed + interval '1 ms')`;
 
@@ -65,7 +65,7 @@ export const selectEpisodesOfAll = statement(
    ) r WHERE r.bytes <= ${maxEpisodeBytes} OR r.n = 1 ORDER BY r.n`,
 );
 
-/** Placeholder for `seen` of new episodes. The statement that stores them inserts its time. */
+/** Placeholder for `seen` of new episodes, which the storing statement replaces by its time. */
 export const seenNow = 'now';
 
 /**
@@ -78,10 +78,10 @@ export const withSeenTime = (column: string) => `replace(${column}, '"seen":"${s
        ) || '"')`;
 
 /**
- * SQL of the CTEs that schedule the pictures of the feeds in a CTE `stored`, and delete those of
- * feeds without one. An unchanged picture is not written.
+ * SQL of the CTEs that schedule the pictures of the feeds in a CTE `stored`, and delete the
+ * pictures of feeds that have none any more. The row of an unchanged picture is not written.
  */
-export const pictured = `pictured AS (
+export const scheduledPictures = `scheduled_pictures AS (
      INSERT INTO feed.images AS i (url_sha256, id, source, next_at)
      SELECT s.url_sha256, gen_random_uuid(), s.image_url, now() FROM stored s
      WHERE s.image_url IS NOT NULL
@@ -127,7 +127,7 @@ export const storePushed = statement(
        )
      FROM sent s JOIN postponed p ON p.url_sha256 = s.url_sha256
      WHERE f.url_sha256 = s.url_sha256 RETURNING f.url_sha256, f.image_url
-   ), ${pictured}
+   ), ${scheduledPictures}
    SELECT count(*) FROM stored`,
 );
 

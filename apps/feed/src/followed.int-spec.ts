@@ -61,7 +61,7 @@ const storeImage = async (url: string, bytes: string) => {
      VALUES ($1, $2, 'https://a.example/', now()) ON CONFLICT DO NOTHING`,
     [feedKey(url), randomUUID()],
   );
-  await context.images.store(feedKey(url), 'https://a.example/', Buffer.from(bytes));
+  await context.images.storeThumbnail(feedKey(url), 'https://a.example/', Buffer.from(bytes));
 };
 const refetch = async () => {
   await context.makeDue();

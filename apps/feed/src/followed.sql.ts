@@ -1,13 +1,13 @@
 import { clockOfUser, statement } from '#database';
 
 /**
- * Seconds by which a sync timestamp is earlier than its read. A statement takes less from its start
- * to its commit, so that the next `since` misses no change.
+ * Seconds by which a sync timestamp is earlier than the read that returns it. A statement that
+ * changes a feed commits sooner after its start, so the client's next `since` misses no change.
  */
 const overlapSeconds = 10;
 /** Seconds after a change of a subscription during which its feed is shown as pending. */
 const hiddenSeconds = 8;
-/** SQL that is true for a subscription `v` whose feed is hidden. */
+/** SQL condition: the feed of a subscription `v` is hidden. */
 const isNew = `v.changed > now() - interval '${hiddenSeconds} s'`;
 
 /**
@@ -26,7 +26,7 @@ const isNew = `v.changed > now() - interval '${hiddenSeconds} s'`;
  * subscription, $3 maximum subscriptions, $4 since, omits rows without a later change, $5 versions
  * that the client has: the rows of these pages are omitted.
  */
-export const selectPage = statement(
+export const selectFollowedPage = statement(
   'feed.select_page',
   `WITH followed AS MATERIALIZED (
      SELECT c.refused, s.* FROM ${clockOfUser} c LEFT JOIN LATERAL (
@@ -38,8 +38,8 @@ export const selectPage = statement(
    ), page AS MATERIALIZED (
      SELECT * FROM followed w LEFT JOIN LATERAL (
        SELECT f.status, f.title, f.author, f.description, f.link, f.language,
-         f.image_url AS "imageUrl", f.latest_publish_date AS "latestPublishDate",
-         f.artwork_url AS "artworkUrl", f.changed AS "feedChanged", f.last_read_at
+         f.image_url, f.latest_publish_date, f.artwork_url AS "artworkUrl",
+         f.changed AS "feedChanged", f.last_read_at
        FROM feed.feeds f WHERE NOT w.is_new AND f.url_sha256 = w.key OFFSET 0
      ) f ON true
    ), head AS (
@@ -58,7 +58,7 @@ export const selectPage = statement(
      FROM page p
    )
    SELECT h.*, p.id, p.guid, p."feedUrl", p.status, coalesce(p.own_title, p.title) AS title,
-     p.author, p.description, p.link, p.language, p."imageUrl", p."latestPublishDate",
+     p.author, p.description, p.link, p.language, p.image_url, p.latest_publish_date,
      p."artworkUrl", i.id AS "artworkId", p."feedChanged"
    FROM head h LEFT JOIN page p ON p.id <= coalesce(h.next, p.id)
      AND ($4::timestamptz IS NULL OR p.changed > $4 OR p."feedChanged" > $4)

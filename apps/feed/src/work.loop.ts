@@ -18,9 +18,13 @@ interface LoopKind {
   readonly kind: WorkKind;
   /** Maximum number of items that run at the same time. */
   readonly concurrency: number;
+  /** Maximum number of items that one claim starts. Default: `concurrency`. */
+  readonly claimed?: number;
+  /** Pause after a claim that started items, in milliseconds. Default: none. */
+  readonly claimMs?: number;
   /** Pause after a fault, in milliseconds. */
   readonly faultMs: number;
-  /** Log lines of the start and the end of faults. Absent: FetchLoop logs an outage of Postgres. */
+  /** Log lines for the start and the end of a fault. Without them, only FetchLoop logs outages. */
   readonly messages?: FaultMessages;
   /** Returns the server whose outage an error shows, for the log. Default: `postgresOutage`. */
   readonly serverOf?: (error: unknown) => string | undefined;
@@ -56,7 +60,7 @@ export abstract class WorkLoop<Item, Options extends LoopOptions = LoopOptions>
     this.ended = this.runAll();
   }
 
-  /** Claims nothing further, aborts `stopped`, and resolves when all runs have ended. */
+  /** Claims no further items, aborts `stopped`, and resolves when all runs have ended. */
   async onApplicationShutdown(): Promise<void> {
     this.stopped.abort();
     await this.options.client?.close();
@@ -64,9 +68,9 @@ export abstract class WorkLoop<Item, Options extends LoopOptions = LoopOptions>
     await Promise.all(this.running);
   }
 
-  /** Claims items and starts to run them. Returns their number. */
-  async startDue(): Promise<number> {
-    const items = await this.claim(this.loop.concurrency - this.running.size);
+  /** Claims at most `limit` items and starts to run them. Returns their number. */
+  async startDue(limit = this.loop.concurrency): Promise<number> {
+    const items = await this.claim(Math.min(limit, this.loop.concurrency - this.running.size));
     for (const item of items) {
       const run = this.run(item)
         .catch((error: unknown) => this.reportFault(error))
@@ -87,17 +91,25 @@ export abstract class WorkLoop<Item, Options extends LoopOptions = LoopOptions>
     await delay(ms, undefined, { signal: this.stopped.signal }).catch(() => undefined);
   }
 
+  /** Logs a fault after which the loop does not pause. */
+  protected logFault(error: unknown): void {
+    if (!this.stopped.signal.aborted) this.faults?.recordFailure(error);
+  }
+
   private async runAll(): Promise<void> {
     const { signal } = this.stopped;
     const { client, work } = this.options;
-    const { kind, concurrency, faultMs } = this.loop;
+    const { kind, concurrency, claimed, claimMs, faultMs } = this.loop;
     const aborted = new Promise((resolve) => {
       signal.addEventListener('abort', resolve, { once: true });
     });
     await Promise.race([client?.connect(), aborted]);
     while (!signal.aborted) {
       this.hasFault = false;
-      const started = await this.startDue().catch((error: unknown) => this.reportFault(error));
+      const started = await this.startDue(claimed).catch((error: unknown) =>
+        this.reportFault(error),
+      );
+      if (started && claimMs) await this.pause(claimMs);
       if (this.running.size >= concurrency) await Promise.race(this.running);
       if (this.hasFault) await this.pause(faultMs);
       else {
@@ -109,6 +121,6 @@ export abstract class WorkLoop<Item, Options extends LoopOptions = LoopOptions>
 
   private reportFault(error: unknown): void {
     this.hasFault = true;
-    if (!this.stopped.signal.aborted) this.faults?.recordFailure(error);
+    this.logFault(error);
   }
 }

@@ -108,9 +108,7 @@ export async function openFeeds(): Promise<FeedContext> {
       await owner.query(`UPDATE feed.lanes SET next_at = 'epoch', busy_until = '-infinity'`);
     },
     fetchDue: async () => {
-      const loop = openLoop();
-      await loop.startDue();
-      await loop.waitForFetches();
+      await openLoop().runDue();
     },
     close: () => fixture.close(),
   };

@@ -81,7 +81,7 @@ export const gatewayConfig = z
       .default(250)
       .describe('Maximum entries in one batch of episodes.'),
     MAX_PER_PAGE: integer(1, 10_000).default(250).describe('Maximum rows on one page.'),
-    // Not above the maximum reply of the transport.
+    // At most the largest reply that a service can send (`defaultMaxReplyBytes`).
     MAX_ANSWER_BYTES: integer(131_072, 8_000_000)
       .default(defaultAnswerBytes)
       .describe(
@@ -95,7 +95,7 @@ export const gatewayConfig = z
       ),
   })
   .superRefine((config, context) => {
-    for (const [path, message] of answersTooLarge(config))
+    for (const [path, message] of findTooLargeAnswers(config))
       context.addIssue({ code: 'custom', path: [path], message });
     try {
       trustedIssuers(config);
@@ -108,11 +108,11 @@ export type GatewayConfig = z.output<typeof gatewayConfig>;
 
 /** Maximum bytes of an episode in an answer, if its texts need no JSON escapes. */
 export const episodeBytes = 2 * textLimits.url + textLimits.episodeGuid + textLimits.title + 1_024;
-/** Maximum bytes of one result of `POST /subscriptions`, without its URL. */
-export const subscribedBytes = 400;
+/** Maximum bytes of one entry in the answer of `POST /subscriptions`, without its URL. */
+export const subscribeResultBytes = 400;
 
-/** Returns the settings that allow an answer above `MAX_ANSWER_BYTES`, with messages. */
-function answersTooLarge(
+/** Returns the variables that allow an answer above `MAX_ANSWER_BYTES`, each with a message. */
+function findTooLargeAnswers(
   config: Record<AnswerLimit | 'MAX_ANSWER_BYTES' | 'MAX_BODY_BYTES', number>,
 ): [AnswerLimit, string][] {
   const {
@@ -125,7 +125,7 @@ function answersTooLarge(
   const largest: [AnswerLimit, number][] = [
     ['MAX_PER_PAGE', MAX_PER_PAGE * episodeBytes],
     ['MAX_EPISODE_ENTRIES', MAX_EPISODE_ENTRIES * episodeBytes],
-    ['MAX_SUBSCRIPTION_ENTRIES', MAX_SUBSCRIPTION_ENTRIES * subscribedBytes + MAX_BODY_BYTES],
+    ['MAX_SUBSCRIPTION_ENTRIES', MAX_SUBSCRIPTION_ENTRIES * subscribeResultBytes + MAX_BODY_BYTES],
   ];
   return largest
     .filter(([, bytes]) => bytes > MAX_ANSWER_BYTES)
@@ -134,7 +134,8 @@ function answersTooLarge(
       `allows an answer of ${bytes} bytes, more than MAX_ANSWER_BYTES (${MAX_ANSWER_BYTES})`,
     ]);
 }
+/** Variables that limit the size of an answer. */
 type AnswerLimit = 'MAX_PER_PAGE' | 'MAX_EPISODE_ENTRIES' | 'MAX_SUBSCRIPTION_ENTRIES';
 
-/** Injection token of the configuration. */
+/** Injection token of the gateway's configuration. */
 export const CONFIG = Symbol('gateway configuration');

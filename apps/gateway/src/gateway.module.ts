@@ -19,17 +19,18 @@ import { OpmlExport } from './opml/opml.export.js';
 import { OpmlImport } from './opml/opml.import.js';
 import { SubscriptionController } from './subscription/subscription.controller.js';
 
-interface Parts {
+/** Objects that the module provides to the controllers. */
+interface GatewayParts {
   readonly config: GatewayConfig;
   readonly services: Services;
   readonly streams: ChangeStreams;
   readonly log: Log;
 }
 
-/** Controllers, validation and error answers. Admission checks the credential before routing. */
+/** The controllers of the gateway. The HTTP adapter authenticates requests before routing. */
 @Module({})
 export class GatewayModule {
-  static forRoot({ config, services, streams, log }: Parts): DynamicModule {
+  static forRoot({ config, services, streams, log }: GatewayParts): DynamicModule {
     return {
       module: GatewayModule,
       controllers: [

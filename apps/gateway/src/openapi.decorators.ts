@@ -4,14 +4,15 @@ import type { z } from 'zod';
 import { failureAnswers } from './http/errors.js';
 import { errorSchema } from './wire.schemas.js';
 
-const reasons: Readonly<Record<number, string>> = Object.fromEntries(
+/** Description of each error status: the message of its answer. */
+const errorDescriptions: Readonly<Record<number, string>> = Object.fromEntries(
   Object.values(failureAnswers).map(({ status, message }) => [status, message]),
 );
 
 /**
- * Describes an operation with its errors, and sets the status of its success.
+ * Describes an operation and its errors in the API description, and sets its success status.
  *
- * @param success schema of the JSON answer, or the media type of a text.
+ * @param success schema of a JSON answer, or media type of another answer.
  */
 export function Operation(
   summary: string,
@@ -29,12 +30,16 @@ export function Operation(
     ApiOperation({ summary }),
     ApiResponse({ status, description, ...content }),
     ...[401, ...errors, 503].map((code) =>
-      ApiResponse({ status: code, description: reasons[code] ?? '', standardSchema: errorSchema }),
+      ApiResponse({
+        status: code,
+        description: errorDescriptions[code] ?? '',
+        standardSchema: errorSchema,
+      }),
     ),
   );
 }
 
-/** Describes `since`, `cursor`, `If-None-Match` and the status 304. */
+/** Adds `since`, `cursor`, `If-None-Match` and the status 304 to the API description. */
 export function ApiSince() {
   return applyDecorators(
     ApiQuery({
@@ -61,7 +66,7 @@ export function ApiSince() {
   );
 }
 
-/** Describes the query parameters of lists, and `If-None-Match`. Invalid values are ignored. */
+/** Adds the query parameters of lists and `If-None-Match` to the API description. */
 export function ApiListParameters() {
   const number = (name: string, description: string) =>
     ApiQuery({ name, required: false, description, schema: { type: 'integer', minimum: 1 } });
@@ -72,7 +77,7 @@ export function ApiListParameters() {
   );
 }
 
-/** Describes the header `Idempotency-Key` of a write. */
+/** Adds the header `Idempotency-Key` of a write to the API description. */
 export function ApiIdempotencyKey() {
   return ApiHeader({
     name: 'Idempotency-Key',

@@ -19,7 +19,7 @@ export function createOpenApi(app: INestApplication): OpenAPIObject {
     standardSchemaConverter: (schema, { schemaType }) =>
       jsonSchema(schema as z.ZodType, schemaType),
   });
-  // The same routes also exist below /v1/. One description is enough.
+  // Omits the routes below /v1/, which are the same.
   document.paths = Object.fromEntries(
     Object.entries(document.paths).filter(([path]) => !path.startsWith('/v1/')),
   );
@@ -32,7 +32,7 @@ export function createOpenApi(app: INestApplication): OpenAPIObject {
   return document;
 }
 
-/** Converts a schema. The named schemas inside it become components. */
+/** Converts a schema to JSON Schema. The named schemas inside it become components. */
 function jsonSchema(schema: z.ZodType, io: 'input' | 'output') {
   const options = {
     io,
@@ -47,6 +47,7 @@ function jsonSchema(schema: z.ZodType, io: 'input' | 'output') {
   return { schema: withoutId(converted), components };
 }
 
+/** Removes ids, which OpenAPI does not have, from a JSON Schema. */
 function withoutId({
   id: _id,
   $id: _uri,

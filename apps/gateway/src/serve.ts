@@ -30,11 +30,11 @@ import { createOpenApi } from './openapi.js';
  * because no other gateway could answer either.
  */
 export async function serve(config: GatewayConfig, log: Log): Promise<RunningProcess> {
-  // Without app passwords, the gateway needs no account service.
-  const called = [...allServices, ...feedService(config)].filter(
+  // Calls the account service only to check app passwords.
+  const calledServices = [...allServices, ...feedServices(config)].filter(
     (service) => acceptsAppPasswords(config) || service !== 'account',
   );
-  const connections = openConnections(config, log, called);
+  const connections = openConnections(config, log, calledServices);
   const app = await compose(config, log, connections);
   return serveHttp(app, { config, log, connections, maxStreams: config.MAX_STREAMS });
 }
@@ -66,7 +66,7 @@ export async function compose(
     log,
   );
   const streams = new ChangeStreams(config.MAX_STREAMS, authenticator, clockSubscriber, bounds);
-  const begin = async (app: NestFastifyApplication): Promise<RunningApp> => {
+  const configure = async (app: NestFastifyApplication): Promise<RunningApp> => {
     app.enableVersioning({ type: VersioningType.URI, defaultVersion: [VERSION_NEUTRAL, '1'] });
     serveOpenPaths(app, authenticator, config);
     watchStreams(() => streams);
@@ -76,11 +76,11 @@ export async function compose(
       close: async () => clockSubscriber.close(),
     };
   };
-  return { module: GatewayModule.forRoot({ config, services, streams, log }), adapter, begin };
+  return { module: GatewayModule.forRoot({ config, services, streams, log }), adapter, configure };
 }
 
-/** Returns the feed service, unless `FEEDS` is `off`. */
-export function feedService({ FEEDS }: Pick<GatewayConfig, 'FEEDS'>): Service[] {
+/** Returns the feed service in an array, which is empty if `FEEDS` is `off`. */
+export function feedServices({ FEEDS }: Pick<GatewayConfig, 'FEEDS'>): Service[] {
   return FEEDS === 'off' ? [] : ['feed'];
 }
 
@@ -88,7 +88,7 @@ function acceptsAppPasswords(config: GatewayConfig): boolean {
   return config.AUTH_APP_PASSWORDS === 'on';
 }
 
-/** Returns the links of the server, for clients that only have its address. */
+/** Returns the start page: links to API, description and OAuth server, as JSON. */
 function serverLinks(api: string, config: GatewayConfig): Record<string, unknown> {
   const [server] = config.AUTH_SERVERS ?? [];
   return {
@@ -112,7 +112,7 @@ function serveOpenPaths(
   fastify.get('/', (request) => serverLinks(linkBase(request, config), config));
   fastify.get('/openapi.json', () => document);
   fastify.get(resourceMetadataPath, (request, reply) => {
-    // Web apps of any origin can read it. It contains nothing secret.
+    // Allows web apps of any origin to read the metadata, which contains no secret.
     void reply.header('access-control-allow-origin', '*');
     return resourceMetadata(request, config);
   });

@@ -15,6 +15,7 @@ const httpUrl = z
   .trim()
   .refine((text) => faultInHttpUrl(text) === undefined, 'must be an absolute http or https URL');
 
+/** A time in a request, in any form of RFC 3339. */
 const sentTime = z
   .string()
   .refine((text) => parseTime(text) !== undefined, 'must be a date and time (RFC 3339)')
@@ -34,7 +35,7 @@ export function deletionTime(url: string): string | undefined {
   return sent[0];
 }
 
-/** Versions by capability, in the form of pull request 133 of the draft. */
+/** Answer of /capabilities: versions by URN, in the form of pull request 133 of the draft. */
 export const capabilitiesSchema = z
   .record(
     z.string(),
@@ -50,21 +51,23 @@ export const errorSchema = z
   .object({ code: z.string(), message: z.string() })
   .meta({ id: 'Error', description: 'Every error has this body; `code` is the status.' });
 
-const link = z.string().meta({ format: 'uri' });
+/** URL of another page. */
+const pageLink = z.string().meta({ format: 'uri' });
 
-const page = z.object({
+/** The fields of a page that both lists have. */
+const pageEnvelope = z.object({
   total: z.int().min(0).describe('Number of rows on all pages.'),
   page: z.int().min(1),
   per_page: z.int().min(1),
-  next: link.optional(),
-  previous: link.optional(),
+  next: pageLink.optional(),
+  previous: pageLink.optional(),
 });
 
-export const subscriptionPageSchema = page
+export const subscriptionPageSchema = pageEnvelope
   .extend({ subscriptions: z.array(subscriptionSchema) })
   .meta({ id: 'SubscriptionPage' });
 
-/** A valid entry, only for the API description. The service validates each entry separately. */
+/** Schema of a valid entry, only for the API description: the service validates each entry. */
 export const subscriptionEntrySchema = z.object({
   feed_url: z.string().describe('Absolute http or https URL.'),
   guid: z
@@ -83,7 +86,7 @@ export const subscribeSchema = z
   .meta({ id: 'SubscribeRequest' });
 
 export const updateSchema = z
-  // `null` counts as absent, as in every request.
+  // `nullish`: `null` counts as absent, as in every request.
   .object({
     new_feed_url: httpUrl.nullish(),
     new_guid: guidSchema.nullish(),
@@ -100,16 +103,16 @@ export const updateSchema = z
   )
   .meta({ id: 'UpdateRequest' });
 
-export const episodePageSchema = page
+export const episodePageSchema = pageEnvelope
   .extend({ episodes: z.array(episodeSchema) })
   .meta({ id: 'EpisodePage' });
 
-/** Upload of episodes. The service validates each entry separately. */
+/** Body of an upload of episodes. The service validates each entry separately. */
 export const uploadSchema = z
   .object({ episodes: z.array(documented(z.toJSONSchema(documentedEntrySchema))) })
   .meta({ id: 'UploadRequest' });
 
-/** Returns a schema that accepts anything, and appears as `schema` in the API description. */
+/** Returns a schema that accepts anything. The API description shows `schema` in its place. */
 export function documented(schema: object) {
   return z.unknown().meta(schema as Record<string, unknown>);
 }

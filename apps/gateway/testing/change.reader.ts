@@ -5,7 +5,7 @@ import { type AppProcess, type Device, eventually } from '#testing';
 
 /** A client of `GET /changes` that records all received data. */
 export class ChangeReader {
-  /** The stamps of its events, in order. */
+  /** Stamps of the received events, in order. */
   readonly stamps: string[] = [];
   heartbeats = 0;
   /** Received blocks that are neither an event nor a heartbeat; a gateway sends none. */
@@ -28,8 +28,8 @@ export class ChangeReader {
     return new ChangeReader(response);
   }
 
-  /** Follows a user's changes. Resolves after the first stamp. */
-  static async of(
+  /** Opens the change stream of a user. Resolves after the first stamp. */
+  static async follow(
     { token }: Device,
     gateway: Pick<AppProcess, 'facts'>,
     path = '/changes',

@@ -39,7 +39,7 @@ export class KeyProvider {
   keys: readonly JWK[] = [];
   /** The status of every answer. */
   status = 200;
-  /** Issuer in the discovery document. Default: the URL of this server. */
+  /** Issuer in the discovery document, if it is not the URL of this server. */
   impostor: string | undefined;
 
   readonly port: number;

@@ -2,7 +2,7 @@ import { setImmediate as nextTick } from 'node:timers/promises';
 import { readOpml } from '#opml';
 import type { AppProcess, Device } from '#testing';
 
-/** The results of an import: accepted and rejected feeds. */
+/** Answer to an OPML import: accepted and rejected feeds. */
 interface Verdicts {
   success: { feed_url: string; guid: string; subscription_changed: string }[];
   failure: { feed_url: string; code: string }[];

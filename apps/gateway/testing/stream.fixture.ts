@@ -16,7 +16,7 @@ export class StreamFixture {
     private readonly fixture: Fixture,
     readonly stack: SharedStack,
     readonly redis: Redis,
-    /** An issuer with its own keys. */
+    /** Issuer of the tokens, with keys of its own. */
     readonly issuer: TokenIssuer,
   ) {}
 
@@ -30,7 +30,7 @@ export class StreamFixture {
     return new StreamFixture(fixture, stack, redis, issuer);
   }
 
-  /** Serves with these settings and bounds, until the end of the test. */
+  /** Starts a gateway with these settings and bounds, which runs until the end of the test. */
   async serve(
     settings: Record<string, string> = {},
     bounds: Partial<StreamBounds> = {},
@@ -64,7 +64,7 @@ export class StreamFixture {
 
   /** Follows a device's changes. Resolves after the first stamp. */
   async follow(device: Device): Promise<ChangeReader> {
-    const reader = await ChangeReader.of(device, this);
+    const reader = await ChangeReader.follow(device, this);
     this.readers.push(reader);
     return reader;
   }

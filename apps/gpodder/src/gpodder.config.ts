@@ -41,7 +41,7 @@ export const gpodderConfig = z.object({
 });
 export type GpodderConfig = z.output<typeof gpodderConfig>;
 
-/** Injection token of the configuration. */
+/** Injection token of the gpodder app's configuration. */
 export const CONFIG = Symbol('gpodder configuration');
-/** Injection token of the log. */
+/** Injection token of the gpodder app's log. */
 export const LOG = Symbol('log');

@@ -1,6 +1,6 @@
 import { oneCounter } from '#runtime';
 
-/** Returns a function that counts skipped entries. The protocol has no error for one entry. */
+/** Registers the counter of skipped entries of uploads: the protocol has no error per entry. */
 export function skippedEntryMetrics(): (reason: string, entries: number) => void {
   const skipped = oneCounter(
     'podcast_sync_skipped_entries_total',
@@ -10,7 +10,7 @@ export function skippedEntryMetrics(): (reason: string, entries: number) => void
   return (reason, entries) => skipped.inc({ reason }, entries);
 }
 
-/** Returns a function that counts session cookies by outcome. */
+/** Registers the counter of session cookies that were created, rejected or not checked. */
 export function gpodderSessionMetrics(): (outcome: 'made' | 'refused' | 'busy') => void {
   const outcomes = oneCounter(
     'podcast_sync_gpodder_sessions_total',

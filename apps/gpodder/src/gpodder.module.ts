@@ -22,7 +22,8 @@ import { PodcastsService } from './subscriptions/podcasts.service.js';
 import { ListsController } from './subscriptions/lists.controller.js';
 import { SubscriptionsController } from './subscriptions/subscriptions.controller.js';
 
-interface Parts {
+/** Objects that the module provides to controllers and services. */
+interface GpodderParts {
   readonly config: GpodderConfig;
   readonly log: Log;
   readonly services: Services;
@@ -30,12 +31,12 @@ interface Parts {
 }
 
 /**
- * Controllers, services and error answers of the gpodder API. The admission of the HTTP server
- * authenticates and authorizes each request before a controller runs.
+ * Controllers and services of the gpodder API. The HTTP server authenticates and authorizes each
+ * request before a controller runs.
  */
 @Module({})
 export class GpodderModule {
-  static of({ config, log, services, sessions }: Parts): DynamicModule {
+  static forRoot({ config, log, services, sessions }: GpodderParts): DynamicModule {
     return {
       module: GpodderModule,
       controllers: [

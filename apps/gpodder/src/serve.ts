@@ -21,12 +21,12 @@ import { serverOptions } from './http/server.options.js';
  */
 export async function serve(config: GpodderConfig, log: Log): Promise<RunningProcess> {
   const optional = config.FEEDS === 'off' ? [] : (['feed'] as const);
-  const called = [...allServices.filter((service) => service !== 'deletion'), ...optional];
-  const connections = openConnections(config, log, called);
+  const calledServices = [...allServices.filter((service) => service !== 'deletion'), ...optional];
+  const connections = openConnections(config, log, calledServices);
   return serveHttp(await compose(config, log, connections), { config, log, connections });
 }
 
-/** Returns the gpodder app for {@link serveHttp}. The app does not listen yet. */
+/** Creates the gpodder app, which {@link serveHttp} then starts. */
 export async function compose(
   config: GpodderConfig,
   log: Log,
@@ -40,6 +40,6 @@ export async function compose(
   const adapter = await createHttpAdapter(
     serverOptions(config, { authenticator, limits, limiter }, log),
   );
-  const module = GpodderModule.of({ config, log, services, sessions });
-  return { module, adapter, begin: async () => ({ missing, close: async () => {} }) };
+  const module = GpodderModule.forRoot({ config, log, services, sessions });
+  return { module, adapter, configure: async () => ({ missing, close: async () => {} }) };
 }

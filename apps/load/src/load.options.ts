@@ -1,3 +1,10 @@
+import { identityConfig } from '#identity';
+import { redisConfig } from '#redis';
+import { z } from 'zod';
+
+/** Configuration of `load`: the connection to Redis and the identities, as in gateways. */
+export const loadProgramConfig = z.object({ ...redisConfig.shape, ...identityConfig.shape });
+
 /** Options of `load`. */
 export interface LoadOptions {
   /** Paths; `-` is the standard input. */

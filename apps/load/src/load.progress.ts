@@ -1,4 +1,4 @@
-import { count, duration } from '#runtime';
+import { formatCount, formatDuration } from '#runtime';
 import type { SentTotals } from './part.sender.js';
 
 interface LoadState extends SentTotals {
@@ -17,28 +17,29 @@ export function describeProgress(state: LoadState, seconds: number): string {
   const share = read !== undefined && size ? read / size : undefined;
   const facts = [
     share === undefined ? undefined : `${(share * 100).toFixed(1)} %`,
-    `${count(users)} users, ${count(episodes)} episodes (${perSecond(state, seconds)}/s)`,
+    `${formatCount(users)} users, ` +
+      `${formatCount(episodes)} episodes (${perSecond(state, seconds)}/s)`,
     refused + dropped > 0
-      ? `${count(dropped)} users omitted, ${count(refused)} lines rejected`
+      ? `${formatCount(dropped)} users omitted, ${formatCount(refused)} lines rejected`
       : undefined,
     waitingSince === undefined
       ? undefined
       : `waiting for the services for ${Math.round((performance.now() - waitingSince) / 1_000)} s`,
-    share ? `${duration((seconds * (1 - share)) / share)} left` : undefined,
+    share ? `${formatDuration((seconds * (1 - share)) / share)} left` : undefined,
   ];
   return facts.filter((fact) => fact !== undefined).join('; ');
 }
 
 function perSecond({ episodes }: LoadState, seconds: number): string {
-  return count(Math.round(episodes / seconds));
+  return formatCount(Math.round(episodes / seconds));
 }
 
 /** Returns the totals and the duration as text. */
 export function describeResult(state: LoadState, seconds: number): string {
   const { users, subscriptions, episodes, dropped, refused } = state;
   return [
-    `${count(users)} users with ${count(subscriptions)} subscriptions`,
-    `${count(episodes)} episodes in ${seconds.toFixed(1)} s (${perSecond(state, seconds)}/s)`,
-    `${count(dropped)} users omitted, ${count(refused)} lines rejected`,
+    `${formatCount(users)} users with ${formatCount(subscriptions)} subscriptions`,
+    `${formatCount(episodes)} episodes in ${seconds.toFixed(1)} s (${perSecond(state, seconds)}/s)`,
+    `${formatCount(dropped)} users omitted, ${formatCount(refused)} lines rejected`,
   ].join('; ');
 }

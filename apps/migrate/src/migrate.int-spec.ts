@@ -97,6 +97,9 @@ describe('migrate', () => {
     await expect(run()).rejects.toThrow(
       /created by a version before 0\.2\.0, which cannot be upgraded\. It is unchanged\./,
     );
+    await expect(run()).rejects.toThrow(
+      'follow docs/guide/upgrade.md, "From a version before 0.2.0"',
+    );
     expect(await schema()).toEqual(before);
     expect(await query(url, 'SELECT name FROM sync.migrations')).toEqual([
       { name: 'CreateSync1763715600000' },

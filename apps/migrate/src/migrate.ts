@@ -7,7 +7,7 @@ import {
   laterMigrations,
   skipGroupGrants,
 } from '#database';
-import { applyMigrations, createDataSource, drift } from '#database/typeorm';
+import { applyMigrations, createDataSource, findSchemaDrift } from '#database/typeorm';
 import type { Log } from '#runtime';
 import type { QueryRunner } from 'typeorm';
 import type { z } from 'zod';
@@ -19,8 +19,8 @@ const advisoryLock = 5_067_220_841;
 const tooOld =
   'The database was created by a version before 0.2.0, which cannot be upgraded. ' +
   'It is unchanged. Keep it, and start with an empty one: choose another --data directory or ' +
-  'another database. ' +
-  "docs/guide/upgrade.md describes how to move the users' data (npm run dump, npm run load).";
+  "another database. To take the users' data with you, follow docs/guide/upgrade.md, " +
+  '"From a version before 0.2.0".';
 
 /**
  * Migrates the database to this release: group roles, schema, logins. It is idempotent, and several
@@ -66,7 +66,7 @@ export async function migrate(config: z.output<typeof migrateConfig>, log: Log):
         { migrations: newer },
         'schema is of a later release: unchanged, except for roles and logins',
       );
-    const differences = await drift(dataSource);
+    const differences = await findSchemaDrift(dataSource);
     if (differences.length > 0)
       throw new Error(
         'tables of the account schema differ from this release. Undo manual changes, or report a ' +

@@ -11,7 +11,7 @@ import { dirname } from 'node:path';
 import type { Readable } from 'node:stream';
 import type { Outages } from './outages.js';
 
-/** File size in bytes at which the log is rotated; the previous rotated file is replaced. */
+/** Size in bytes at which a log file is rotated. Its last rotated file is then replaced. */
 const defaultMaxBytes = 10 * 1024 * 1024;
 
 const shownLevels: ReadonlySet<unknown> = new Set(['warn', 'error', 'fatal']);
@@ -29,15 +29,15 @@ export class AppLog {
   constructor(
     private readonly name: string,
     readonly path: string,
-    private readonly say: (line: string) => void,
+    private readonly printLine: (line: string) => void,
     private readonly outages: Outages,
     private readonly maxBytes = defaultMaxBytes,
   ) {
     const folder = dirname(path);
     mkdirSync(folder, { recursive: true });
-    // An earlier version created it with the permissions of the umask.
+    // Restricts a log folder that an earlier version created with the permissions of the umask.
     chmodSync(folder, 0o700);
-    this.file = openEmpty(path);
+    this.file = openEmptyFile(path);
   }
 
   /** Logs an output stream of the app. Resolves after the end of the stream. */
@@ -45,48 +45,48 @@ export class AppLog {
     let rest = '';
     for await (const text of stream.setEncoding('utf8') as AsyncIterable<string>) {
       const end = text.lastIndexOf('\n') + 1;
-      if (end > 0) this.write(rest + text.slice(0, end));
+      if (end > 0) this.writeLines(rest + text.slice(0, end));
       rest = end > 0 ? text.slice(end) : rest + text;
     }
-    if (rest !== '') this.write(`${rest}\n`);
+    if (rest !== '') this.writeLines(`${rest}\n`);
     this.outages.dropApp(this.name);
   }
 
-  /** Writes whole lines. */
-  private write(lines: string): void {
+  /** Writes whole lines to the file, and shows some of them. */
+  private writeLines(lines: string): void {
     if (this.bytes > this.maxBytes) {
       closeSync(this.file);
       renameSync(this.path, `${this.path}.1`);
-      this.file = openEmpty(this.path);
+      this.file = openEmptyFile(this.path);
       this.bytes = 0;
     }
     this.bytes += writeSync(this.file, lines);
-    for (const line of lines.split('\n')) this.show(line);
+    for (const line of lines.split('\n')) this.showLine(line);
   }
 
-  private show(line: string): void {
+  private showLine(line: string): void {
     const readable = readableLine(line);
     if (readable === undefined) return;
-    if (readable.outage === undefined) this.say(`${this.name}: ${readable.text}`);
+    if (readable.outage === undefined) this.printLine(`${this.name}: ${readable.text}`);
     else if (readable.isEnd) this.outages.recordEnd(this.name, readable.outage);
     else this.outages.recordStart(this.name, readable.outage, readable.reason);
   }
 }
 
 /** Opens an empty file of mode 0600. An earlier file can have another mode. */
-function openEmpty(path: string): number {
+function openEmptyFile(path: string): number {
   const file = openSync(path, 'w', 0o600);
   fchmodSync(file, 0o600);
   return file;
 }
 
-/** A line for a person, or the start or end of a server's outage. */
+/** Content of a log line that is shown: a text, or the start or end of a server's outage. */
 type ReadableLine =
   | { text: string; outage?: undefined }
   | { outage: string; isEnd: boolean; reason: string | undefined };
 
-/** Returns true for an info line that reports no outage. Does not parse it: most are routine. */
-const isRoutine = (line: string) =>
+/** Returns true for an info line without an outage, without parsing it, as most lines are such. */
+const isRoutineLine = (line: string) =>
   line.startsWith('{"level":"info",') && !line.includes('"outage":');
 
 /**
@@ -94,7 +94,7 @@ const isRoutine = (line: string) =>
  * requests are not shown: the client sees the failure, and an outage would cause many warnings.
  */
 export function readableLine(line: string): ReadableLine | undefined {
-  if (line.trim() === '' || isRoutine(line)) return undefined;
+  if (line.trim() === '' || isRoutineLine(line)) return undefined;
   if (!line.startsWith('{')) return { text: line };
   try {
     const { level, msg, err, outage, missing, requestId, correlationId } = JSON.parse(line) as {

@@ -5,22 +5,23 @@ import { StartError } from '#embedded';
 import type { AppLog } from './app.log.js';
 import type { ReadyProcess } from './supervised.run.js';
 
-/** An app to run as a process. */
+/** Program of an app, which the supervisor runs as a process. */
 export interface AppProgram {
-  /** Unique name. Each replica has its own. */
+  /** Name of the process; each replica has its own. */
   readonly name: string;
   readonly script: string;
   readonly args?: readonly string[];
-  /** Its configuration, in addition to the inherited variables. */
+  /** Variables of the app, in addition to the inherited ones. */
   readonly environment: Readonly<Record<string, string>>;
   readonly log: AppLog;
 }
 
-const readyLimitMs = 60_000;
+/** Maximum milliseconds for the start of an app, until it is ready. */
+const readyTimeoutMs = 60_000;
 /** Limit of an app's heap in MiB, as in a container (k8s/chart). `NODE_OPTIONS` overrides it. */
 const heapLimit = '--max-old-space-size=384';
 /** Time from SIGTERM to SIGKILL in milliseconds, longer than an app's own limit for its stop. */
-export const stopLimitMs = appStopLimitMs + 5_000;
+export const killAfterMs = appStopLimitMs + 5_000;
 
 /**
  * A running app.
@@ -32,11 +33,11 @@ export class SupervisedApp implements ReadyProcess {
   readonly exited: Promise<string>;
   /** Facts that the app reported when it was ready. */
   facts: Readonly<Record<string, unknown>> = {};
-  private ended = false;
+  private hasEnded = false;
 
   private constructor(private readonly child: ChildProcess) {
-    this.exited = endOf(child).then((how) => {
-      this.ended = true;
+    this.exited = waitForEnd(child).then((how) => {
+      this.hasEnded = true;
       return how;
     });
   }
@@ -48,14 +49,14 @@ export class SupervisedApp implements ReadyProcess {
    */
   static async start(program: AppProgram, stopped: AbortSignal): Promise<SupervisedApp> {
     stopped.throwIfAborted();
-    const child = launch(program);
+    const child = forkApp(program);
     const app = new SupervisedApp(child);
-    const silence = AbortSignal.timeout(readyLimitMs);
+    const silence = AbortSignal.timeout(readyTimeoutMs);
     const end = await Promise.race([
-      readyMessage(child).then((facts) => void (app.facts = facts)),
+      waitForReadyMessage(child).then((facts) => void (app.facts = facts)),
       app.exited,
       once(AbortSignal.any([silence, stopped]), 'abort').then(() =>
-        stopped.aborted ? 'stopped' : `not ready within ${readyLimitMs / 1000} s`,
+        stopped.aborted ? 'stopped' : `not ready within ${readyTimeoutMs / 1000} s`,
       ),
     ]);
     if (end === undefined) return app;
@@ -65,9 +66,9 @@ export class SupervisedApp implements ReadyProcess {
   }
 
   async stop(): Promise<void> {
-    if (this.ended) return;
+    if (this.hasEnded) return;
     this.child.kill('SIGTERM');
-    const limit = setTimeout(() => this.kill(), stopLimitMs);
+    const limit = setTimeout(() => this.kill(), killAfterMs);
     await this.exited;
     clearTimeout(limit);
   }
@@ -87,19 +88,19 @@ export async function runToEnd(
   program: AppProgram,
   answer?: (text: string) => void,
 ): Promise<void> {
-  const child = launch(program, answer);
-  const how = await endOf(child);
+  const child = forkApp(program, answer);
+  const how = await waitForEnd(child);
   if (how !== 'exit code 0')
     throw new StartError(`${program.name} failed (${how}); its log is ${program.log.path}`);
 }
 
-function launch(
+function forkApp(
   { script, args = [], environment, log }: AppProgram,
   answer?: (text: string) => void,
 ): ChildProcess {
   const child = fork(script, args, {
-    env: { ...inherited(), ...environment },
-    // Node options of the supervisor, such as a debugger port, do not apply to apps.
+    env: { ...inheritedVariables(), ...environment },
+    // Passes on no Node options of the supervisor, such as its debugger port.
     execArgv: [],
     detached: true,
     stdio: ['ignore', 'pipe', 'pipe', 'ipc'],
@@ -118,18 +119,17 @@ function launch(
 const notInherited =
   /^(PG|POSTGRES_|REDIS_|QUEUE_REDIS_|AUTH_(?!DEVELOPMENT_KEYS)|API_|SECRETS_KEY|SESSION_KEY|CURSOR_KEY|KEYS_DIRECTORY)|DATABASE_URL|^(HOST|PORT|PUBLIC_URL|OPS_HOST|OPS_PORT)(_FILE)?$/;
 
-function inherited(): NodeJS.ProcessEnv {
+function inheritedVariables(): NodeJS.ProcessEnv {
   const kept = Object.entries(process.env).filter(([name]) => !notInherited.test(name));
-  // Node uses the last heap limit in NODE_OPTIONS, so a limit that the operator sets overrides
-  // ours.
+  // Node uses the last heap limit in NODE_OPTIONS, so the operator's limit overrides this one.
   return {
     ...Object.fromEntries(kept),
     NODE_OPTIONS: `${heapLimit} ${process.env.NODE_OPTIONS ?? ''}`.trim(),
   };
 }
 
-/** Resolves after the end of the process and of its output. */
-function endOf(child: ChildProcess): Promise<string> {
+/** Resolves when a process and its output have ended, to the exit code or signal. */
+function waitForEnd(child: ChildProcess): Promise<string> {
   return new Promise((resolve) => {
     child.once('error', (error) => resolve(error.message));
     child.once('close', (code, signal) =>
@@ -138,7 +138,7 @@ function endOf(child: ChildProcess): Promise<string> {
   });
 }
 
-function readyMessage(child: ChildProcess): Promise<Record<string, unknown>> {
+function waitForReadyMessage(child: ChildProcess): Promise<Record<string, unknown>> {
   return new Promise((resolve) => {
     child.on('message', (message: Partial<ReadyMessage>) => {
       if (message.ready) resolve(message.facts ?? {});

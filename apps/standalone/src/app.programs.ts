@@ -7,7 +7,7 @@ import type { Outages } from './outages.js';
 
 /** URLs of the Postgres and the Redis that the apps use. */
 export interface Backends {
-  /** As the owner of the database. */
+  /** URL of Postgres as the owner of the database. */
   readonly postgresUrl: string;
   readonly redisUrl: string;
 }
@@ -27,14 +27,14 @@ export interface ProgramOptions extends Backends {
   /** Source of titles and episodes; with `off` no feed service runs. */
   readonly feeds: FeedsMode;
   readonly logLevel: string;
-  readonly say: (line: string) => void;
+  readonly printLine: (line: string) => void;
   readonly outages: Outages;
 }
 
 /** Folder of the account app's keys, below the data directory. */
 export const accountKeys = join('keys', 'account');
 
-const allServices = [
+const serviceRoles = [
   { app: 'subscription', role: 'subscription' },
   { app: 'episode', role: 'episode' },
   { app: 'deletion-worker', role: 'deletion' },
@@ -62,9 +62,9 @@ export function appPrograms(
     script: join(folder, `${app}.js`),
     ...(args && { args }),
     environment: { LOG_LEVEL: options.logLevel, FEEDS: options.feeds, ...environment },
-    log: new AppLog(name, join(data, 'logs', `${name}.log`), options.say, options.outages),
+    log: new AppLog(name, join(data, 'logs', `${name}.log`), options.printLine, options.outages),
   });
-  const services = allServices.filter(({ app }) => options.feeds !== 'off' || app !== 'feed');
+  const services = serviceRoles.filter(({ app }) => options.feeds !== 'off' || app !== 'feed');
   const urls = services.map(({ role }) => roleUrl(options, role));
   const dumpUrl = roleUrl(options, 'dump');
   writePrivateFile(join(data, 'deletions-database-url'), `${roleUrl(options, 'deletion')}\n`);
@@ -95,7 +95,7 @@ export function appPrograms(
         program(app, replicas === 1 ? app : `${app}-${replica + 1}`, {
           DATABASE_URL: urls[i] ?? '',
           REDIS_URL: redisUrl,
-          // Publishers see this URL. An empty value counts as not set.
+          // Publishers of feeds see this URL in requests. An empty value counts as not set.
           ...(app === 'feed' && { PUBLIC_URL: options.publicUrl ?? '' }),
         }),
       ),
@@ -109,9 +109,9 @@ function edgeEnvironment({ publicUrl, host, port, data }: ProgramOptions): Recor
   return {
     HOST: host,
     PORT: String(port),
-    // Empty without a public URL: links then have the host of each request.
+    // Without a public URL, the empty value makes links have the host of each request.
     PUBLIC_URL: publicUrl ?? '',
-    // Stored, so that session cookies stay valid after a restart.
+    // The key is stored, so that session cookies stay valid after a restart.
     SESSION_KEY: secretFile(join(data, 'passwords', 'session-key')),
   };
 }

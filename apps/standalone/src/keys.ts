@@ -5,7 +5,7 @@ import { accountKeys } from './app.programs.js';
 
 /** Prints the signing keys of the account app in a data directory. */
 export async function listKeys(data: string, io: ProgramIo): Promise<void> {
-  show((await KeyFiles.open(join(data, accountKeys))).keys(), io);
+  printKeys((await KeyFiles.open(join(data, accountKeys))).keys(), io);
 }
 
 /** Creates a new signing key, and prints the keys whose tokens are valid. */
@@ -14,9 +14,9 @@ export async function rotateKeys(
   rotation: { readonly now: boolean },
   io: ProgramIo,
 ): Promise<void> {
-  show(await (await KeyFiles.open(join(data, accountKeys))).rotate(rotation), io);
+  printKeys(await (await KeyFiles.open(join(data, accountKeys))).rotate(rotation), io);
 }
 
-function show(keys: readonly KeySetEntry[], io: ProgramIo): void {
+function printKeys(keys: readonly KeySetEntry[], io: ProgramIo): void {
   for (const { kid, signs } of keys) io.stdout.write(`${kid}  ${signs ? 'signs' : 'replaced'}\n`);
 }

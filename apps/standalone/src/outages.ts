@@ -1,4 +1,4 @@
-/** Milliseconds after which an outage is shown. Most restarts of a server are shorter. */
+/** Milliseconds after which an outage is shown. Most restarts of a server take less time. */
 const defaultShownAfterMs = 3_000;
 
 interface Outage {
@@ -17,59 +17,59 @@ interface Outage {
  *   the supervisor reports the restart.
  */
 export class Outages {
-  private readonly current = new Map<string, Outage>();
+  private readonly currentOutages = new Map<string, Outage>();
 
   /** @param isRestarting returns true while the supervisor restarts a server. */
   constructor(
-    private readonly say: (line: string) => void,
+    private readonly printLine: (line: string) => void,
     private readonly isRestarting: (server: string) => boolean,
     private readonly shownAfterMs = defaultShownAfterMs,
   ) {}
 
-  /** Records that a part of an app lost a server. */
+  /** Records that a part of an app lost its connection to a server. */
   recordStart(app: string, server: string, reason: string | undefined): void {
-    const outage = this.current.get(server) ?? this.addOutage(server);
+    const outage = this.currentOutages.get(server) ?? this.addOutage(server);
     outage.parts.set(app, (outage.parts.get(app) ?? 0) + 1);
     outage.reason ??= reason;
   }
 
-  /** Records that a part of an app has a server again. */
+  /** Records that a part of an app is connected to a server again. */
   recordEnd(app: string, server: string): void {
-    const left = (this.current.get(server)?.parts.get(app) ?? 0) - 1;
+    const left = (this.currentOutages.get(server)?.parts.get(app) ?? 0) - 1;
     this.setParts(app, server, left);
   }
 
   /** Drops the parts of an app whose process has ended. */
   dropApp(app: string): void {
-    for (const server of this.current.keys()) this.setParts(app, server, 0);
+    for (const server of this.currentOutages.keys()) this.setParts(app, server, 0);
   }
 
   private setParts(app: string, server: string, left: number): void {
-    const outage = this.current.get(server);
+    const outage = this.currentOutages.get(server);
     if (!outage) return;
     if (left > 0) outage.parts.set(app, left);
     else outage.parts.delete(app);
     if (outage.parts.size > 0) return;
-    this.current.delete(server);
+    this.currentOutages.delete(server);
     clearTimeout(outage.timer);
     const seconds = Math.round((performance.now() - outage.since) / 1_000);
-    if (outage.isShown) this.say(`${server} available again after ${seconds} s`);
+    if (outage.isShown) this.printLine(`${server} available again after ${seconds} s`);
   }
 
   private addOutage(server: string): Outage {
     const timer = setTimeout(() => this.showStart(server), this.shownAfterMs).unref();
     const since = performance.now();
     const outage = { since, parts: new Map(), reason: undefined, isShown: false, timer };
-    this.current.set(server, outage);
+    this.currentOutages.set(server, outage);
     return outage;
   }
 
   private showStart(server: string): void {
-    const outage = this.current.get(server);
+    const outage = this.currentOutages.get(server);
     if (!outage) return;
     if (this.isRestarting(server)) return void outage.timer.refresh();
     outage.isShown = true;
     const reason = (outage.reason ?? 'connection closed').replace(`${server}: `, '');
-    this.say(`${server} unavailable, requests get 503: ${reason}`);
+    this.printLine(`${server} unavailable, requests get 503: ${reason}`);
   }
 }

@@ -290,7 +290,7 @@ describe('StandaloneStack', () => {
     await running.start();
     const stopped = running.stop();
     await eventually(() => expect(events().map(({ what }) => what)).toContain('ignored'));
-    running.force();
+    running.killApps();
     await stopped;
     expect(events().every(({ pid }) => isGone(pid))).toBe(true);
   });

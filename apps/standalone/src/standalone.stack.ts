@@ -20,7 +20,9 @@ import { SupervisedRun } from './supervised.run.js';
 import type { Welcome } from './welcome.text.js';
 
 /**
- * All parts on one machine: Postgres, Redis, the migrations, the services, and the edge.
+ * Runs all parts on one machine: Postgres, Redis, the migrations, the services, and the edge.
+ *
+ * Invariants:
  * - Postgres and Redis start together, then the migrations run, then all apps start together.
  * - Each part stops after the parts that use it.
  * - A failed or interrupted start leaves nothing running.
@@ -29,21 +31,21 @@ import type { Welcome } from './welcome.text.js';
 export class StandaloneStack {
   /** Functions that stop started parts, in the order of their starts. */
   private readonly stopParts: (() => Promise<void> | void)[] = [];
-  private readonly ending = new AbortController();
+  private readonly stopController = new AbortController();
   private readonly apps: SupervisedRun<SupervisedApp>[] = [];
   /** The embedded servers by name. */
   private readonly servers = new Map<string, SupervisedRun<EmbeddedServer>>();
   private readonly outages: Outages;
-  private starting: Promise<unknown> = Promise.resolve();
-  private stopped: Promise<void> | undefined;
+  private startInProgress: Promise<unknown> = Promise.resolve();
+  private stopInProgress: Promise<void> | undefined;
 
   constructor(
     private readonly options: StandaloneOptions,
-    private readonly say: (line: string) => void,
+    private readonly printLine: (line: string) => void,
     private readonly folder: string,
   ) {
     const isRestarting = (server: string) => this.servers.get(server)?.isRunning === false;
-    this.outages = new Outages(say, isRestarting);
+    this.outages = new Outages(printLine, isRestarting);
   }
 
   /**
@@ -53,18 +55,18 @@ export class StandaloneStack {
    */
   start(): Promise<Welcome> {
     const started = this.startInOrder();
-    this.starting = started;
+    this.startInProgress = started;
     return started;
   }
 
   /** Stops all parts in order, also during a start. */
   stop(): Promise<void> {
-    this.stopped ??= this.stopInOrder();
-    return this.stopped;
+    this.stopInProgress ??= this.stopInOrder();
+    return this.stopInProgress;
   }
 
   /** Kills the apps, which speeds up a slow {@link stop}. Their unfinished work is lost. */
-  force(): void {
+  killApps(): void {
     for (const app of this.apps) app.kill();
   }
 
@@ -74,7 +76,7 @@ export class StandaloneStack {
     checkDirectory(data);
     const canCreateRoles = await checkServers(this.options);
     if (!canCreateRoles)
-      this.say(
+      this.printLine(
         'The user of POSTGRES_URL is not allowed to create roles: all services use the database ' +
           'as that user.',
       );
@@ -85,12 +87,20 @@ export class StandaloneStack {
   }
 
   /** Starts the apps. With `--port 0`, retries if another program has taken the chosen port. */
-  private async startPrograms(fixed: Fixed, address: ServedAddress, attempt = 1): Promise<Welcome> {
+  private async startPrograms(
+    fixed: PortIndependentOptions,
+    address: ServedAddress,
+    attempt = 1,
+  ): Promise<Welcome> {
     const before = this.stopParts.length;
     try {
       return await this.startProgramsAt(fixed, address);
     } catch (error) {
-      if (this.ending.signal.aborted || attempt === portAttempts || this.options.port !== 0)
+      if (
+        this.stopController.signal.aborted ||
+        attempt === maxPortAttempts ||
+        this.options.port !== 0
+      )
         throw error;
       for (const stop of this.stopParts.splice(before).reverse()) await stop();
       if (!(await listenFailure(this.options.host, address.port))) throw error;
@@ -98,7 +108,10 @@ export class StandaloneStack {
     return this.startPrograms(fixed, await this.chooseAddress(), attempt + 1);
   }
 
-  private async startProgramsAt(fixed: Fixed, address: ServedAddress): Promise<Welcome> {
+  private async startProgramsAt(
+    fixed: PortIndependentOptions,
+    address: ServedAddress,
+  ): Promise<Welcome> {
     const {
       LOG_LEVEL: logLevel,
       FEEDS = 'fetched',
@@ -116,18 +129,18 @@ export class StandaloneStack {
         replicas,
         feeds,
         logLevel,
-        say: this.say,
+        printLine: this.printLine,
         outages: this.outages,
       },
       this.folder,
     );
-    this.step('Migrating the database');
+    this.announceStep('Migrating the database');
     await runToEnd(programs.migrate);
-    this.step(`Starting ${programs.services.length + 1} processes`);
+    this.announceStep(`Starting ${programs.services.length + 1} processes`);
     let firstLink = '';
     const link = runToEnd(programs.firstLink, (text) => (firstLink += text));
     this.stopParts.push(() => link.catch(() => {}));
-    // The edge stops before the services, which answer its last requests.
+    // Stopped in reverse order: the edge before the services, which answer its last requests.
     await Promise.all([link, this.startApps(programs.services), this.startApps([programs.edge])]);
     return {
       baseUrl: address.baseUrl,
@@ -147,7 +160,7 @@ export class StandaloneStack {
   /** Checks the variables that apps inherit. @throws ConfigurationError with all problems. */
   private async checkVariables(data: string): Promise<void> {
     const name = 'variables.check';
-    const log = new AppLog(name, join(data, 'logs', `${name}.log`), this.say, this.outages);
+    const log = new AppLog(name, join(data, 'logs', `${name}.log`), this.printLine, this.outages);
     let problems = '';
     await runToEnd(
       { name, script: join(this.folder, `${name}.js`), environment: {}, log },
@@ -159,7 +172,7 @@ export class StandaloneStack {
 
   private async startBackends(data: string): Promise<Backends> {
     const { POSTGRES_URL, REDIS_URL } = this.options;
-    const progress = this.say;
+    const progress = this.printLine;
     const [postgresUrl, redisUrl] = await Promise.all([
       POSTGRES_URL ??
         this.startServer('Postgres', (port) =>
@@ -188,9 +201,9 @@ export class StandaloneStack {
     name: string,
     start: (port?: number) => Promise<EmbeddedServer>,
   ): Promise<string> {
-    this.step(`Starting ${name}`);
+    this.announceStep(`Starting ${name}`);
     let port: number | undefined;
-    const run = new SupervisedRun(name, () => start(port), this.say);
+    const run = new SupervisedRun(name, () => start(port), this.printLine);
     this.servers.set(name, run);
     this.stopParts.push(() => run.stop());
     const server = await run.start();
@@ -205,7 +218,7 @@ export class StandaloneStack {
         new SupervisedRun(
           program.name,
           (stopped) => SupervisedApp.start(program, stopped),
-          this.say,
+          this.printLine,
         ),
     );
     this.apps.push(...runs);
@@ -213,22 +226,22 @@ export class StandaloneStack {
     return Promise.all(runs.map((run) => run.start()));
   }
 
-  private step(what: string): void {
-    this.ending.signal.throwIfAborted();
-    this.say(`${what} ...`);
+  private announceStep(what: string): void {
+    this.stopController.signal.throwIfAborted();
+    this.printLine(`${what} ...`);
   }
 
   private async stopInOrder(): Promise<void> {
-    this.ending.abort(new StartError('The start was interrupted.'));
-    // Stops the parts that started last, so that a running start fails. No further part starts.
+    this.stopController.abort(new StartError('The start was interrupted.'));
+    // Stops the last started part first, so that a start in progress fails and starts nothing else.
     const { length } = this.stopParts;
     await this.stopParts[length - 1]?.();
-    await this.starting.catch(() => {});
+    await this.startInProgress.catch(() => {});
     for (const stop of this.stopParts.splice(0).reverse()) await stop();
   }
 }
 
-/** Waits for both, also after a failure: a part that starts meanwhile can then be stopped. */
+/** Waits for both promises even if one fails, so that parts that start meanwhile can be stopped. */
 async function allOrFirstFailure<One, Other>(
   one: Promise<One>,
   other: Promise<Other>,
@@ -237,11 +250,12 @@ async function allOrFirstFailure<One, Other>(
   return Promise.all([one, other]);
 }
 
+/** Port of the edge, and the URL for clients. */
 type ServedAddress = Pick<ProgramOptions, 'port' | 'baseUrl'>;
-/** Values that remain when the apps start on another port. */
-type Fixed = Backends & Pick<ProgramOptions, 'canCreateRoles' | 'data'>;
+/** Options that stay the same when the apps are started on another port. */
+type PortIndependentOptions = Backends & Pick<ProgramOptions, 'canCreateRoles' | 'data'>;
 
-const portAttempts = 5;
+const maxPortAttempts = 5;
 
 /** Checks the port before anything starts, so that a failure leaves nothing behind. */
 async function refuseBusyPort(host: string, port: number): Promise<void> {
@@ -255,7 +269,7 @@ async function refuseBusyPort(host: string, port: number): Promise<void> {
     throw new StartError(`Cannot listen on ${host}:${port} (--host, --port): ${failure.message}`);
 }
 
-/** Returns why listening on a port fails, or undefined. */
+/** Returns the error of listening on a port; undefined if the port is free. */
 function listenFailure(host: string, port: number): Promise<NodeJS.ErrnoException | undefined> {
   const probe = createServer();
   return new Promise((settle) => {

@@ -5,11 +5,11 @@ import { Redis } from 'ioredis';
 import pg from 'pg';
 import type { StandaloneOptions } from './standalone.options.js';
 
-/** Time limit for an answer of a configured server, in milliseconds. */
-const answerMs = 3_000;
+/** Maximum milliseconds until a configured Postgres or Redis answers. */
+const answerTimeoutMs = 3_000;
 
 /** Minimum free bytes for a data directory. A new Postgres needs some 50 MB, its WAL as much. */
-const leastFreeBytes = 200_000_000;
+const minFreeBytes = 200_000_000;
 
 /**
  * Creates the data directory and checks that it is writable.
@@ -26,25 +26,25 @@ export function checkDirectory(directory: string): void {
     const code = (error as NodeJS.ErrnoException).code ?? '';
     const reason = directoryFaults[code] ?? `it can't be written to (${code || String(error)})`;
     throw new StartError(
-      `The data directory ${directory} can't be used: ${reason}. ${anotherDirectory}`,
+      `The data directory ${directory} can't be used: ${reason}. ${chooseAnotherDirectory}`,
     );
   }
   const { bavail, bsize } = statfsSync(directory);
-  if (bavail * bsize < leastFreeBytes)
+  if (bavail * bsize < minFreeBytes)
     throw new StartError(
-      `The data directory ${directory} can't be used: ${leastFreeBytes / 1e6} MB are needed, ` +
-        `${Math.floor((bavail * bsize) / 1e6)} MB are free. ${anotherDirectory}`,
+      `The data directory ${directory} can't be used: ${minFreeBytes / 1e6} MB are needed, ` +
+        `${Math.floor((bavail * bsize) / 1e6)} MB are free. ${chooseAnotherDirectory}`,
     );
 }
 
-/** Creates missing directories singly: Node's recursive form never returns below /proc (ENOENT). */
+/** Creates missing directories one by one: Node's `recursive` never returns below /proc. */
 function makeDirectories(directory: string): void {
   if (existsSync(directory)) return;
   makeDirectories(dirname(directory));
   mkdirSync(directory);
 }
 
-const anotherDirectory = 'Choose another one: npm start -- --data DIR';
+const chooseAnotherDirectory = 'Choose another one: npm start -- --data DIR';
 const directoryFaults: Readonly<Record<string, string>> = {
   EACCES: 'this user is not allowed to write to it',
   EPERM: 'this user is not allowed to write to it',
@@ -76,8 +76,8 @@ export async function checkServers(
 async function checkPostgres(url: string): Promise<boolean> {
   const client = new pg.Client({
     connectionString: url,
-    connectionTimeoutMillis: answerMs,
-    query_timeout: answerMs,
+    connectionTimeoutMillis: answerTimeoutMs,
+    query_timeout: answerTimeoutMs,
   });
   client.on('error', () => {});
   try {
@@ -99,7 +99,9 @@ async function checkPostgres(url: string): Promise<boolean> {
         `It has to be the owner: ALTER DATABASE "${database}" OWNER TO "${user}"`,
     );
   } catch (error) {
-    throw error instanceof StartError ? error : unusable('POSTGRES_URL', 'Postgres', url, error);
+    throw error instanceof StartError
+      ? error
+      : unusableServerError('POSTGRES_URL', 'Postgres', url, error);
   } finally {
     void client.end().catch(() => {});
   }
@@ -108,8 +110,8 @@ async function checkPostgres(url: string): Promise<boolean> {
 async function checkRedis(url: string): Promise<void> {
   const redis = new Redis(url, {
     lazyConnect: true,
-    connectTimeout: answerMs,
-    commandTimeout: answerMs,
+    connectTimeout: answerTimeoutMs,
+    commandTimeout: answerTimeoutMs,
     maxRetriesPerRequest: 0,
     retryStrategy: () => null,
   });
@@ -119,14 +121,19 @@ async function checkRedis(url: string): Promise<void> {
     await redis.connect();
     await redis.ping();
   } catch (error) {
-    throw unusable('REDIS_URL', 'Redis', url, cause ?? error);
+    throw unusableServerError('REDIS_URL', 'Redis', url, cause ?? error);
   } finally {
     redis.disconnect();
   }
 }
 
 /** Returns the error for a server that cannot be used, without the password in its URL. */
-function unusable(setting: string, server: string, url: string, cause: unknown): StartError {
+function unusableServerError(
+  setting: string,
+  server: string,
+  url: string,
+  cause: unknown,
+): StartError {
   const { host, pathname } = new URL(url);
   const { message, code } = cause as NodeJS.ErrnoException;
   const reason = message || code || String(cause);

@@ -7,14 +7,14 @@ import { welcomeText } from './welcome.text.js';
 /** Milliseconds in which a second signal counts as the first one: npm repeats a Ctrl-C. */
 const sameSignalMs = 1_000;
 
-const say = (line: string) => process.stdout.write(`${line}\n`);
+const printLine = (line: string) => process.stdout.write(`${line}\n`);
 
 /** Runs all parts on this machine until a signal ends the process. @throws ConfigurationError */
 export async function start(options: StartOptions, environment: NodeJS.ProcessEnv): Promise<void> {
   // The bundled code of this file is in the folder of the apps' programs (apps/bundle.mjs).
   const stack = new StandaloneStack(
     { ...options, ...loadConfig(standaloneConfig, environment) },
-    say,
+    printLine,
     import.meta.dirname,
   );
   let stopping: number | undefined;
@@ -22,27 +22,27 @@ export async function start(options: StartOptions, environment: NodeJS.ProcessEn
   async function stop(exitCode: number): Promise<void> {
     if (stopping === undefined) {
       stopping = performance.now();
-      say('Stopping ...');
+      printLine('Stopping ...');
       await stack.stop();
-      say('Stopped.');
+      printLine('Stopped.');
       process.exit(exitCode);
     } else if (performance.now() - stopping > sameSignalMs) {
-      say('Killing the remaining processes ...');
-      stack.force();
+      printLine('Killing the remaining processes ...');
+      stack.killApps();
     }
   }
 
-  // A closed terminal sends SIGHUP.
+  // SIGHUP is the signal of a closed terminal.
   for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const)
     process.on(signal, () => void stop(0));
-  // The parent process of a `fork` has ended.
+  // Stops when the parent process that forked this one has ended.
   process.on('disconnect', () => void stop(0));
-  // A closed output must not end the supervisor before its children.
+  // Ignores a closed output, which must not end the supervisor before its children.
   process.stdout.on('error', () => {});
 
   try {
     const welcome = await stack.start();
-    say(welcomeText(welcome, process.stdout.isTTY));
+    printLine(welcomeText(welcome, process.stdout.isTTY));
     process.send?.({ ready: true, facts: { ...welcome } });
   } catch (error) {
     if (stopping === undefined) {

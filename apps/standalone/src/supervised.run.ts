@@ -2,18 +2,18 @@ import { setTimeout as delay } from 'node:timers/promises';
 
 /** A running process that is ready. */
 export interface ReadyProcess {
-  /** Resolves after its end: `exit code 1`, `signal SIGKILL`. */
+  /** Resolves when the process has ended, to `exit code 1` or `signal SIGKILL`. */
   readonly exited: Promise<string>;
   stop(): Promise<void>;
   kill?(): void;
 }
 
-/** Pauses between restarts. */
+/** Pauses before restarts of a process, in milliseconds. */
 export interface Backoff {
-  /** Pause after the first end. It doubles after each further end, up to `maxMs`. */
+  /** Pause in ms after the first end of the process. It doubles with each end, up to `maxMs`. */
   readonly firstMs: number;
   readonly maxMs: number;
-  /** Run time after which the next pause is `firstMs` again. */
+  /** Milliseconds of running after which the next pause is `firstMs` again. */
   readonly healthyMs: number;
 }
 
@@ -26,22 +26,22 @@ const defaultBackoff: Backoff = { firstMs: 500, maxMs: 30_000, healthyMs: 30_000
  * - After the call of `stop` no process starts. After `stop` has resolved, no process runs.
  */
 export class SupervisedRun<R extends ReadyProcess> {
-  private readonly ending = new AbortController();
-  private current: R | undefined;
-  private watch: Promise<void> = Promise.resolve();
+  private readonly stopController = new AbortController();
+  private currentProcess: R | undefined;
+  private restartLoop: Promise<void> = Promise.resolve();
 
   constructor(
     private readonly name: string,
-    /** Starts the process and resolves when it is ready. Must reject soon after the signal. */
-    private readonly begin: (stopped: AbortSignal) => Promise<R>,
-    private readonly say: (line: string) => void,
+    /** Starts the process, and resolves when it is ready. Must reject soon after an abort. */
+    private readonly startProcess: (stopped: AbortSignal) => Promise<R>,
+    private readonly printLine: (line: string) => void,
     private readonly backoff: Backoff = defaultBackoff,
   ) {}
 
   /** Starts the process. @throws the error of the first start; then nothing runs. */
   async start(): Promise<R> {
-    const first = this.beginUnlessStopped();
-    this.watch = first.then(
+    const first = this.startUnlessStopped();
+    this.restartLoop = first.then(
       (run) => this.keepRunning(run),
       () => {},
     );
@@ -50,27 +50,27 @@ export class SupervisedRun<R extends ReadyProcess> {
 
   /** False while the process has ended and is not ready again. */
   get isRunning(): boolean {
-    return this.current !== undefined;
+    return this.currentProcess !== undefined;
   }
 
   async stop(): Promise<void> {
-    this.ending.abort();
-    await this.current?.stop();
-    await this.watch;
+    this.stopController.abort();
+    await this.currentProcess?.stop();
+    await this.restartLoop;
   }
 
   /** Kills the process, during a {@link stop} that takes too long. */
   kill(): void {
-    this.current?.kill?.();
+    this.currentProcess?.kill?.();
   }
 
   /** Starts the process, and stops it if {@link stop} was called before it became ready. */
-  private async beginUnlessStopped(): Promise<R> {
-    const { signal } = this.ending;
-    const run = await this.begin(signal);
+  private async startUnlessStopped(): Promise<R> {
+    const { signal } = this.stopController;
+    const run = await this.startProcess(signal);
     if (signal.aborted) await run.stop();
     signal.throwIfAborted();
-    this.current = run;
+    this.currentProcess = run;
     return run;
   }
 
@@ -80,10 +80,10 @@ export class SupervisedRun<R extends ReadyProcess> {
     while (run) {
       const since = performance.now();
       const how: string = await run.exited;
-      this.current = undefined;
-      if (this.ending.signal.aborted) return;
+      this.currentProcess = undefined;
+      if (this.stopController.signal.aborted) return;
       if (performance.now() - since >= this.backoff.healthyMs) pause = this.backoff.firstMs;
-      this.say(`${this.name} ended (${how}); restart in ${pause / 1000} s`);
+      this.printLine(`${this.name} ended (${how}); restart in ${pause / 1000} s`);
       [run, pause] = await this.restartUntilReady(pause);
     }
   }
@@ -92,20 +92,20 @@ export class SupervisedRun<R extends ReadyProcess> {
   private async restartUntilReady(firstPause: number): Promise<[R | undefined, number]> {
     let pause = firstPause;
     let lastReason: string | undefined;
-    const { signal } = this.ending;
+    const { signal } = this.stopController;
     while (!signal.aborted) {
       await delay(pause, undefined, { signal }).catch(() => {});
       if (signal.aborted) break;
       pause = Math.min(pause * 2, this.backoff.maxMs);
       try {
-        const run = await this.beginUnlessStopped();
-        this.say(`${this.name} ready again`);
+        const run = await this.startUnlessStopped();
+        this.printLine(`${this.name} ready again`);
         return [run, pause];
       } catch (error) {
         if (signal.aborted) break;
         const reason = error instanceof Error ? error.message : String(error);
         if (reason !== lastReason)
-          this.say(`${this.name} did not start: ${reason}; retrying until it is ready`);
+          this.printLine(`${this.name} did not start: ${reason}; retrying until it is ready`);
         lastReason = reason;
       }
     }

@@ -1,6 +1,6 @@
 import { renderUnicodeCompact } from 'uqr';
 
-/** Facts that a person needs after the start. */
+/** Facts that `podcast-sync start` prints when all parts are ready. */
 export interface Welcome {
   readonly baseUrl: string;
   readonly data: string;

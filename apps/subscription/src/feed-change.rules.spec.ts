@@ -8,7 +8,7 @@ import {
   type SubscriptionFixture,
   earlier,
   subscriptionSet,
-  subscriptionSetWithin,
+  subscriptionSetWithQuotas,
   now,
   u as from,
   v as to,
@@ -83,7 +83,7 @@ describe('a move', () => {
     [{ urls: 0 }, [plain]],
     [{ pointers: 0 }, [plain, other]],
   ])('respects quotas: %j', (left, described) => {
-    const subscriptions = subscriptionSetWithin(left, ...described);
+    const subscriptions = subscriptionSetWithQuotas(left, ...described);
     const outcome = applyFeedChange(subscriptions, { fromUrl: from, toUrl: to }, new MergeBudget());
     expect([outcome, subscriptions.changes().rows]).toEqual(['limit', []]);
   });

@@ -3,7 +3,7 @@ import type { SubscriptionSet } from './subscription.set.js';
 import type { MergeBudget } from './merge.budget.js';
 import { isLive, type SubscriptionRow } from './subscription.row.js';
 
-type Change = Omit<RequestOf<typeof applyFeed>, 'userId'>;
+type PublisherChange = Omit<RequestOf<typeof applyFeed>, 'userId'>;
 
 /**
  * Applies the new URL and the guid that the publisher of a feed declares
@@ -18,14 +18,14 @@ type Change = Omit<RequestOf<typeof applyFeed>, 'userId'>;
  */
 export function applyFeedChange(
   subscriptions: SubscriptionSet,
-  { fromUrl, toUrl, guid }: Change,
+  { fromUrl, toUrl, guid }: PublisherChange,
   budget: MergeBudget,
 ): FeedChangeOutcome {
   const row = subscriptions.byUrl(fromUrl);
   if (!row || !isLive(row) || !row.isSubscribed || row.feedUrl !== fromUrl) return 'unchanged';
   const moved = toUrl === undefined ? 'unchanged' : applyMove(subscriptions, row, toUrl, budget);
   if (moved === 'taken' || moved === 'limit') return moved;
-  const isGuidApplied = guid !== undefined && applyGuid(subscriptions, row, guid);
+  const isGuidApplied = guid !== undefined && applyDeclaredGuid(subscriptions, row, guid);
   return isGuidApplied ? 'applied' : moved;
 }
 
@@ -39,17 +39,22 @@ function applyMove(
   const other = isLive(owner) && owner !== row ? owner : undefined;
   if (other && other.declaredGuids > 0) return 'taken';
   const needed = { urls: subscriptions.byUrl(toUrl) ? 0 : 1, pointers: other ? 1 : 0 };
-  if (!subscriptions.quota.allows(needed) || (other && !budget.take(other, row))) return 'limit';
+  if (!subscriptions.quota.allows(needed) || (other && !budget.countMerge(other, row)))
+    return 'limit';
   if (other) subscriptions.merge(other, row);
-  subscriptions.moveTo(row, toUrl);
+  subscriptions.setCurrentUrl(row, toUrl);
   return 'applied';
 }
 
-function applyGuid(subscriptions: SubscriptionSet, row: SubscriptionRow, guid: string): boolean {
+function applyDeclaredGuid(
+  subscriptions: SubscriptionSet,
+  row: SubscriptionRow,
+  guid: string,
+): boolean {
   if (row.declaredGuids > 0 || row.guid === guid) return false;
   const owner = subscriptions.byGuid(guid);
   if (owner && owner !== row) return false;
-  const changes = subscriptions.wouldReplace(row, guid) ? 1 : 0;
+  const changes = subscriptions.addsFormerGuid(row, guid) ? 1 : 0;
   if (!subscriptions.quota.allows({ guids: owner ? 0 : 1, guidChanges: changes })) return false;
   subscriptions.changeGuid(row, guid);
   return true;

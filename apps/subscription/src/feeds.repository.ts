@@ -7,11 +7,11 @@ import type { SubscriptionRow } from './subscription.row.js';
 /** Maximum number of rows per page: URLs, each of at most 4,096 bytes. */
 export const pageUrls = 500;
 /**
- * SQL of the URLs of a page of subscriptions `p`.
- * - A subscribed one has its current URL. An unsubscribed one has all its URLs, because clients can
- *   have stored any of them.
- * - The current URL comes first, with an empty key. The others follow in the order of their keys.
- * - If no URL remains, one row has NULL as `url`.
+ * SQL that lists the URLs of a page of subscriptions `p`, a row for each URL.
+ * - A subscribed subscription is listed with its current URL only. An unsubscribed one is listed
+ *   with all its URLs, because clients can have stored any of them.
+ * - The current URL comes first, with an empty `key`. The others follow in the order of their keys.
+ * - If the page has no URL, it is one row with NULL as `url`.
  */
 const selectUrls = `
    SELECT c.refused, p.id, p.is_subscribed AS "isSubscribed", p.title, u.url,
@@ -100,8 +100,8 @@ export const selectOtherUrl = statement(
 );
 
 /**
- * Unsubscribes all subscriptions except $2, by the rule of `SubscriptionSet.setSubscribed`. A
- * statement does this, because reading them all could mean as many rows as the quota allows. $1
+ * Unsubscribes all subscriptions except $2, by the rule of `SubscriptionSet.setSubscribed`. The
+ * rule is repeated in SQL, because a user can have too many subscriptions to read them all. $1
  * user, $2 subscriptions, $3 stamp, $4 time of the change.
  */
 export const unsubscribeOthers = statement(
@@ -125,7 +125,7 @@ export const ensureSubscriptions = statement(
   'SELECT subscription.ensure_feeds($1, $2::text[], $3::uuid[], $4::bytea[], $5, $6, $7) AS made',
 );
 
-/** Runs a statement: {@link Database.read} or a transaction's `query`. */
+/** A function that runs a statement: {@link Database.read} or a transaction's `query`. */
 export type Query = <Row extends object>(
   query: Statement,
   values: readonly unknown[],

@@ -16,17 +16,17 @@ export interface ValidatedFeeds {
   remove: readonly ValidatedEntry[];
 }
 
-/** The subscription of each entry, in their order; undefined for an invalid or rejected entry. */
+/** The subscription of each entry, in the order of the entries; undefined if it was rejected. */
 export interface MatchedFeeds extends Record<'add' | 'remove', (SubscriptionRow | undefined)[]> {
-  /** Reasons of the undefined values in `add`, in their order. */
+  /** The failure codes of the rejected entries of `add`, in the order of the entries. */
   rejections: EntryFailureCode[];
 }
 
 /**
- * Subscribes and unsubscribes feeds (gpodder API). `isSubscribed` and its time stay if the value is
- * already the wanted one, because clients send full lists repeatedly. That also holds for a
- * subscription with a PENDING deletion, which is still subscribed. Returns the subscription of each
- * entry.
+ * Subscribes and unsubscribes feeds (gpodder API), and returns the subscription of each entry.
+ * Clients send full lists repeatedly: an entry that requests the current value of `isSubscribed`
+ * changes neither the value nor its time. Such an entry does not cancel a PENDING deletion, because
+ * the subscription is still subscribed.
  */
 export function applyFeeds(
   subscriptions: SubscriptionSet,
@@ -42,7 +42,7 @@ export function applyFeeds(
   // A subscription that is in both lists, under different URLs, stays subscribed.
   const addedIds = new Set(added.flatMap((row) => (row ? [row.id] : [])));
   const removed = remove.map((entry) =>
-    entry.fault ? undefined : live(matchEntry(subscriptions, entry).row),
+    entry.fault ? undefined : ifLive(matchEntry(subscriptions, entry).row),
   );
   for (const row of removed)
     if (row?.isSubscribed && !addedIds.has(row.id)) subscriptions.setSubscribed(row, false);
@@ -54,37 +54,39 @@ export function findFeed(
   subscriptions: SubscriptionSet,
   entry: ValidatedEntry,
 ): SubscriptionRow | undefined {
-  return entry.fault ? undefined : live(matchEntry(subscriptions, entry).row);
+  return entry.fault ? undefined : ifLive(matchEntry(subscriptions, entry).row);
 }
 
 function subscribeWithTitle(
   subscriptions: SubscriptionSet,
   { title, ...entry }: ValidEntry,
 ): SubscriptionRow | EntryFailure {
-  const outcome = subscribe(subscriptions, entry);
+  const outcome = subscribeEntry(subscriptions, entry);
   if ('code' in outcome) return outcome;
-  // These are publishers' titles, sent with each full list. They never replace a listener's title.
+  // gpodder clients send the publishers' titles with each full list. Such a title never replaces
+  // the listener's own title.
   if (outcome.titleAt === null && title !== undefined)
     subscriptions.setTitle(outcome, title, earliestTime);
   return outcome;
 }
 
-function subscribe(
+function subscribeEntry(
   subscriptions: SubscriptionSet,
   entry: ValidEntry,
 ): SubscriptionRow | EntryFailure {
   const { row, url } = matchEntry(subscriptions, entry);
   if (!row?.isSubscribed) return applyEntry(subscriptions, entry, new MergeBudget());
-  // The client has stored this URL, so it must be listed when the subscription is removed.
+  // The client has stored the sent URL. As an alias, the URL is listed when the subscription is
+  // removed, so that the client removes it.
   if (url !== undefined && subscriptions.quota.allows({ urls: 1 }))
     subscriptions.assignUrl(row, entry.feedUrl);
   return row;
 }
 
-const live = (row: SubscriptionRow | undefined) => (isLive(row) ? row : undefined);
+const ifLive = (row: SubscriptionRow | undefined) => (isLive(row) ? row : undefined);
 
 /**
- * Returns the URL, guid and first guid of a subscription. The gpodder app stores its data under the
+ * Returns the URL, guid and first guid of a subscription. `apps/gpodder` stores its data under the
  * first guid, which never changes.
  *
  * @param firstGuids first guids by row id, for the rows whose guid has changed.

@@ -56,8 +56,8 @@ export class FeedUrlService {
   }
 
   /**
-   * Subscribes and unsubscribes URLs in one write; it is rolled back if nothing changes. `whole`
-   * replaces the list: it unsubscribes all other subscriptions.
+   * Subscribes and unsubscribes URLs in one write, which is rolled back if nothing changes. If
+   * `whole` is true, `add` replaces the list: all other subscriptions are unsubscribed.
    */
   @Handle(changeFeeds)
   async change(request: RequestOf<typeof changeFeeds>, context: CallContext) {

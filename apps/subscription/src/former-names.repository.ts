@@ -47,7 +47,7 @@ const statementsByKind = {
   ),
 };
 
-/** Lower bound of the keys, by kind. */
+/** The value of `after` for the first page, lower than any key, by kind of name. */
 const first = { feed_url: '', guid: '00000000-0000-0000-0000-000000000000' };
 
 interface Row {

@@ -12,10 +12,11 @@ export const maxMergedStates = 20_000;
  * second run has these counts.
  */
 export class MergeBudget {
+  /** Ids of subscriptions to merge whose episode states were not counted. */
   readonly uncounted = new Set<number>();
-  private readonly counted = new Set<number>();
-  private pairs = 0;
-  private states = 0;
+  private readonly countedIds = new Set<number>();
+  private mergedPairs = 0;
+  private mergedStates = 0;
 
   /**
    * @param statesOf number of states by subscription, counted up to `maxMergedStates` + 1;
@@ -24,18 +25,18 @@ export class MergeBudget {
   constructor(private readonly statesOf?: ReadonlyMap<number, number>) {}
 
   /** Counts a merge. @returns false, without counting, if it exceeds a limit. */
-  take(...pair: [from: SubscriptionRow, into: SubscriptionRow]): boolean {
-    if (this.pairs === maxMergedPairs) return false;
-    const ids = pair.map(({ id }) => id).filter((id) => !this.counted.has(id));
+  countMerge(...pair: [from: SubscriptionRow, into: SubscriptionRow]): boolean {
+    if (this.mergedPairs === maxMergedPairs) return false;
+    const ids = pair.map(({ id }) => id).filter((id) => !this.countedIds.has(id));
     if (!this.statesOf) for (const id of ids) this.uncounted.add(id);
     const more = ids.reduce(
       (sum, id) => sum + (this.statesOf ? (this.statesOf.get(id) ?? Infinity) : 0),
       0,
     );
-    if (this.states + more > maxMergedStates) return false;
-    for (const id of ids) this.counted.add(id);
-    this.pairs += 1;
-    this.states += more;
+    if (this.mergedStates + more > maxMergedStates) return false;
+    for (const id of ids) this.countedIds.add(id);
+    this.mergedPairs += 1;
+    this.mergedStates += more;
     return true;
   }
 }

@@ -5,7 +5,7 @@
 export const quotaKinds = ['live', 'pointers', 'guidChanges', 'guids', 'urls'] as const;
 type QuotaKind = (typeof quotaKinds)[number];
 
-/** Numbers of rows by kind: what the quotas still allow, or what a write adds. */
+/** Numbers of rows by kind: kind the quotas still allow, or kind a write adds. */
 export type RowCounts = Record<QuotaKind, number>;
 
 /**
@@ -19,23 +19,23 @@ export class RemainingQuota {
 
   constructor(private readonly remaining: RowCounts) {}
 
-  add(what: QuotaKind, count = 1): void {
-    this.added[what] += count;
+  countAdded(kind: QuotaKind, count = 1): void {
+    this.added[kind] += count;
   }
 
   /** Returns true if the quotas allow these numbers of rows in addition to `added`. */
   allows(more: Partial<RowCounts>): boolean {
-    return quotaKinds.every((what) => this.fits(what, more[what] ?? 0));
+    return quotaKinds.every((kind) => this.fits(kind, more[kind] ?? 0));
   }
 
   /** True if this write added more rows of a kind than the quotas allow. */
   get isExceeded(): boolean {
     return quotaKinds.some(
-      (what) => this.added[what] > 0 && this.added[what] > this.remaining[what],
+      (kind) => this.added[kind] > 0 && this.added[kind] > this.remaining[kind],
     );
   }
 
-  private fits(what: QuotaKind, more: number): boolean {
-    return more <= 0 || this.added[what] + more <= this.remaining[what];
+  private fits(kind: QuotaKind, more: number): boolean {
+    return more <= 0 || this.added[kind] + more <= this.remaining[kind];
   }
 }

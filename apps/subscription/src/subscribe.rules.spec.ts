@@ -16,7 +16,7 @@ import {
   earlier,
   now,
   subscriptionSet,
-  subscriptionSetWithin,
+  subscriptionSetWithQuotas,
   u,
   v,
   w,
@@ -399,7 +399,7 @@ describe('the guid derived from a URL', () => {
   });
 
   it('is omitted above the quota of guids, and the entry is applied', () => {
-    const subscriptions = subscriptionSetWithin({ guids: 1 });
+    const subscriptions = subscriptionSetWithQuotas({ guids: 1 });
     expect(post(subscriptions, { feedUrl: u, guid: A }).failure).toEqual([]);
     expect(subscriptions.byGuid(podcastGuid(u))).toBeUndefined();
     expect(subscriptions.quota.isExceeded).toBe(false);
@@ -877,7 +877,7 @@ describe('an exceeded quota', () => {
     ['a change of the guid', { guidChanges: 0 }, { feedUrl: u, guid: C }],
     ['a guid as an alias', { guids: 0 }, { feedUrl: w, guid: C }],
   ])('rejects %s and changes nothing', (_, left, entry) => {
-    const subscriptions = subscriptionSetWithin(left, X, gone);
+    const subscriptions = subscriptionSetWithQuotas(left, X, gone);
     expect(post(subscriptions, entry)).toMatchObject({
       success: [],
       failure: [{ feed_url: entry.feedUrl, code: 'limit_reached' }],
@@ -886,7 +886,7 @@ describe('an exceeded quota', () => {
   });
 
   it('does not affect existing subscriptions and names', () => {
-    const subscriptions = subscriptionSetWithin(none, X, { id: 2, urls: [v], guids: [B] });
+    const subscriptions = subscriptionSetWithQuotas(none, X, { id: 2, urls: [v], guids: [B] });
     const entries = [
       { feedUrl: u },
       { feedUrl: w, guid: A },
@@ -900,7 +900,7 @@ describe('an exceeded quota', () => {
   it('rejects the later entries of a batch', () => {
     const feeds = ['a', 'b', 'c'].map((name) => ({ feedUrl: `https://${name}.example` }));
     const { success, failure } = post(
-      subscriptionSetWithin({ live: 2 }, X),
+      subscriptionSetWithQuotas({ live: 2 }, X),
       ...feeds,
       { feedUrl: u },
       feeds[0] as { feedUrl: string },

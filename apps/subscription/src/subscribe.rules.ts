@@ -46,17 +46,17 @@ export interface EntryMatch {
   conflict?: SubscriptionRow;
 }
 
-const limitReached: EntryFailure = {
+const limitReachedFailure: EntryFailure = {
   code: 'limit_reached',
   message: 'The quota of subscriptions, or of their guids and URLs, is reached',
 };
-const mergeTooLarge: EntryFailure = {
+const mergeTooLargeFailure: EntryFailure = {
   code: 'limit_reached',
   message:
     'Another subscription is the same podcast, but too large to merge here: ' +
     'send PATCH with new_feed_url',
 };
-const superseded: EntryFailure = {
+const supersededFailure: EntryFailure = {
   code: 'superseded',
   message: 'The subscription was unsubscribed or deleted after the timestamp',
 };
@@ -69,7 +69,7 @@ export interface SentEntry {
   title?: unknown;
 }
 
-/** A constant, because building a zod schema takes longer than parsing a guid. */
+/** Built once, because building a zod schema takes longer than parsing a guid. */
 const sentGuid = guidSchema.nullish();
 
 /** Validates one entry (docs/reference/subscriptions.md, "Subscriptions"). */
@@ -163,13 +163,16 @@ export function applyEntry(
     guids: newGuid === undefined || subscriptions.byGuid(newGuid) ? 0 : 1,
     urls: (row && !roles.url) || subscriptions.byUrl(feedUrl) ? 0 : 1,
     guidChanges:
-      row && guid !== undefined && roles.guid === 'current' && subscriptions.wouldReplace(row, guid)
+      row &&
+      guid !== undefined &&
+      roles.guid === 'current' &&
+      subscriptions.addsFormerGuid(row, guid)
         ? 1
         : 0,
     pointers: duplicate || (owner && owner !== row && owner.guid === guid) ? 1 : 0,
   });
-  if (!isAllowed) return limitReached;
-  if (duplicate && row && !budget.take(duplicate, row)) return mergeTooLarge;
+  if (!isAllowed) return limitReachedFailure;
+  if (duplicate && row && !budget.countMerge(duplicate, row)) return mergeTooLargeFailure;
   if (!row) {
     const created = subscriptions.create(
       feedUrl,
@@ -183,7 +186,7 @@ export function applyEntry(
   if (guid !== undefined && roles.guid === 'current') subscriptions.changeGuid(row, guid);
   else if (guid !== undefined) subscriptions.assignGuid(row, guid, true);
   // A revived tombstone whose URL now belongs to another subscription gets the entry's URL.
-  if (roles.url === 'current' || row.hasLostUrl) subscriptions.moveTo(row, feedUrl);
+  if (roles.url === 'current' || row.hasLostUrl) subscriptions.setCurrentUrl(row, feedUrl);
   else if (roles.url === 'alias') subscriptions.assignUrl(row, feedUrl);
   if (duplicate || !subscriptions.isUnchangedBy(row, timestamp))
     subscriptions.subscribe(row, timestamp);
@@ -209,10 +212,10 @@ function applySuperseded(
   entry: ValidEntry,
   row: SubscriptionRow,
 ): SubscriptionRow | EntryFailure {
-  if (!isLive(row)) return superseded;
+  if (!isLive(row)) return supersededFailure;
   addUnusedAliases(subscriptions, entry, row);
   withTitle(subscriptions, entry, row);
-  return isStillSubscribed(row) ? row : superseded;
+  return isStillSubscribed(row) ? row : supersededFailure;
 }
 
 /**
@@ -268,7 +271,7 @@ function matchByGuid(
   const match = subscriptions.byGuid(guid);
   const owner = subscriptions.byUrl(feedUrl);
   const current = subscriptions.byCurrentUrl(feedUrl);
-  // For a URL that no subscription has: its derived guid can still match one.
+  // If no subscription has the URL, the guid derived from it can still match one.
   const byDerived = owner ? undefined : subscriptions.byGuid(derivedGuid);
   if (!match) {
     if (owner) return { row: owner, guid: current ? 'current' : 'alias' };

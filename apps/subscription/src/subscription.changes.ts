@@ -7,11 +7,14 @@ import { earliestTime, type SubscriptionRow } from './subscription.row.js';
  */
 export type GuidOwner = [subscriptionId: number, sent: boolean, derived: boolean];
 
-/** The data that a write reads first: rows that match its guids and URLs, and ids for new rows. */
+/**
+ * The data that a write reads before it applies the rules: the subscriptions that match its guids
+ * and URLs, and ids for new subscriptions.
+ */
 export interface Snapshot {
   rows: SubscriptionRow[];
   guids: [guid: string, ...owner: GuidOwner][];
-  /** By the lookup key of the URL in hexadecimal. */
+  /** The owner of each URL. `key` is the lookup key of the URL in hexadecimal. */
   urls: [key: string, subscriptionId: number][];
   /** Reserved ids for new rows. */
   newIds: number[];
@@ -37,7 +40,10 @@ export interface SubscriptionChanges {
   formerUrls: string[];
   /** Guids that were replaced at the write's stamp. */
   formerGuids: [subscriptionId: number, guid: string][];
-  /** In their order. `survivor` is the row that remains after all merges of the write. */
+  /**
+   * The merges in the order in which the rules made them. `survivor` is the row that remains after
+   * all merges of the write.
+   */
   merges: (Merge & { survivor: number })[];
   /** Increments of the counts for quotas; can be negative. */
   added: RowCounts;
@@ -50,17 +56,17 @@ export const isEmpty = ({ rows, guids, urls }: SubscriptionChanges) =>
 /**
  * Returns the stamp of the last change of `isSubscribed`; null if it never was true.
  *
- * @param was the value of `isSubscribed` before the write, false for a new row.
+ * @param wasSubscribed the value of `isSubscribed` before the write, false for a new row.
  * @param isNew true for a row that this write creates.
  * @param stamp the stamp of this write.
  */
-export function lastFlipOf(
+export function lastChangeOfIsSubscribed(
   row: SubscriptionRow,
-  was: boolean,
+  wasSubscribed: boolean,
   isNew: boolean,
   stamp: string,
 ): string | null {
-  if (row.isSubscribed !== was) return stamp;
+  if (row.isSubscribed !== wasSubscribed) return stamp;
   return isNew && row.mergedInto === null && row.subscribedAt !== earliestTime
     ? stamp
     : row.flippedAt;

@@ -131,7 +131,7 @@ const upsertRows = `
        changed = excluded.changed, has_lost_url = excluded.has_lost_url,
        title = excluded.title, title_at = excluded.title_at`;
 
-/** Writes only rows, as most writes change no guid or URL. $1 user, $2 rows. */
+/** Writes subscriptions only, as most writes change no guid or URL. $1 user, $2 rows. */
 const saveRows = statement('subscription.save_rows', upsertRows);
 
 /**
@@ -179,9 +179,9 @@ export const storeFormerUrls = statement(
 );
 
 /**
- * Adds to the counts for quotas. $1 user, $2 to $6 increments by kind. Only $2 (live) can be
- * negative, and then the row exists. `greatest` is needed because Postgres checks the constraints
- * before it detects the conflict.
+ * Adds to a user's row counts, which quotas limit. $1 user, $2 to $6 increments by kind. Only $2
+ * (live) can be negative, and then the user's row exists. `greatest` makes the row to insert valid:
+ * Postgres checks its constraints before it detects the conflict and updates the existing row.
  */
 const updateTotals = statement(
   'subscription.update_totals',
@@ -218,9 +218,7 @@ interface Lookup {
   quotas: SubscriptionQuotas;
 }
 
-/**
- * Returns {@link selectSnapshot} with its values. {@link toSnapshot} converts the result.
- */
+/** Returns the statement {@link selectSnapshot} with its parameters, for {@link toSnapshot}. */
 export function selectMatches(userId: string, lookup: Lookup): Bound<SnapshotRow> {
   const { guids, urls, newRows, quotas } = lookup;
   const keys = urls.map((url) => Buffer.from(urlKey(url), 'hex'));
@@ -228,7 +226,7 @@ export function selectMatches(userId: string, lookup: Lookup): Bound<SnapshotRow
   return [selectSnapshot, [userId, guids, keys, newRows, ...limits]];
 }
 
-/** Converts the row of {@link selectSnapshot}. */
+/** Converts the result row of {@link selectSnapshot} to a snapshot. */
 export function toSnapshot([result]: readonly SnapshotRow[]): Snapshot {
   return {
     rows: (result?.rows ?? []).map(normalizeStamps),
@@ -293,7 +291,7 @@ export async function saveChanges(
   if (increments.some((number) => number !== 0))
     transaction.sendWithCommit(updateTotals, [userId, ...increments]);
   if (merges.length === 0) return;
-  // After the rows were written, because a survivor can be a new row.
+  // Aliases move after the rows were written, because a survivor can be a new row.
   const ids = [merges.map(({ from }) => from), merges.map(({ survivor }) => survivor)];
   transaction.sendWithCommit(moveAliases, [userId, ...ids, transaction.stamp]);
 }
@@ -315,7 +313,7 @@ export async function findByGuid(
   return unlessRefused(row).id === null ? undefined : row;
 }
 
-/** Rewrites the stamps of a row to end in `Z`. Postgres' JSON has a UTC offset. */
+/** Rewrites the stamps of a row to end in `Z`, because Postgres writes a UTC offset in JSON. */
 function normalizeStamps(row: SubscriptionRow): SubscriptionRow {
   const stamp = (time: string) => new Date(time).toISOString();
   const optional = (time: string | null) => time && stamp(time);

@@ -14,9 +14,11 @@ export interface SubscriptionRow {
    * same. It is the client's timestamp if sent, else the server's time (UTC, microseconds).
    */
   subscribedAt: string;
+  /** Stamp at which the URL, `isSubscribed` or the title last changed. */
   subscriptionChanged: string;
   /** Stamp at which `isSubscribed` last changed, for the gpodder API. Null if it never was true. */
   flippedAt: string | null;
+  /** Stamp of the last change of the current guid; null before the first change. */
   guidChanged: string | null;
   /**
    * Number of its declared guids: those that a client or the feed sent and that are not derived
@@ -25,8 +27,11 @@ export interface SubscriptionRow {
   declaredGuids: number;
   /** The id of its PENDING deletion, or null. */
   deletionId: number | null;
+  /** Stamp of the deletion, which made the row a tombstone; null otherwise. */
   deleted: string | null;
+  /** The id of the subscription that absorbed this one, which made the row a pointer; or null. */
   mergedInto: number | null;
+  /** Stamp of the merge into that subscription; null otherwise. */
   mergedAt: string | null;
   /** The listener's own title, or null. */
   title: string | null;
@@ -36,7 +41,7 @@ export interface SubscriptionRow {
   hasLostUrl: boolean;
 }
 
-/** The time of a value that the user never set: every later time wins. */
+/** The time of a value that the user never set: every change of the user is later and wins. */
 export const earliestTime = '1970-01-01T00:00:00.000000Z';
 
 /** Returns a new row, not yet subscribed. */
@@ -85,7 +90,7 @@ export function isStillSubscribed(row: SubscriptionRow): boolean {
  */
 export function withChanged(row: SubscriptionRow): SubscriptionRow & { changed: string } {
   if (row.mergedAt !== null) return { ...row, changed: row.mergedAt };
-  // Stamps compare as texts.
+  // All stamps are ISO texts of the same format, so the greater text is the later stamp.
   const changed = [row.guidChanged, row.deleted, row.flippedAt].reduce<string>(
     (latest, stamp) => (stamp !== null && stamp > latest ? stamp : latest),
     row.subscriptionChanged,

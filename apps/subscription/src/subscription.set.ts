@@ -1,7 +1,7 @@
 import { clampedTime, isSuperseded, podcastGuid } from '#contracts';
 import { RemainingQuota } from './remaining.quota.js';
 import type { SubscriptionChanges, GuidOwner, Snapshot, Merge } from './subscription.changes.js';
-import { lastFlipOf, laterOf, urlChange } from './subscription.changes.js';
+import { lastChangeOfIsSubscribed, laterOf, urlChange } from './subscription.changes.js';
 import * as stored from './subscription.row.js';
 
 export type { SubscriptionChanges, Snapshot, Merge };
@@ -27,9 +27,9 @@ export class SubscriptionSet {
   private readonly rows: Map<number, SubscriptionRow>;
   private readonly guids: Map<string, GuidOwner>;
   private readonly urls: Map<string, number>;
-  private readonly storedSubscribed: ReadonlySet<number>;
+  private readonly subscribedBeforeWrite: ReadonlySet<number>;
   private readonly urlKeys = new stored.UrlKeys();
-  private readonly created = new Set<number>();
+  private readonly createdIds = new Set<number>();
   private readonly changedRows = new Set<number>();
   private readonly changedGuids = new Set<string>();
   private readonly changedUrls = new Set<string>();
@@ -47,7 +47,7 @@ export class SubscriptionSet {
     this.rows = new Map(snapshot.rows.map((row) => [row.id, { ...row }]));
     this.guids = new Map(snapshot.guids.map(([guid, ...owner]) => [guid, owner]));
     this.urls = new Map(snapshot.urls);
-    this.storedSubscribed = new Set(
+    this.subscribedBeforeWrite = new Set(
       snapshot.rows.filter(({ isSubscribed }) => isSubscribed).map(({ id }) => id),
     );
     this.quota = new RemainingQuota(snapshot.remaining);
@@ -64,9 +64,10 @@ export class SubscriptionSet {
   }
 
   /**
-   * Returns the subscription that has a URL as its current one. If another subscription moves to
-   * the URL, `applyPatch` always merges the two. `matchByGuid` (POST) and `applyMove` (publisher)
-   * merge only if the one found is live and has no declared guid, and refuse if it has one.
+   * Returns the subscription whose current URL is `feedUrl`. If another subscription gets the same
+   * current URL, `applyPatch` always merges the two. `matchByGuid` (POST) and `applyMove`
+   * (publisher) merge them only if the returned subscription is live and has no declared guid. They
+   * reject the change if it has a declared guid.
    */
   byCurrentUrl(feedUrl: string): SubscriptionRow | undefined {
     const row = this.byUrl(feedUrl);
@@ -80,16 +81,16 @@ export class SubscriptionSet {
     return row;
   }
 
-  /** Creates a subscribed subscription. @param sent true if a client sent the guid. */
+  /** Creates a subscription that is subscribed. @param sent true if a client sent the guid. */
   create(feedUrl: string, guid: string, sent: boolean, timestamp?: string): SubscriptionRow {
     const id = this.snapshot.newIds[this.usedIds++];
     if (id === undefined)
       throw new Error('reserved subscription ids exhausted: more new rows than entries (bug)');
     const row = stored.blankRow(id, feedUrl, guid, this.stamp);
     this.rows.set(id, row);
-    this.created.add(id);
+    this.createdIds.add(id);
     this.changedRows.add(id);
-    this.quota.add('live');
+    this.quota.countAdded('live');
     this.assignGuid(row, guid, sent);
     this.assignUrl(row, feedUrl);
     this.setSubscribed(row, true, timestamp);
@@ -113,7 +114,7 @@ export class SubscriptionSet {
 
   /** Subscribes by POST. Revives a tombstone, and cancels a PENDING deletion. */
   subscribe(row: SubscriptionRow, timestamp?: string): void {
-    if (row.deleted !== null) this.quota.add('live');
+    if (row.deleted !== null) this.quota.countAdded('live');
     row.deleted = null;
     row.deletionId = null;
     this.setSubscribed(row, true, timestamp);
@@ -148,8 +149,8 @@ export class SubscriptionSet {
     this.changedRows.add(row.id);
   }
 
-  /** Makes a URL the current one. The previous current URL stays an alias. */
-  moveTo(row: SubscriptionRow, feedUrl: string): void {
+  /** Makes `feedUrl` the current URL of a subscription. Its previous URL stays an alias. */
+  setCurrentUrl(row: SubscriptionRow, feedUrl: string): void {
     if (row.feedUrl !== feedUrl) this.formerUrls.add(row.feedUrl);
     row.feedUrl = feedUrl;
     row.hasLostUrl = false;
@@ -161,17 +162,17 @@ export class SubscriptionSet {
    * Returns true if a change to this guid adds the current guid to `former_guids`. A write adds at
    * most one per subscription, because the stamp of the write is part of the primary key.
    */
-  wouldReplace(row: SubscriptionRow, guid: string): boolean {
-    return guid !== row.guid && !this.formerGuids.has(row.id) && !this.created.has(row.id);
+  addsFormerGuid(row: SubscriptionRow, guid: string): boolean {
+    return guid !== row.guid && !this.formerGuids.has(row.id) && !this.createdIds.has(row.id);
   }
 
   /**
-   * Makes a declared guid the current one. The previous guid stays an alias and is added to
-   * `former_guids` ({@link wouldReplace}).
+   * Makes a declared guid the current guid of a subscription. Its previous guid stays an alias and
+   * is added to `former_guids` ({@link addsFormerGuid}).
    */
   changeGuid(row: SubscriptionRow, guid: string): void {
-    if (this.wouldReplace(row, guid)) {
-      this.quota.add('guidChanges');
+    if (this.addsFormerGuid(row, guid)) {
+      this.quota.countAdded('guidChanges');
       this.formerGuids.set(row.id, row.guid);
     }
     row.guid = guid;
@@ -198,7 +199,7 @@ export class SubscriptionSet {
   /** Assigns a URL, and the guid derived from it unless another live subscription has it. */
   assignUrl(row: SubscriptionRow, feedUrl: string): void {
     const [key, former] = [this.urlKeys.keyOf(feedUrl), this.byUrl(feedUrl)];
-    if (!former) this.quota.add('urls');
+    if (!former) this.quota.countAdded('urls');
     else if (former !== row) this.transferUrl(feedUrl, former, row);
     this.urls.set(key, row.id);
     this.changedUrls.add(key);
@@ -225,7 +226,7 @@ export class SubscriptionSet {
     return {
       rows: [...this.changedRows].map((id) => {
         const row = this.rows.get(id) as SubscriptionRow;
-        const flippedAt = this.lastFlip(row);
+        const flippedAt = this.lastChangeOfIsSubscribed(row);
         const pointsTo = row.mergedInto === null ? {} : { mergedInto: this.byId(id).id };
         return stored.withChanged({ ...row, ...pointsTo, flippedAt });
       }),
@@ -244,8 +245,13 @@ export class SubscriptionSet {
   }
 
   /** Returns the stamp of the last change of `isSubscribed`, with the changes of this write. */
-  private lastFlip(row: SubscriptionRow): string | null {
-    return lastFlipOf(row, this.storedSubscribed.has(row.id), this.created.has(row.id), this.stamp);
+  private lastChangeOfIsSubscribed(row: SubscriptionRow): string | null {
+    return lastChangeOfIsSubscribed(
+      row,
+      this.subscribedBeforeWrite.has(row.id),
+      this.createdIds.has(row.id),
+      this.stamp,
+    );
   }
 
   /**
@@ -257,7 +263,7 @@ export class SubscriptionSet {
       from.hasLostUrl = true;
       this.changedRows.add(from.id);
     }
-    if (this.lastFlip(from) === null) return;
+    if (this.lastChangeOfIsSubscribed(from) === null) return;
     for (const row of [
       ...(from.isSubscribed ? [from] : []),
       ...(into.isSubscribed ? [] : [into]),
@@ -268,9 +274,10 @@ export class SubscriptionSet {
   }
 
   /**
-   * Returns the time to store for a change: the later of its time and the current one. Without a
-   * timestamp it is the time of the database. A timestamp more than 5 minutes in the future is
-   * clamped to the arrival of the request, and counts only if `isSubscribed` changes.
+   * Returns the time to store for a change of `isSubscribed`: the later of the time of the change
+   * and the stored time. The time of a change without a timestamp is the time of the database. A
+   * timestamp more than 5 minutes in the future is replaced by the arrival of the request, and
+   * counts only if `isSubscribed` changes.
    */
   private effectiveTime(row: SubscriptionRow, isSubscribed: boolean, timestamp?: string): string {
     const unclamped = { at: this.snapshot.now, clamped: false };
@@ -282,11 +289,14 @@ export class SubscriptionSet {
 
   /** Makes `from`, a live subscription or a tombstone, a pointer to `into`. */
   private absorb(from: SubscriptionRow, into: SubscriptionRow): void {
-    if (from.deleted === null) this.quota.add('live', -1);
-    this.quota.add('pointers');
+    if (from.deleted === null) this.quota.countAdded('live', -1);
+    this.quota.countAdded('pointers');
     this.merges.push({ from: from.id, into: into.id, hasStates: from.deleted === null });
     // A gpodder client that has not received the last change of either row gets the merged row.
-    into.flippedAt = laterOf(this.lastFlip(from), this.lastFlip(into));
+    into.flippedAt = laterOf(
+      this.lastChangeOfIsSubscribed(from),
+      this.lastChangeOfIsSubscribed(into),
+    );
     this.formerUrls.add(from.feedUrl);
     from.mergedInto = into.id;
     from.mergedAt = this.stamp;
@@ -326,7 +336,7 @@ export class SubscriptionSet {
     const before = this.guids.get(guid);
     if (before?.every((part, index) => part === owner[index])) return;
     if (before) this.countDeclared(before, -1);
-    else this.quota.add('guids');
+    else this.quota.countAdded('guids');
     this.countDeclared(owner, 1);
     this.guids.set(guid, owner);
     this.changedGuids.add(guid);

@@ -15,7 +15,7 @@ import {
   earlier,
   now,
   subscriptionSet,
-  subscriptionSetWithin,
+  subscriptionSetWithQuotas,
   u,
   v,
   w,
@@ -306,7 +306,7 @@ describe('an exceeded quota', () => {
     left: Partial<RowCounts>,
     fields: { newFeedUrl?: string; newGuid?: string; isSubscribed?: boolean },
   ) => {
-    const subscriptions = subscriptionSetWithin(left, X, Y);
+    const subscriptions = subscriptionSetWithQuotas(left, X, Y);
     applyPatch(subscriptions, subscriptions.byGuid(A) as SubscriptionRow, fields);
     return subscriptions.quota.isExceeded;
   };

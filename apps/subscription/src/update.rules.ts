@@ -7,7 +7,7 @@ import {
 import type { SubscriptionSet } from './subscription.set.js';
 import type { SubscriptionRow } from './subscription.row.js';
 
-type Patch = Omit<RequestOf<typeof updateSubscription>, 'userId' | 'guid'>;
+type SubscriptionPatch = Omit<RequestOf<typeof updateSubscription>, 'userId' | 'guid'>;
 
 /**
  * Applies a PATCH to a live subscription (docs/reference/subscriptions.md, "PATCH" and "Merging").
@@ -21,14 +21,14 @@ type Patch = Omit<RequestOf<typeof updateSubscription>, 'userId' | 'guid'>;
 export function applyPatch(
   subscriptions: SubscriptionSet,
   row: SubscriptionRow,
-  patch: Patch,
+  patch: SubscriptionPatch,
 ): UpdateAnswer {
   const { newFeedUrl, newGuid, isSubscribed, timestamp, title } = patch;
   const wasSubscribed = row.isSubscribed;
   if (newGuid !== undefined) absorb(subscriptions, row, subscriptions.byGuid(newGuid));
   if (newFeedUrl !== undefined) absorb(subscriptions, row, subscriptions.byCurrentUrl(newFeedUrl));
   if (newGuid !== undefined) subscriptions.changeGuid(row, newGuid);
-  if (newFeedUrl !== undefined) subscriptions.moveTo(row, newFeedUrl);
+  if (newFeedUrl !== undefined) subscriptions.setCurrentUrl(row, newFeedUrl);
   const isMerged = row.isSubscribed !== wasSubscribed;
   if (isSubscribed !== undefined && !subscriptions.isSuperseded(row, isSubscribed, timestamp))
     subscriptions.setSubscribed(row, isSubscribed, timestamp);

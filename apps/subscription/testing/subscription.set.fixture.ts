@@ -35,11 +35,11 @@ export interface SubscriptionFixture extends Partial<Omit<SubscriptionRow, 'feed
 
 /** Returns the state of a write that has read these subscriptions. */
 export function subscriptionSet(...described: SubscriptionFixture[]): SubscriptionSet {
-  return subscriptionSetWithin({}, ...described);
+  return subscriptionSetWithQuotas({}, ...described);
 }
 
-/** Like {@link subscriptionSet}. @param left remaining rows by quota, by default 1,000. */
-export function subscriptionSetWithin(
+/** Like {@link subscriptionSet}. @param left remaining quota by kind of row, by default 1,000. */
+export function subscriptionSetWithQuotas(
   left: Partial<RowCounts>,
   ...described: SubscriptionFixture[]
 ): SubscriptionSet {

@@ -18,14 +18,14 @@ values.yaml and one in values.schema.json, whose variables `npm run docs` genera
 gateway:
   http: 3000
   host: {{ .Values.ingress.host | quote }}
-  # Key sets of identity providers; discovery can add others. That of `account` comes through its
-  # Service; a network policy can apply to the port before or behind the Service.
+  # Ports of the identity providers' key sets; 443 also for those that discovery finds. The key set
+  # of `account` comes through its Service: a network policy can see the port before or behind it.
   {{- $ports := .Values.accounts.enabled | ternary (list 443 80 3002) (list 443) }}
   {{- with .Values.apps.gateway.env }}
   egress: {{ include "podcast-sync.urlPorts" (dict "ports" $ports "texts" (list .AUTH_ISSUER .AUTH_JWKS_URL)) }}
   {{- end }}
-  # Time in which load balancers remove this pod. Then the gateway becomes unready and continues to
-  # serve for DRAIN_SECONDS.
+  # Seconds before a stop, in which load balancers remove this pod. Then the gateway becomes unready
+  # and continues to serve for DRAIN_SECONDS.
   preStop: 5
   env:
     PORT: '3000'
@@ -39,7 +39,7 @@ gateway:
     AUTH_JWKS_URL: {{ printf "%s=http://account/jwks" .Values.accounts.url | quote }}
     AUTH_SERVERS: {{ .Values.accounts.url | quote }}
     SITE_URL: {{ .Values.accounts.url | quote }}
-    # The account app serves the console.
+    # Allows the console, which the account app serves, to call the API.
     CORS_ORIGINS: {{ .Values.accounts.url | quote }}
     AUTH_APP_PASSWORDS: 'on'
     {{- end }}
@@ -49,7 +49,7 @@ gateway:
 gpodder:
   http: 3001
   host: {{ (urlParse $url).hostname | quote }}
-  # As in the gateway.
+  # Seconds before a stop, as in the gateway.
   preStop: 5
   env:
     PORT: '3001'
@@ -70,7 +70,7 @@ episode:
   env:
     EVENTS: {{ $events | quote }}
     FEEDS: {{ .Values.feeds.mode | quote }}
-# It also answers requests, so it always has two replicas or more.
+# The deletion worker also answers requests, so it always has two replicas or more.
 deletion-worker:
   database: true
   queue: true
@@ -88,7 +88,7 @@ feed:
     FEEDS_ROLE: answers
 {{- end }}
 {{- if eq .Values.feeds.mode "fetched" }}
-# The only app that connects to the publishers of feeds.
+# The feed fetcher is the only app that connects to the publishers of feeds.
 feed-fetcher:
   image: feed
   database: true

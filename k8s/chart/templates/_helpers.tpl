@@ -88,7 +88,7 @@ priorityClassName: {{ . }}
 {{- end }}
 {{- end }}
 
-{{/* Not empty if an autoscaler sets the replicas of an app. Input: root, app. */}}
+{{/* `true` if an autoscaler sets the replicas of an app, else empty. Input: root, app. */}}
 {{- define "podcast-sync.isScaled" -}}
 {{- if or .root.Values.autoscaling.enabled (and .root.Values.keda.enabled .app.queue) }}true{{ end }}
 {{- end }}

@@ -16,7 +16,7 @@ spec:
   automountServiceAccountToken: false
   enableServiceLinks: false
   {{- if $server }}
-  # More than `preStop`, the drain of the gateway and the 70 s limit for the stop of an app.
+  # Maximum seconds of a stop: `preStop`, the drain of the gateway and 70 s for the stop of an app.
   terminationGracePeriodSeconds: 90
   {{- if .root.Values.topologySpread.enabled }}
   topologySpreadConstraints:
@@ -76,7 +76,7 @@ spec:
     - name: secrets
       secret:
         secretName: {{ .app.secret }}
-        # 0440, which is decimal in YAML 1.2.
+        # File mode 0440 in decimal, because YAML 1.2 reads 0440 as a decimal number.
         defaultMode: 288
 {{- end }}
 
@@ -95,7 +95,7 @@ Input: as for the pod.
 {{- $_ := set $others "OTEL_EXPORTER_OTLP_ENDPOINT" .root.Values.tracing.endpoint -}}
 {{- $_ := set $others "OTEL_TRACES_SAMPLER_ARG" .root.Values.tracing.share -}}
 {{- end -}}
-# Three quarters of the memory limit: buffers and code need the rest.
+# Limits Node's heap to three quarters of the memory limit: buffers and code need the rest.
 - name: NODE_OPTIONS
   value: --max-old-space-size={{ include "podcast-sync.heap" .app.resources.limits.memory }}
 {{- if $server }}

@@ -3,7 +3,7 @@
 {{ if .enabled }}redis://redis:6379{{ else }}{{ .url }}{{ end }}
 {{- end }}
 
-{{/* The variables of a Redis, none if it is not set. Input: redis, prefix of the variables. */}}
+{{/* The variables of a Redis; empty if its address is not set. Input: redis, prefix. */}}
 {{- define "podcast-sync.redisEnv" -}}
 {{- $url := include "podcast-sync.redisUrl" .redis -}}
 {{- if $url }}
@@ -33,7 +33,7 @@
 {{- end -}}
 {{- end }}
 
-{{/* Not empty if a Redis is set. Input: a Redis of values. */}}
+{{/* `true` if the address of a Redis is set, else empty. Input: a Redis of values. */}}
 {{- define "podcast-sync.isNamed" -}}
 {{ if or .url .cluster .sentinels }}true{{ end }}
 {{- end }}
@@ -53,14 +53,14 @@
 {{ toJson $others }}
 {{- end }}
 
-{{/* Their variables. */}}
+{{/* The variables of the servers in `otherRedis`. */}}
 {{- define "podcast-sync.otherRedisEnv" -}}
 {{- range $prefix, $redis := include "podcast-sync.otherRedis" . | fromJson }}
 {{ include "podcast-sync.redisEnv" (dict "redis" $redis "prefix" $prefix) | trim }}
 {{- end }}
 {{- end }}
 
-{{/* The keys of their Secrets, as a JSON list. */}}
+{{/* The keys of the Secrets of the servers in `otherRedis`, as a JSON list. */}}
 {{- define "podcast-sync.otherRedisKeys" -}}
 {{- $keys := list -}}
 {{- range include "podcast-sync.otherRedis" . | fromJson -}}{{- $keys = concat $keys .secretKeys -}}{{- end -}}
@@ -71,7 +71,7 @@
 {{- define "podcast-sync.redisPorts" -}}
 {{- $ports := list -}}
 {{- $servers := list .Values.redis -}}
-{{/* A range sorts by name; the order of `values` is random. */}}
+{{/* `range` iterates by name; the function `values` returns a random order. */}}
 {{- range include "podcast-sync.otherRedis" . | fromJson -}}{{- $servers = append $servers . -}}{{- end -}}
 {{- range $servers -}}
 {{- range splitList "," (include "podcast-sync.redisAddresses" .) -}}

@@ -82,7 +82,7 @@ export type EpisodePage = Page & { episodes: Episode[] };
 
 /** A page of subscribed podcasts. */
 export type PodcastPage = Omit<Page, 'total' | 'page' | 'previous'> & { feeds: Podcast[] };
-/** A page of episodes of subscribed feeds that the server first read after `since`. */
+/** A page of episodes of subscribed feeds: those that the server first read after `since`. */
 export type NewEpisodePage = Pick<Page, 'notModified' | 'next' | 'syncTimestamp' | 'etag'> & {
   episodes: FeedEpisode[];
 };
@@ -183,9 +183,9 @@ export interface Api {
   readonly clockOffset: number;
 }
 
-function requestsOf(sender: RequestSender) {
+function createRequests(sender: RequestSender) {
   const read = <T>(path: string, { signal }: CallOptions = {}) =>
-    sender.send<T>({ method: 'GET', path, signal }, readJson);
+    sender.sendAndRead<T>({ method: 'GET', path, signal }, readJson);
 
   const writeText = <T>(
     method: Request['method'],
@@ -198,7 +198,7 @@ function requestsOf(sender: RequestSender) {
       'idempotency-key': idempotencyKey,
       ...(body !== undefined && { 'content-type': type }),
     };
-    return sender.send<T>({ method, path, headers, body, signal }, readJson);
+    return sender.sendAndRead<T>({ method, path, headers, body, signal }, readJson);
   };
 
   const write = <T>(
@@ -211,7 +211,7 @@ function requestsOf(sender: RequestSender) {
   return { read, write, writeText };
 }
 
-function listsOf(sender: RequestSender) {
+function createLists(sender: RequestSender) {
   async function list<Rows extends object>(
     path: string,
     query: ListQuery = {},
@@ -223,7 +223,7 @@ function listsOf(sender: RequestSender) {
       headers: ifNoneMatch === undefined ? {} : { 'if-none-match': ifNoneMatch },
       signal,
     };
-    return sender.send(request, async (response): Promise<(Page & Rows) | NotModified> => {
+    return sender.sendAndRead(request, async (response): Promise<(Page & Rows) | NotModified> => {
       const syncTimestamp = response.headers.get('sync-timestamp');
       if (syncTimestamp === null)
         throw new ApiError('unexpected', 'The server does not support urn:podcast-sync:polling');
@@ -261,8 +261,8 @@ function listsOf(sender: RequestSender) {
 /** Returns a client of the API at a base URL, for one user. */
 export function createApi(options: ApiOptions): Api {
   const sender = new RequestSender(options);
-  const { read, write, writeText } = requestsOf(sender);
-  const { list, listAll } = listsOf(sender);
+  const { read, write, writeText } = createRequests(sender);
+  const { list, listAll } = createLists(sender);
   const pathOf = (guid: string) => `/subscriptions/${encodeURIComponent(guid)}`;
   return {
     addSubscriptions: (subscriptions, call) =>
@@ -282,7 +282,7 @@ export function createApi(options: ApiOptions): Api {
     episodes: (query, call) => listAll('/episodes', query, call),
     uploadEpisodes: (episodes, call) => write('POST', '/episodes', { episodes }, call),
     exportOpml: ({ signal } = {}) =>
-      sender.send(
+      sender.sendAndRead(
         { method: 'GET', path: '/subscriptions.opml', type: 'text/x-opml', signal },
         (response) => response.text(),
       ),
@@ -315,7 +315,7 @@ async function readJson<T>(response: Response): Promise<T> {
  */
 function queryString({ link, perPage, podcastGuid, ...rest }: EpisodeQuery): string {
   if (link !== undefined) return /\?[^#]*/.exec(link)?.[0] ?? '';
-  // JSON omits what is not set.
+  // JSON omits undefined fields, which `URLSearchParams` would write as text.
   const set = JSON.stringify({ ...rest, per_page: perPage, podcast_guid: podcastGuid });
   const query = new URLSearchParams(JSON.parse(set)).toString();
   return query && `?${query}`;

@@ -6,8 +6,8 @@ import { keys, type SubscriptionAction } from './records.js';
 import { memoryStore } from './store.js';
 
 describe('serverTimeOf', () => {
-  const day = 86_400_000;
-  const seen = 1_000 * day;
+  const dayMs = 86_400_000;
+  const seen = 1_000 * dayMs;
   const done = seen + 10_000;
   const now = seen + 60_000;
 
@@ -15,34 +15,34 @@ describe('serverTimeOf', () => {
     [string, { at: number; offset: number; after: number }, offsetNow: number, expected: number]
   >([
     ['a correct clock', { at: done, offset: 0, after: seen }, 0, done],
-    ['a clock with a constant error', { at: done - day, offset: 0, after: seen }, day, done],
+    ['a clock with a constant error', { at: done - dayMs, offset: 0, after: seen }, dayMs, done],
     [
       'a clock that was behind and was corrected since',
-      { at: done - day, offset: day, after: seen },
+      { at: done - dayMs, offset: dayMs, after: seen },
       0,
       done,
     ],
     [
       'a clock that was ahead and was corrected since',
-      { at: done + day, offset: -day, after: seen },
+      { at: done + dayMs, offset: -dayMs, after: seen },
       0,
       done,
     ],
     [
       'a clock that was corrected before the change',
-      { at: done, offset: day, after: seen },
+      { at: done, offset: dayMs, after: seen },
       0,
       done,
     ],
     [
       'a clock that was behind by an unknown time',
-      { at: done - day, offset: 0, after: seen },
+      { at: done - dayMs, offset: 0, after: seen },
       0,
       seen + 1,
     ],
     [
       'a clock that was ahead by an unknown time',
-      { at: done + day, offset: 0, after: seen },
+      { at: done + dayMs, offset: 0, after: seen },
       0,
       now,
     ],

@@ -38,7 +38,7 @@ export function compactActions(actions: readonly SubscriptionAction[]): Subscrip
   const last = following.at(-1);
   const isDeleted = following.some(({ kind }) => kind === 'delete');
   if (last && isDeleted) return [...subscribe, { ...last, kind: 'delete' }];
-  // A later `subscribe` without a title must not discard an earlier title.
+  // Keeps an earlier title if a later `subscribe` has none.
   const title = sorted.filter((action) => action.title !== undefined).pop();
   const isSent = title === undefined || title === subscribe[0];
   return [

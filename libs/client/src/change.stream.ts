@@ -1,11 +1,11 @@
 import { ApiError } from './errors.js';
 import { type RequestSender, withTimeLimit } from './request.sender.js';
 
-/** Milliseconds without data that end a stream. The server sends a comment every 25 s. */
+/** Milliseconds without data after which a stream ends. The server sends a comment every 25 s. */
 const maxSilence = 60_000;
 
 /** Time limit for opening a stream, in milliseconds. */
-const openLimit = 30_000;
+const openTimeLimit = 30_000;
 
 /** Maximum length of a line in characters. A longer line ends the stream. */
 const maxLineLength = 1_024;
@@ -26,8 +26,8 @@ export async function* readChangeStream(
   const abort = () => connection.abort();
   signal?.addEventListener('abort', abort);
   try {
-    const response = await withTimeLimit(openLimit, signal, () =>
-      sender.open(
+    const response = await withTimeLimit(openTimeLimit, signal, () =>
+      sender.openResponse(
         { method: 'GET', path: '/changes', type: 'text/event-stream' },
         connection.signal,
       ),
@@ -37,7 +37,7 @@ export async function* readChangeStream(
     const reader = response.body.getReader();
     const decoder = new TextDecoder();
     let rest = '';
-    // The fields of the current event. Comments and other fields are ignored.
+    // Fields of the event that is being read. Comments and other fields are ignored.
     let event: { event?: string; data?: string } = {};
     for (;;) {
       const { value: chunk } = await withTimeLimit(maxSilence, connection.signal, () =>

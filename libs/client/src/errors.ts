@@ -27,7 +27,7 @@ export type ApiErrorCode =
   | 'network'
   | 'unexpected';
 
-const codes: Readonly<Record<number, ApiErrorCode>> = {
+const codesByStatus: Readonly<Record<number, ApiErrorCode>> = {
   400: 'invalid',
   401: 'unauthorized',
   403: 'unauthorized',
@@ -42,8 +42,8 @@ const codes: Readonly<Record<number, ApiErrorCode>> = {
   501: 'unexpected',
 };
 
-/** Codes of transient errors: a retry of the same request can succeed. */
-const transient: ReadonlySet<ApiErrorCode> = new Set([
+/** Codes of transient errors: a later retry of the same request can succeed. */
+const transientCodes: ReadonlySet<ApiErrorCode> = new Set([
   'network',
   'timeout',
   'too_many',
@@ -55,7 +55,7 @@ export class ApiError extends Error {
   override readonly name = 'ApiError';
   readonly code: ApiErrorCode;
   readonly status: number | undefined;
-  /** Seconds from the `Retry-After` header. */
+  /** Seconds from the `Retry-After` header of the response, after which a retry makes sense. */
   readonly retryAfter: number | undefined;
 
   constructor(
@@ -74,7 +74,7 @@ export class ApiError extends Error {
     const seconds = Number(headers.get('retry-after') ?? Number.NaN);
     const retryAfter = seconds >= 0 ? seconds : undefined;
     return new ApiError(
-      codes[status] ?? (status >= 500 ? 'unavailable' : 'unexpected'),
+      codesByStatus[status] ?? (status >= 500 ? 'unavailable' : 'unexpected'),
       `The server answered HTTP ${status}`,
       { status, retryAfter },
     );
@@ -82,6 +82,6 @@ export class ApiError extends Error {
 
   /** Returns true if a later retry of the same call can succeed. */
   get isTransient(): boolean {
-    return transient.has(this.code);
+    return transientCodes.has(this.code);
   }
 }

@@ -5,11 +5,12 @@ import { dirname } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { processLocks, type Store, type Value } from './store.js';
 
-/** Interval of a lock holder's heartbeats, and time without one that breaks the lock, in ms. */
+/** Interval in milliseconds of the heartbeats that the holder of the file lock writes. */
 const heartbeatInterval = 2_000;
+/** Milliseconds without a heartbeat after which another process removes the lock. */
 const maxSilence = 15_000;
 
-/** Poll interval for writes by other processes, in ms. Network file systems send no events. */
+/** Interval in ms of polls for writes of other processes: network file systems send no events. */
 const watchInterval = 500;
 
 /**
@@ -100,7 +101,7 @@ async function withFileLock<T>(path: string, run: () => Promise<T>): Promise<T> 
     .writeFile(JSON.stringify({ host: hostname(), pid: process.pid }))
     .finally(() => file.close());
   try {
-    await acquire(path, own);
+    await acquireLock(path, own);
     const heartbeat = setInterval(
       () => void utimes(path, new Date(), new Date()).catch(() => {}),
       heartbeatInterval,
@@ -110,7 +111,7 @@ async function withFileLock<T>(path: string, run: () => Promise<T>): Promise<T> 
       return await run();
     } finally {
       clearInterval(heartbeat);
-      // Another process can hold the lock if it considered this one dead.
+      // Removes the lock only if this process still holds it: another process can have broken it.
       if (await isSameFile(path, own)) await unlink(path).catch(ignoreMissing);
     }
   } finally {
@@ -119,7 +120,7 @@ async function withFileLock<T>(path: string, run: () => Promise<T>): Promise<T> 
 }
 
 /** Waits until the lock is free and acquires it. Of concurrent hard links, one succeeds. */
-async function acquire(path: string, own: string): Promise<void> {
+async function acquireLock(path: string, own: string): Promise<void> {
   let last = { heartbeat: '', since: 0 };
   for (;;) {
     try {
@@ -128,10 +129,10 @@ async function acquire(path: string, own: string): Promise<void> {
       if ((error as NodeJS.ErrnoException).code !== 'EEXIST') throw error;
     }
     const heartbeat = await readHeartbeat(path);
-    // The silence is measured in this process, so that a suspended machine breaks no lock.
+    // Measures the silence in this process, so that no lock is broken after a machine slept.
     if (heartbeat !== last.heartbeat) last = { heartbeat, since: performance.now() };
     const isSilent = performance.now() - last.since > maxSilence;
-    if (heartbeat && (isSilent || (await isDead(path)))) await breakLock(path, heartbeat);
+    if (heartbeat && (isSilent || (await isHolderDead(path)))) await breakLock(path, heartbeat);
     else await sleep(5 + Math.random() * 20);
   }
 }
@@ -150,7 +151,7 @@ async function isSameFile(one: string, other: string): Promise<boolean> {
 }
 
 /** Returns true if the holder was a process of this machine that no longer exists. */
-async function isDead(path: string): Promise<boolean> {
+async function isHolderDead(path: string): Promise<boolean> {
   try {
     const { host, pid } = JSON.parse(await readFile(path, 'utf8')) as { host: string; pid: number };
     if (host !== hostname()) return false;

@@ -1,7 +1,7 @@
 import { openDB } from 'idb';
 import { processLocks, type Store, type Value } from './store.js';
 
-/** Browser features in addition to IndexedDB. Some platforms lack some of them. */
+/** Browser features that the store uses in addition to IndexedDB; not all platforms have them. */
 const platform = globalThis as unknown as {
   navigator?: { locks?: { request<T>(name: string, run: () => Promise<T>): Promise<T> } };
   BroadcastChannel?: new (name: string) => {

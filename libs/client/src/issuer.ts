@@ -27,7 +27,7 @@ export interface Issuer {
 }
 
 /** Time limit for one request, in milliseconds. */
-const timeLimit = 15_000;
+const requestTimeLimit = 15_000;
 
 /** Returns the issuer whose tokens an API accepts (RFC 9728, RFC 8414). @throws ApiError */
 export async function discoverIssuer(
@@ -37,16 +37,16 @@ export async function discoverIssuer(
   const base = new URL(apiUrl);
   const api = await requestJson<{ resource: string; authorization_servers?: string[] }>(
     fetch,
-    wellKnown(base, 'oauth-protected-resource'),
+    wellKnownUrl(base, 'oauth-protected-resource'),
   );
   const [issuer] = api.authorization_servers ?? [];
   if (issuer === undefined)
     throw new ApiError('unexpected', 'The API names no authorization server');
   const metadata = await requestJson<Issuer>(
     fetch,
-    wellKnown(new URL(issuer), 'oauth-authorization-server'),
+    wellKnownUrl(new URL(issuer), 'oauth-authorization-server'),
   );
-  // These endpoints receive secrets. Only an API on plain http can have an issuer without TLS.
+  // The endpoints receive secrets, so they need TLS unless the API itself is on plain http.
   const endpoints = [metadata.authorization_endpoint, metadata.token_endpoint];
   const isSafe = endpoints.every((url) => url?.startsWith('https:') || base.protocol === 'http:');
   if (metadata.issuer !== issuer || !isSafe)
@@ -91,7 +91,7 @@ export function postForm<T>(
  * Returns the URL of a well-known document. The path of the base URL follows the document's name
  * (RFC 8414, 3.1).
  */
-function wellKnown(url: URL, document: string): string {
+function wellKnownUrl(url: URL, document: string): string {
   return `${url.origin}/.well-known/${document}${url.pathname.replace(/\/$/, '')}`;
 }
 
@@ -106,7 +106,7 @@ async function requestJson<T>(
   url: string,
   content?: { type: string; body: string },
 ): Promise<T> {
-  return withTimeLimit(timeLimit, undefined, async (signal) => {
+  return withTimeLimit(requestTimeLimit, undefined, async (signal) => {
     const response = await fetch(url, {
       headers: {
         accept: 'application/json',

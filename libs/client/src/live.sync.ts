@@ -4,14 +4,14 @@ import { readMeta } from './records.js';
 import { pause } from './request.sender.js';
 import type { Store } from './store.js';
 
-/** Poll interval in milliseconds, because a notification can get lost. */
+/** Interval in milliseconds of polls, which find changes whose notification was lost. */
 const pollInterval = 5 * 60_000;
 
 /** Debounce of local changes in ms: the quiet time before a sync, and the maximum delay. */
 const debounce = { quiet: 2_000, max: 15_000 };
 
-/** A stream that was open for longer than these milliseconds resets the backoff. */
-const stableAfter = 60_000;
+/** Milliseconds for which a stream must have been open to reset the backoff. */
+const stableStreamMs = 60_000;
 
 /** Backoff for streams and syncs, in milliseconds: full jitter below a ceiling that doubles. */
 const backoff = { first: 1_000, max: pollInterval };
@@ -27,11 +27,11 @@ interface LiveSyncOptions {
  * a store polls and opens a stream.
  */
 export class LiveSync {
-  private running: { abort: AbortController; ended: Promise<unknown> } | undefined;
-  private timer: ReturnType<typeof setTimeout> | undefined;
-  /** Time of the first change that no sync has sent yet. */
-  private changedAt: number | undefined;
-  /** Ends the wait for the next sync. */
+  private runningSync: { abort: AbortController; ended: Promise<unknown> } | undefined;
+  private debounceTimer: ReturnType<typeof setTimeout> | undefined;
+  /** Device time of the first local change that no sync has sent yet. */
+  private firstUnsentChangeAt: number | undefined;
+  /** Ends the current wait for the next sync. */
   private wakeUp: (() => void) | undefined;
   private readonly errorListeners = new Set<(error: unknown) => void>();
 
@@ -39,28 +39,28 @@ export class LiveSync {
 
   /** Syncs until {@link stop}. A second call has no effect. */
   start(): void {
-    if (this.running) return;
+    if (this.runningSync) return;
     const abort = new AbortController();
     const { signal } = abort;
     const { store } = this.options;
     let leading: Promise<unknown> | undefined;
     const lead = async () => {
       if (signal.aborted) return;
-      leading = Promise.all([this.poll(signal), this.followStream(signal)]);
+      leading = Promise.all([this.pollRepeatedly(signal), this.followStream(signal)]);
       await leading;
     };
     store.withLock('live', lead).catch((error: unknown) => this.reportError(error));
     // A client that never became the leader has no stream to end.
     const ended = this.syncRepeatedly(signal).finally(() => leading);
-    this.running = { abort, ended };
+    this.runningSync = { abort, ended };
   }
 
   /** Aborts the running sync and closes the stream. Resolves after both have ended. */
   async stop(): Promise<void> {
-    const { running } = this;
-    this.running = undefined;
-    clearTimeout(this.timer);
-    this.changedAt = undefined;
+    const { runningSync: running } = this;
+    this.runningSync = undefined;
+    clearTimeout(this.debounceTimer);
+    this.firstUnsentChangeAt = undefined;
     running?.abort.abort();
     this.wakeUp?.();
     await running?.ended;
@@ -68,16 +68,16 @@ export class LiveSync {
 
   /** Schedules a sync after a local change. */
   scheduleSync(): void {
-    if (!this.running) return;
+    if (!this.runningSync) return;
     const now = performance.now();
-    this.changedAt ??= now;
-    clearTimeout(this.timer);
+    this.firstUnsentChangeAt ??= now;
+    clearTimeout(this.debounceTimer);
     const send = () => {
-      this.changedAt = undefined;
+      this.firstUnsentChangeAt = undefined;
       this.wakeUp?.();
     };
-    const delay = Math.min(debounce.quiet, this.changedAt + debounce.max - now);
-    this.timer = setTimeout(send, Math.max(0, delay));
+    const delay = Math.min(debounce.quiet, this.firstUnsentChangeAt + debounce.max - now);
+    this.debounceTimer = setTimeout(send, Math.max(0, delay));
   }
 
   /** Calls back when a sync fails. @returns a function that removes the listener. */
@@ -97,15 +97,16 @@ export class LiveSync {
       } catch (error) {
         if (signal.aborted) return;
         this.reportError(error);
-        // The cause can be a missing sign-in or network. A poll or a change ends the wait early.
+        // Waits longer after each failure, such as a missing network or sign-in. A poll or a change
+        // ends the wait.
         const retryAfter = error instanceof ApiError ? (error.retryAfter ?? 0) * 1_000 : 0;
         await pause(retryAfter, signal).catch(() => {});
-        await Promise.race([wokenUp, pause(jitter(failures++), signal).catch(() => {})]);
+        await Promise.race([wokenUp, pause(randomDelay(failures++), signal).catch(() => {})]);
       }
     }
   }
 
-  private async poll(signal: AbortSignal): Promise<void> {
+  private async pollRepeatedly(signal: AbortSignal): Promise<void> {
     while (!signal.aborted) {
       await pause(pollInterval * (0.9 + Math.random() * 0.2), signal).catch(() => {});
       this.wakeUp?.();
@@ -122,13 +123,14 @@ export class LiveSync {
           if (await this.isNewStamp(stamp)) this.wakeUp?.();
         }
       } catch (error) {
-        // Older servers have no stream, and some platforms cannot read one.
+        // Relies on polls where the server has no stream, or the platform cannot read one.
         const { code, status } = error as Partial<ApiError>;
         if (code === 'not_found' || (code === 'unexpected' && status === undefined)) return;
       }
-      // The stream ended: another device of the user replaced it, or the server is stopping.
-      if (performance.now() - opened > stableAfter) failures = 0;
-      await pause(jitter(failures), signal).catch(() => {});
+      // Waits before it opens a stream again: a newer stream of the user replaced this one, or the
+      // server is stopping.
+      if (performance.now() - opened > stableStreamMs) failures = 0;
+      await pause(randomDelay(failures), signal).catch(() => {});
     }
   }
 
@@ -146,6 +148,6 @@ export class LiveSync {
   }
 }
 
-function jitter(failures: number): number {
+function randomDelay(failures: number): number {
   return Math.random() * Math.min(backoff.first * 2 ** failures, backoff.max);
 }

@@ -4,7 +4,7 @@ import type { AddressInfo } from 'node:net';
 import type { SignIn } from './sign-in.js';
 
 /** Time limit for the user to sign in, in milliseconds. */
-const timeLimit = 10 * 60_000;
+const signInTimeLimit = 10 * 60_000;
 
 /**
  * Signs in with the browser of this machine (RFC 8252), with a redirect to a port of 127.0.0.1.
@@ -35,7 +35,7 @@ export async function signInByLoopback(signIn: SignIn, open: (url: string) => vo
       });
       setTimeout(
         () => reject(new Error('The browser did not return within 10 minutes: sign in again')),
-        timeLimit,
+        signInTimeLimit,
       ).unref();
     });
     open(await signIn.begin(`${base}${path}`));

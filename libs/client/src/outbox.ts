@@ -26,7 +26,7 @@ import type { Episode } from './wire.js';
 /** Values of an episode that a listener can set. Each gets the time of the call. */
 export type EpisodeStates = { [Name in StatusName]?: NonNullable<Episode[Name]>['value'] };
 
-const minute = 60_000;
+const minuteMs = 60_000;
 
 /** Returns the guid of the stored subscription to a feed, else the guid derived from its URL. */
 export async function guidOfFeed(store: Store, feedUrl: string): Promise<string> {
@@ -37,7 +37,7 @@ export async function guidOfFeed(store: Store, feedUrl: string): Promise<string>
   return match?.guid ?? resolveGuid(store, podcastGuid(feedUrl));
 }
 
-/** Adds a listener's action to the pending changes of a subscription. */
+/** Adds a listener's action, such as `unsubscribe`, to the pending changes of a subscription. */
 export async function addSubscriptionAction(
   store: Store,
   writes: PendingWrites,
@@ -132,7 +132,7 @@ function displayedTime(
 ): number {
   if (!status) return 0;
   const start = Date.parse(`${status.timestamp}:00.000Z`);
-  return start > Math.max(now + offset, after) ? start + minute : start;
+  return start > Math.max(now + offset, after) ? start + minuteMs : start;
 }
 
 async function findStoredEpisode(
@@ -163,7 +163,7 @@ export async function readUnconfirmedChanges<Change>(
 
 /** Returns the sent, unconfirmed changes with the key prefix; the batch in flight comes last. */
 async function readSentChanges<Change>(store: Store, prefix: string): Promise<Change[]> {
-  // This order of reads cannot miss a batch that moves from in flight to done meanwhile.
+  // Reads the batch in flight first, so that a batch that is answered meanwhile is not missed.
   const inFlight = (await store.get(keys.batch)) as Batch | undefined;
   const answered = (await store.list(keys.done(''))) as [string, Batch][];
   const batches = [...answered.map(([, batch]) => batch), ...(inFlight ? [inFlight] : [])];

@@ -28,29 +28,34 @@ function sha1(message: Uint8Array): Uint8Array {
   for (let block = 0; block < blocks; block++) {
     for (let n = 0; n < 16; n++) words[n] = view.getUint32(block * 64 + n * 4);
     for (let n = 16; n < 80; n++)
-      words[n] = rotated(
-        at(words, n - 3) ^ at(words, n - 8) ^ at(words, n - 14) ^ at(words, n - 16),
+      words[n] = rotateLeft(
+        wordAt(words, n - 3) ^ wordAt(words, n - 8) ^ wordAt(words, n - 14) ^ wordAt(words, n - 16),
         1,
       );
     let [a, b, c, d, e] = [...state] as [number, number, number, number, number];
     for (let n = 0; n < 80; n++) {
-      const [mixed, constant] = round(n, b, c, d);
-      const next = (rotated(a, 5) + mixed + e + constant + at(words, n)) >>> 0;
-      [a, b, c, d, e] = [next, a, rotated(b, 30), c, d];
+      const [mixed, constant] = roundFunction(n, b, c, d);
+      const next = (rotateLeft(a, 5) + mixed + e + constant + wordAt(words, n)) >>> 0;
+      [a, b, c, d, e] = [next, a, rotateLeft(b, 30), c, d];
     }
-    for (const [n, value] of [a, b, c, d, e].entries()) state[n] = at(state, n) + value;
+    for (const [n, value] of [a, b, c, d, e].entries()) state[n] = wordAt(state, n) + value;
   }
   const hash = new DataView(new ArrayBuffer(20));
   for (const [n, word] of state.entries()) hash.setUint32(n * 4, word);
   return new Uint8Array(hash.buffer);
 }
 
-function round(n: number, b: number, c: number, d: number): [mixed: number, constant: number] {
+function roundFunction(
+  n: number,
+  b: number,
+  c: number,
+  d: number,
+): [mixed: number, constant: number] {
   if (n < 20) return [(b & c) | (~b & d), 0x5a827999];
   if (n < 40) return [b ^ c ^ d, 0x6ed9eba1];
   if (n < 60) return [(b & c) | (b & d) | (c & d), 0x8f1bbcdc];
   return [b ^ c ^ d, 0xca62c1d6];
 }
 
-const rotated = (word: number, by: number) => ((word << by) | (word >>> (32 - by))) >>> 0;
-const at = (words: Uint32Array, n: number) => words[n] as number;
+const rotateLeft = (word: number, by: number) => ((word << by) | (word >>> (32 - by))) >>> 0;
+const wordAt = (words: Uint32Array, n: number) => words[n] as number;

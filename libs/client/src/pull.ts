@@ -25,9 +25,9 @@ import type { Episode, Subscription } from './wire.js';
  */
 const maxRepeatedCounts = 3;
 
-const perPage = 250;
+const rowsPerPage = 250;
 
-/** Reads changes from the server into a store. Run only one pull at a time on a store. */
+/** Reads the server's changes into a store. Run only one pull at a time on a store. */
 export class Pull {
   constructor(
     private readonly api: Api,
@@ -36,8 +36,8 @@ export class Pull {
   ) {}
 
   /** Reads all changes. @throws ApiError; the next run then starts at the last stored stamp. */
-  async run(): Promise<void> {
-    // These batches were answered before the reads below, which therefore include their effects.
+  async readAllChanges(): Promise<void> {
+    // Removes these answered batches at the end: the reads below include their effects.
     const done = (await this.store.list(keys.done(''))) as [string, Batch][];
     for (let count = 0; ; count++) {
       await this.readSubscriptions();
@@ -62,7 +62,7 @@ export class Pull {
       if (current === undefined || current === guid) return;
       await updateRecords(this.store, (writes) => this.moveRecords(guid, current, writes));
     } catch (error) {
-      // The server rejected the subscription, or another client deleted it later.
+      // Ignores a subscription that the server rejected or another client has deleted.
       if (!(error instanceof ApiError) || (error.code !== 'not_found' && error.code !== 'deleted'))
         throw error;
     }
@@ -73,7 +73,10 @@ export class Pull {
     const { subscriptions: since } = await readMeta(this.store);
     const rows: Subscription[] = [];
     let stamp: string | undefined;
-    for await (const page of this.api.subscriptions({ since, perPage }, { signal: this.signal })) {
+    for await (const page of this.api.subscriptions(
+      { since, perPage: rowsPerPage },
+      { signal: this.signal },
+    )) {
       stamp ??= page.syncTimestamp;
       rows.push(...page.subscriptions);
     }
@@ -117,7 +120,7 @@ export class Pull {
       const episode = { ...(value as Episode), podcast_guid: guid };
       const moved = keys.episode(guid, episode.sync_id);
       writes.set(key, undefined);
-      // An existing row is newer: it was read after the change of the guid.
+      // Keeps an existing row, which is newer: it was read after the change of the guid.
       if (!writes.get(moved) && !(await this.store.get(moved))) writes.set(moved, episode);
     }
     const moving = (await this.store.get(keys.subscriptionChange(former))) as
@@ -145,7 +148,10 @@ export class Pull {
   private async readEpisodes(): Promise<void> {
     const { episodes: since } = await readMeta(this.store);
     let stamp: string | undefined;
-    for await (const page of this.api.episodes({ since, perPage }, { signal: this.signal })) {
+    for await (const page of this.api.episodes(
+      { since, perPage: rowsPerPage },
+      { signal: this.signal },
+    )) {
       stamp ??= page.syncTimestamp;
       await updateRecords(this.store, async (writes) => {
         // Without `since` the pages are the whole list, which lacks merged episodes.
@@ -206,7 +212,7 @@ export class Pull {
   private async reloadEpisodes(): Promise<void> {
     const listed = new Set<string>();
     let stamp: string | undefined;
-    for await (const page of this.api.episodes({ perPage }, { signal: this.signal })) {
+    for await (const page of this.api.episodes({ perPage: rowsPerPage }, { signal: this.signal })) {
       stamp ??= page.syncTimestamp;
       for (const { podcast_guid, sync_id } of page.episodes)
         listed.add(keys.episode(podcast_guid, sync_id));

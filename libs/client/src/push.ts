@@ -49,8 +49,8 @@ const maxEntries = {
  */
 const sendingOrder = ['subscribe', 'setTitle', 'unsubscribe', 'episodes', 'delete'] as const;
 
-/** Approximate limit of a body in bytes; half of the server's limit. */
-const maxBytes = 1_000_000;
+/** Approximate maximum size of a request body in bytes; half of the server's limit. */
+const maxBodyBytes = 1_000_000;
 
 /** Number of 500 responses to one batch after which it is split into smaller batches. */
 const maxServerFaults = 3;
@@ -58,7 +58,7 @@ const maxServerFaults = 3;
 /** Maximum number of batches per sync, which bounds a sync while changes continue. */
 const maxBatches = 10_000;
 
-/** Sends the pending changes of a store. Run only one push at a time on a store. */
+/** Sends a store's pending changes to the server. Run only one push at a time on a store. */
 export class Push {
   constructor(
     private readonly api: Api,
@@ -74,33 +74,35 @@ export class Push {
    *
    * @throws ApiError when sending fails. The changes stay stored for the next run.
    */
-  async run(): Promise<void> {
+  async sendPendingChanges(): Promise<void> {
     for (let count = 0; count < maxBatches; count++) {
       const batch = await this.nextBatch();
       if (!batch) return;
-      await this.send(batch);
+      await this.sendBatch(batch);
     }
   }
 
-  private async send(batch: Batch): Promise<void> {
+  private async sendBatch(batch: Batch): Promise<void> {
     let failures: SyncFailure[] = [];
     let retried: KeyedChange[] = [];
     try {
-      [failures, retried] = await this.request(batch);
+      [failures, retried] = await this.requestBatch(batch);
     } catch (error) {
       if (!(error instanceof ApiError)) throw error;
       const isRejected = error.code === 'invalid' || error.code === 'too_large';
-      // The subscription no longer exists, so there is nothing left to do.
+      // Without the subscription, a title, unsubscription or deletion has nothing to change.
       const isDone =
         error.code === 'not_found' && batch.kind !== 'subscribe' && batch.kind !== 'episodes';
       if (error.status === 500) await this.countServerFault(batch);
       if (!isRejected && !isDone) throw error;
       if (isRejected && batch.changes.length > 1)
-        return updateRecords(this.store, (writes) => this.split(batch, writes));
+        return updateRecords(this.store, (writes) => this.splitBatch(batch, writes));
       if (isRejected)
-        failures = batch.changes.map(([, change]) => failureOf(change, error.code, error.message));
+        failures = batch.changes.map(([, change]) =>
+          toSyncFailure(change, error.code, error.message),
+        );
     }
-    // Reported before the batch is removed, so that a crash repeats the report and loses none.
+    // Reports failures before it removes the batch: a crash then repeats reports and loses none.
     for (const failure of failures) this.onFailure(failure);
     await updateRecords(this.store, async (writes) => {
       await this.returnToOutbox(retried, writes);
@@ -118,7 +120,7 @@ export class Push {
    *
    * @returns the rejected changes, and the changes to send again.
    */
-  private async request({
+  private async requestBatch({
     kind,
     changes,
     body,
@@ -134,10 +136,10 @@ export class Push {
       const retried: KeyedChange[] = [];
       for (const { temporary_id, code, message } of failure) {
         const [recordKey, change] = changes[Number(temporary_id)] as [string, EpisodeChange];
-        // The other entries used up the size limit of the response: send this entry once more.
+        // Sends the entry once more: other entries used up the size limit of the response.
         if (code === 'limit_reached' && success.length > 0 && !change.wasOverLimit)
           retried.push([recordKey, { ...change, wasOverLimit: true }]);
-        else failures.push(failureOf(change, code, message));
+        else failures.push(toSyncFailure(change, code, message));
       }
       return [failures, retried];
     }
@@ -150,7 +152,7 @@ export class Push {
         const change = changes.find(
           ([, other]) => 'actions' in other && other.actions[0]?.feed_url === feed_url,
         )?.[1];
-        return change && failureOf(change, code, message);
+        return change && toSyncFailure(change, code, message);
       });
       return [failures.filter((rejected) => rejected !== undefined), []];
     }
@@ -173,14 +175,16 @@ export class Push {
       const changes: KeyedChange[] = [];
       const entries: object[] = [];
       const limit = Math.min(maxEntries[kind], maxChanges, pending.length);
-      for (let bytes = 0; entries.length < limit && bytes < maxBytes;) {
+      for (let bytes = 0; entries.length < limit && bytes < maxBodyBytes;) {
         const [key, change] = pending[entries.length] as KeyedChange;
-        const entry = entryOf(change, entries.length, (time) => serverTimeOf(time, now, offset));
+        const entry = toRequestEntry(change, entries.length, (time) =>
+          serverTimeOf(time, now, offset),
+        );
         const [first, rest] = 'actions' in change ? splitActions(change) : [change, undefined];
         changes.push([key, first]);
         writes.set(key, rest);
         entries.push(entry);
-        // A character takes at most three bytes.
+        // Counts three bytes per UTF-16 code unit, the maximum in UTF-8.
         bytes += 3 * JSON.stringify(entry).length;
       }
       if (changes.length === 0) return undefined;
@@ -231,7 +235,7 @@ export class Push {
         writes.set(keys.batch, { ...batch, serverFaults });
         return;
       }
-      if (batch.changes.length > 1) return this.split(batch, writes);
+      if (batch.changes.length > 1) return this.splitBatch(batch, writes);
       const counted = batch.changes.map(([key, change]): KeyedChange => [
         key,
         { ...change, serverFaults: earlier + 1 },
@@ -245,7 +249,7 @@ export class Push {
    * Returns the changes of a batch to the outbox and halves the size of the next batches. Repeated
    * splits isolate the faulty change.
    */
-  private async split(batch: Batch, writes: PendingWrites): Promise<void> {
+  private async splitBatch(batch: Batch, writes: PendingWrites): Promise<void> {
     await this.returnToOutbox(batch.changes, writes);
     const maxChanges = Math.ceil(batch.changes.length / 2);
     writes.set(keys.batch, undefined);
@@ -258,7 +262,7 @@ export class Push {
     writes: PendingWrites,
   ): Promise<void> {
     for (const [, change] of changes) {
-      // The guid of the subscription can have changed since the batch was stored.
+      // Uses the current guid, which can have changed since the batch was stored.
       if ('actions' in change) {
         const guid = await resolveGuid(this.store, change.guid);
         const key = keys.subscriptionChange(guid);
@@ -293,7 +297,7 @@ function splitActions({
 }
 
 /** Returns a change as JSON of a request. @param toServerTime converts a time to server ms. */
-function entryOf(
+function toRequestEntry(
   change: SubscriptionChange | EpisodeChange,
   index: number,
   toServerTime: (time: ChangeTime) => number,
@@ -322,7 +326,7 @@ function entryOf(
 }
 
 /** Returns the report of a rejected change. */
-function failureOf(
+function toSyncFailure(
   change: SubscriptionChange | EpisodeChange,
   code: SyncFailure['code'],
   message: string,

@@ -90,7 +90,7 @@ export type KeyedChange = [key: string, change: SubscriptionChange | EpisodeChan
 
 /** Changes in one request. Retries send the same bytes with the same idempotency key. */
 export interface Batch {
-  /** The idempotency key. */
+  /** Idempotency key of the request, the same for all retries. */
   key: string;
   kind: SubscriptionAction['kind'] | 'episodes';
   changes: KeyedChange[];
@@ -108,7 +108,7 @@ export const prefixes = {
   episodeChanges: 'change/episode/',
 } as const;
 
-/** Keys of the records. Without its last part, a key is the prefix of a list. */
+/** Keys of the records in a store. A key without its last part is the prefix of a list. */
 export const keys = {
   meta: 'meta',
   batch: 'batch',

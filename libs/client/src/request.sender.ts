@@ -38,7 +38,7 @@ export interface Request extends CallOptions {
 }
 
 /** Media type of JSON. */
-const json = 'application/json';
+const jsonType = 'application/json';
 
 /** Backoff of retries, in milliseconds: full jitter below a ceiling that doubles. */
 const backoff = { first: 500, max: 8_000 };
@@ -50,25 +50,25 @@ const maxRetryAfter = 30;
 export class RequestSender {
   /** Milliseconds by which the server's clock is ahead of the device's. Initially 0. */
   clockOffset = 0;
-  private renewal: { rejected: string; token: Promise<string> } | undefined;
+  private tokenRenewal: { rejected: string; token: Promise<string> } | undefined;
   private readonly baseUrl: string;
   private readonly fetch: typeof globalThis.fetch;
   private readonly clock: () => number;
 
   constructor(private readonly options: ApiOptions) {
     this.baseUrl = options.baseUrl.replace(/\/$/, '');
-    // A browser's `fetch` fails when it is called as a method of another object.
+    // Wraps `fetch`, because a browser's `fetch` fails as a method of another object.
     this.fetch = options.fetch ?? ((input, init) => globalThis.fetch(input, init));
     this.clock = options.clock ?? Date.now;
   }
 
   /** Sends a request, retries transient errors and reads the response. @throws ApiError */
-  async send<T>(request: Request, read: (response: Response) => Promise<T>): Promise<T> {
+  async sendAndRead<T>(request: Request, read: (response: Response) => Promise<T>): Promise<T> {
     const { retries = 4, timeout = 30_000 } = this.options;
     for (let retry = 0; ; retry++) {
       try {
         return await withTimeLimit(timeout, request.signal, async (signal) => {
-          const response = await this.open(request, signal);
+          const response = await this.openResponse(request, signal);
           return await read(response).catch(throwNetworkError);
         });
       } catch (error) {
@@ -94,7 +94,7 @@ export class RequestSender {
    * @throws ApiError for an error status or another content type. A 304 is returned if the request
    *   has `if-none-match`.
    */
-  async open(request: Request, signal: AbortSignal): Promise<Response> {
+  async openResponse(request: Request, signal: AbortSignal): Promise<Response> {
     const token = await this.options.token();
     let response = await this.fetchOnce(request, signal, token);
     if (response.status === 401 && !lacksScope(response)) {
@@ -107,10 +107,10 @@ export class RequestSender {
       return response;
     if (!response.ok) throw await readError(response);
     const type = response.headers.get('content-type') ?? '';
-    const { type: accepted = json } = request;
+    const { type: accepted = jsonType } = request;
     if (type.startsWith(accepted)) return response;
     await cancelBody(response);
-    // A captive portal answers any request with its own page.
+    // Rejects other content types: a captive portal answers any request with its own page.
     const message = `The response is ${type || 'untyped'} instead of ${accepted}`;
     throw new ApiError('unexpected', message, { status: response.status });
   }
@@ -120,7 +120,7 @@ export class RequestSender {
     const response = await this.fetch(`${this.baseUrl}${request.path}`, {
       method: request.method,
       headers: {
-        accept: request.type ?? json,
+        accept: request.type ?? jsonType,
         ...request.headers,
         authorization: `Bearer ${token}`,
       },
@@ -158,12 +158,12 @@ export class RequestSender {
       const current = await this.options.token();
       return current === rejected ? this.options.token({ rejected }) : current;
     };
-    if (this.renewal?.rejected !== rejected) this.renewal = { rejected, token: renew() };
-    const { renewal } = this;
+    if (this.tokenRenewal?.rejected !== rejected) this.tokenRenewal = { rejected, token: renew() };
+    const { tokenRenewal: renewal } = this;
     try {
       return await renewal.token;
     } finally {
-      if (this.renewal === renewal) this.renewal = undefined;
+      if (this.tokenRenewal === renewal) this.tokenRenewal = undefined;
     }
   }
 }
@@ -182,7 +182,7 @@ export async function withTimeLimit<T>(
   if (outer?.aborted) throw abortError(outer);
   const inner = new AbortController();
   let end = (_reason: ApiError) => {};
-  // Ends the wait even if the function ignores its signal, as the caller's `token` can.
+  // Rejects even if the function ignores its signal, as the app's `token` function can.
   const ended = new Promise<never>((_resolve, reject) => {
     end = (reason) => {
       reject(reason);
@@ -240,7 +240,7 @@ function lacksScope(response: Response): boolean {
 }
 
 /** Codes of permanent rejections. {@link readError} checks that no proxy sent the status. */
-const permanent: ReadonlySet<ApiErrorCode> = new Set([
+const permanentCodes: ReadonlySet<ApiErrorCode> = new Set([
   'not_found',
   'invalid',
   'deleted',
@@ -254,7 +254,7 @@ const permanent: ReadonlySet<ApiErrorCode> = new Set([
 async function readError(response: Response): Promise<ApiError> {
   const { status } = response;
   const error = ApiError.fromResponse(response);
-  if (!permanent.has(error.code)) {
+  if (!permanentCodes.has(error.code)) {
     await cancelBody(response);
     return error;
   }

@@ -34,7 +34,7 @@ export interface DeviceCode {
 interface Tokens {
   access: string;
   refresh: string | undefined;
-  /** Device time in milliseconds. */
+  /** Device time in milliseconds at which the access token expires. */
   expires: number;
   clientId: string;
 }
@@ -69,7 +69,7 @@ const renewalMargin = 30_000;
  * the tokens at a time, because a refresh token works only once.
  */
 export class SignIn {
-  private issuer: Promise<Issuer> | undefined;
+  private cachedIssuer: Promise<Issuer> | undefined;
   private readonly clock: () => number;
   private readonly fetch: typeof globalThis.fetch;
 
@@ -89,7 +89,7 @@ export class SignIn {
     const stored = await this.readTokens();
     if (isValid(stored)) return stored.access;
     return this.options.store.withLock('token', async () => {
-      // Another caller can have renewed the token during the wait.
+      // Reads the tokens again: another caller can have renewed them during the wait.
       const current = await this.readTokens();
       return isValid(current) ? current.access : this.renewToken(current);
     });
@@ -111,7 +111,7 @@ export class SignIn {
    */
   async begin(redirectUri: string): Promise<string> {
     const issuer = await this.discover();
-    // The issuer ignores the port of a loopback address, which changes.
+    // Registers a loopback address without its port, which changes and which the issuer ignores.
     const registered = redirectUri.replace(/^(http:\/\/127\.0\.0\.1):\d+/, '$1');
     const clientId = await this.clientIdFor(issuer, registered, {
       application_type: registered.startsWith('https:') ? 'web' : 'native',
@@ -120,7 +120,7 @@ export class SignIn {
     });
     const [state, verifier] = [randomUuid(), randomUuid() + randomUuid()];
     const pending: PendingSignIn = { state, verifier, redirectUri, clientId };
-    await this.put(pendingKey, pending);
+    await this.putValue(pendingKey, pending);
     const url = new URL(issuer.authorization_endpoint);
     const query = {
       response_type: 'code',
@@ -147,14 +147,14 @@ export class SignIn {
     const { searchParams: response } = new URL(url);
     const pending = (await this.options.store.get(pendingKey)) as PendingSignIn | undefined;
     const issuer = await this.discover();
-    // Rejects forged redirects (login CSRF).
+    // The redirect must belong to the stored sign-in, against forged redirects (login CSRF).
     if (
       !pending ||
       response.get('state') !== pending.state ||
       (response.get('iss') ?? issuer.issuer) !== issuer.issuer
     )
       throw new OAuthError('invalid_state', 'The redirect matches no pending sign-in: start again');
-    await this.put(pendingKey, undefined);
+    await this.putValue(pendingKey, undefined);
     const error = response.get('error');
     if (error !== null) throw new OAuthError(error, response.get('error_description') ?? error);
     const { clientId: client_id, redirectUri: redirect_uri, verifier: code_verifier } = pending;
@@ -206,14 +206,14 @@ export class SignIn {
   /** Removes the stored tokens, then revokes them. @throws ApiError if the revocation fails. */
   async signOut(): Promise<void> {
     const tokens = (await this.options.store.get(tokensKey)) as Tokens | undefined;
-    await this.put(tokensKey, undefined);
+    await this.putValue(tokensKey, undefined);
     if (tokens?.refresh === undefined) return;
     const { revocation_endpoint: endpoint } = await this.discover();
     if (endpoint !== undefined)
       await postForm(this.fetch, endpoint, { token: tokens.refresh, client_id: tokens.clientId });
   }
 
-  private put(key: string, value: Value | undefined): Promise<void> {
+  private putValue(key: string, value: Value | undefined): Promise<void> {
     return this.options.store.write(new Map([[key, value]]));
   }
 
@@ -238,8 +238,8 @@ export class SignIn {
       return response.access_token;
     } catch (error) {
       if (!(error instanceof OAuthError)) throw error;
-      // The grant was revoked or expired, or the issuer removed the client.
-      await this.put(tokensKey, undefined);
+      // Removes the tokens: their grant was revoked or expired, or the issuer removed the client.
+      await this.putValue(tokensKey, undefined);
       throw new ApiError('unauthorized', 'The access has ended: sign in again', {
         cause: error,
       });
@@ -253,7 +253,7 @@ export class SignIn {
   private storeTokens(response: TokenResponse, clientId: string): Promise<void> {
     const { access_token: access, refresh_token: refresh, expires_in: seconds = 600 } = response;
     const tokens: Tokens = { access, refresh, expires: this.clock() + seconds * 1_000, clientId };
-    return this.put(tokensKey, tokens);
+    return this.putValue(tokensKey, tokens);
   }
 
   /** Returns the app's client id. Registers the app if it has no id or the issuer removed it. */
@@ -266,7 +266,7 @@ export class SignIn {
       client_name: this.options.clientName,
       ...metadata,
     });
-    await this.put(key, id);
+    await this.putValue(key, id);
     return id;
   }
 
@@ -282,11 +282,11 @@ export class SignIn {
   }
 
   private async discover(): Promise<Issuer> {
-    this.issuer ??= discoverIssuer(this.fetch, this.options.api);
+    this.cachedIssuer ??= discoverIssuer(this.fetch, this.options.api);
     try {
-      return await this.issuer;
+      return await this.cachedIssuer;
     } catch (error) {
-      this.issuer = undefined;
+      this.cachedIssuer = undefined;
       throw error;
     }
   }

@@ -31,15 +31,15 @@ export interface Store {
 /** Returns a store in memory, for tests and for clients that persist nothing. */
 export function memoryStore(records: Map<string, Value> = new Map()): Store {
   return {
-    get: async (key) => copy(records.get(key)),
+    get: async (key) => copyValue(records.get(key)),
     list: async (prefix) => {
       const keys = [...records.keys()].filter((key) => key.startsWith(prefix)).sort();
-      return keys.map((key) => [key, copy(records.get(key) as Value)]);
+      return keys.map((key) => [key, copyValue(records.get(key) as Value)]);
     },
     write: async (writes) => {
       for (const [key, value] of writes) {
         if (value === undefined) records.delete(key);
-        else records.set(key, copy(value));
+        else records.set(key, copyValue(value));
       }
     },
     withLock: processLocks(),
@@ -47,7 +47,7 @@ export function memoryStore(records: Map<string, Value> = new Map()): Store {
 }
 
 /** Copies a value, as other stores do. React Native has no `structuredClone`. */
-function copy<T extends Value | undefined>(value: T): T {
+function copyValue<T extends Value | undefined>(value: T): T {
   return value === undefined ? value : (JSON.parse(JSON.stringify(value)) as T);
 }
 

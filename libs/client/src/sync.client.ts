@@ -62,16 +62,16 @@ export class SyncClient {
   private readonly api: Api;
   private readonly store: Store;
   private readonly clock: () => number;
-  private lastChange = 0;
+  private lastChangeTime = 0;
   private readonly changeListeners = new Set<() => void>();
   private readonly failureListeners = new Set<(failure: SyncFailure) => void>();
-  private readonly live: LiveSync;
+  private readonly liveSync: LiveSync;
 
   constructor({ api, store, clock = Date.now }: SyncClientOptions) {
     this.api = api;
     this.store = store;
     this.clock = clock;
-    this.live = new LiveSync({ api, store, sync: (signal) => this.sync({ signal }) });
+    this.liveSync = new LiveSync({ api, store, sync: (signal) => this.sync({ signal }) });
   }
 
   /**
@@ -163,7 +163,7 @@ export class SyncClient {
   async subscribe(feedUrl: string, feed: { guid?: string; title?: string } = {}): Promise<string> {
     const feed_url = feedUrl.trim();
     const title = feed.title?.trim();
-    return this.change(async (writes) => {
+    return this.storeChange(async (writes) => {
       const guid = feed.guid?.toLowerCase() ?? (await guidOfFeed(this.store, feed_url));
       const action = {
         kind: 'subscribe',
@@ -171,7 +171,7 @@ export class SyncClient {
         isDeclared: feed.guid !== undefined,
         ...(title && { title }),
       } as const;
-      await addSubscriptionAction(this.store, writes, guid, action, this.now());
+      await addSubscriptionAction(this.store, writes, guid, action, this.nextChangeTime());
       return guid;
     });
   }
@@ -215,9 +215,9 @@ export class SyncClient {
     const metadata = normalizeIdentifiers(episode);
     if (!metadata.sync_id && !metadata.episode_guid && !metadata.enclosure_url)
       throw new TypeError('An episode needs a sync_id, an episode_guid or an enclosure_url');
-    return this.change(async (writes) => {
+    return this.storeChange(async (writes) => {
       const guid = await resolveGuid(this.store, podcast);
-      return addEpisodeChange(this.store, writes, guid, metadata, states, this.now());
+      return addEpisodeChange(this.store, writes, guid, metadata, states, this.nextChangeTime());
     });
   }
 
@@ -234,14 +234,14 @@ export class SyncClient {
   async sync({ signal }: CallOptions = {}): Promise<void> {
     await this.store.withLock('sync', async () => {
       const pull = new Pull(this.api, this.store, signal);
-      await pull.run();
+      await pull.readAllChanges();
       this.notifyChange();
       const push = new Push(this.api, this.store, this.clock, signal, (failure) => {
         for (const listener of this.failureListeners) listener(failure);
       });
-      await push.run();
+      await push.sendPendingChanges();
       if ((await this.store.list(keys.done(''))).length === 0) return;
-      await pull.run();
+      await pull.readAllChanges();
       this.notifyChange();
     });
   }
@@ -251,12 +251,12 @@ export class SyncClient {
    * about every 5 minutes.
    */
   start(): void {
-    this.live.start();
+    this.liveSync.start();
   }
 
   /** Ends {@link start} and aborts its running sync. */
   async stop(): Promise<void> {
-    await this.live.stop();
+    await this.liveSync.stop();
   }
 
   /**
@@ -290,7 +290,7 @@ export class SyncClient {
    * @returns a function that removes the listener.
    */
   onError(listener: (error: unknown) => void): () => void {
-    return this.live.onError(listener);
+    return this.liveSync.onError(listener);
   }
 
   private changeSubscription(
@@ -298,25 +298,26 @@ export class SyncClient {
     kind: SubscriptionAction['kind'],
     more: Pick<SubscriptionAction, 'title'> = {},
   ): Promise<void> {
-    return this.change(async (writes) => {
+    return this.storeChange(async (writes) => {
       const guid = await resolveGuid(this.store, podcast);
       const row = (await this.store.get(keys.subscription(guid))) as StoredSubscription | undefined;
       const action = { kind, feed_url: row?.feed_url ?? '', isDeclared: false, ...more };
-      await addSubscriptionAction(this.store, writes, guid, action, this.now());
+      await addSubscriptionAction(this.store, writes, guid, action, this.nextChangeTime());
     });
   }
 
   /** Returns the device's time, later than the last change unless set back by 1 s or more. */
-  private now(): number {
+  private nextChangeTime(): number {
     const now = this.clock();
-    this.lastChange = now > this.lastChange - 1_000 ? Math.max(now, this.lastChange + 1) : now;
-    return this.lastChange;
+    this.lastChangeTime =
+      now > this.lastChangeTime - 1_000 ? Math.max(now, this.lastChangeTime + 1) : now;
+    return this.lastChangeTime;
   }
 
-  private async change<T>(collect: (writes: PendingWrites) => Promise<T>): Promise<T> {
+  private async storeChange<T>(collect: (writes: PendingWrites) => Promise<T>): Promise<T> {
     const result = await updateRecords(this.store, collect);
     this.notifyChange();
-    this.live.scheduleSync();
+    this.liveSync.scheduleSync();
     return result;
   }
 

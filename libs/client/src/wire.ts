@@ -62,7 +62,7 @@ export interface SubscribeAnswer {
     /** With `feed_url_taken`: the guid of the subscription that has the URL. */
     guid?: string;
     code: EntryFailureCode;
-    /** Message of the server, in English. */
+    /** Reason of the failure in English, from the server. */
     message: string;
   }[];
 }
@@ -208,7 +208,7 @@ export interface UploadAnswer {
     enclosure_url?: string;
     temporary_id?: string | number;
     code: EntryFailureCode;
-    /** Message of the server, in English. */
+    /** Reason of the failure in English, from the server. */
     message: string;
   }[];
 }

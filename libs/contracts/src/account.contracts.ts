@@ -2,16 +2,16 @@ import { z } from 'zod';
 import { settingLimits } from './limits.js';
 import { rpc } from './rpc.js';
 
-/** SHA-256 of a secret in base64url. Messages never contain the secret itself. */
+/** SHA-256 of a secret in base64url: messages never contain the secret. */
 const hashSchema = z.string().regex(/^[\w-]{43}$/);
 
-/** Scopes of credentials, as in the claim `scope` of a token. */
+/** Scopes that a credential can have, with the names in the claim `scope` of a token. */
 export const scopes = ['read:subscriptions', 'write:subscriptions'] as const;
 export type Scope = (typeof scopes)[number];
 
 /**
- * Returns the user and the scopes of an app password. `null` if no app password has this hash, it
- * expired or was revoked, or its account is disabled.
+ * Returns the user and the scopes of an app password; `null` if no app password has this hash, if
+ * it expired or was revoked, or if its account is disabled.
  */
 export const checkCredential = rpc({
   pattern: 'account.check_credential',
@@ -25,7 +25,7 @@ export const checkCredential = rpc({
         userId: z.guid(),
         name: z.string(),
         scopes: z.array(z.string()),
-        /** RFC 3339; absent if it never expires. */
+        /** Expiry (RFC 3339); absent if the app password never expires. */
         expiresAt: z.string().optional(),
       })
       .nullable(),
@@ -33,8 +33,8 @@ export const checkCredential = rpc({
 });
 
 /**
- * Revokes an app password (Nextcloud, DELETE /ocs/v2.php/core/apppassword). A repetition has no
- * effect.
+ * Revokes an app password (Nextcloud, DELETE /ocs/v2.php/core/apppassword). Has no effect on a
+ * revoked one.
  */
 export const revokeCredential = rpc({
   pattern: 'account.revoke_credential',
@@ -45,8 +45,8 @@ export const revokeCredential = rpc({
 
 /**
  * Starts a Nextcloud login flow (v2). The caller creates a poll token and a login token, and sends
- * their hashes. It appends the login token to `login`, which the browser opens. The app polls
- * `endpoint`.
+ * their hashes. It appends the login token to the URL `login`, which the browser opens. The app
+ * polls the URL `endpoint`.
  */
 export const beginLogin = rpc({
   pattern: 'account.begin_login',
@@ -55,19 +55,19 @@ export const beginLogin = rpc({
   request: z.object({
     pollHash: hashSchema,
     loginHash: hashSchema,
-    /** Names the app on the page, and the app password later. */
+    /** `User-Agent` of the app: its name on the page, and later that of the app password. */
     userAgent: z.string().max(1_000),
-    /** Address of the app, for the page and for rate limits. */
+    /** IP address of the app, for the page and for rate limits. */
     address: z.string().max(64),
-    /** The URL with which the app syncs: `server` in its answer. */
+    /** URL with which the app then syncs. */
     server: z.url(),
   }),
   reply: z.object({ login: z.url(), endpoint: z.url() }),
 });
 
 /**
- * Returns the user of a session of the gpodder API. `null` if it ended, was unused for 365 days, or
- * its app password is no longer valid.
+ * Returns the user of a session of the gpodder API; `null` if the session ended or was unused for
+ * 365 days, or if its app password is no longer valid.
  *
  * The first check stores the session. An app password has up to 50 stored sessions; beyond that,
  * the longest unused session is deleted. The caller must have verified that this server issued the
@@ -81,7 +81,7 @@ export const checkSession = rpc({
   reply: checkCredential.reply,
 });
 
-/** Ends a gpodder session (logout) permanently, also in caches. A repetition has no effect. */
+/** Ends a gpodder session permanently (logout), also in caches. Has no effect on an ended one. */
 export const endSession = rpc({
   pattern: 'account.end_session',
   write: true,
@@ -90,21 +90,21 @@ export const endSession = rpc({
   reply: z.object({}),
 });
 
-/** The device types of the gpodder API. */
+/** The types of devices in the gpodder API. */
 export const deviceTypes = ['desktop', 'laptop', 'mobile', 'server', 'other'] as const;
 
-/** Matches device ids: those of the gpodder API, and visible letters and digits of all scripts. */
-const deviceId = /^(?:(?!\p{Default_Ignorable_Code_Point})[\p{L}\p{M}\p{N}_.-])+$/u;
+/** Matches device ids: as in the gpodder API, but with letters and digits of all scripts. */
+const deviceIdPattern = /^(?:(?!\p{Default_Ignorable_Code_Point})[\p{L}\p{M}\p{N}_.-])+$/u;
 
 /**
- * Returns true for the id of a device: at most 64 UTF-16 units, case-sensitive
+ * Returns true for a valid device id: at most 64 UTF-16 units, case-sensitive
  * (https://gpoddernet.readthedocs.io/en/latest/api/reference/devices.html).
  */
 export function isDeviceId(text: unknown): text is string {
-  return typeof text === 'string' && text.length <= 64 && deviceId.test(text);
+  return typeof text === 'string' && text.length <= 64 && deviceIdPattern.test(text);
 }
 
-/** Lists up to 100 devices of clients of the gpodder API, ordered by id. */
+/** Lists the devices that a user's gpodder clients have registered, at most 100, ordered by id. */
 export const listDevices = rpc({
   pattern: 'account.list_devices',
   write: false,
@@ -115,9 +115,9 @@ export const listDevices = rpc({
 });
 
 /**
- * Creates and updates devices; of entries with the same id, the last counts. Beyond 100 devices of
- * a user, deletes devices with their settings: first devices without caption and settings, then the
- * longest unused. Fails with `invalid` for an invalid id.
+ * Creates and updates devices; of entries with the same id, the last counts. If a user
+ * then has more than 100 devices, deletes devices with their settings: first those without caption
+ * and settings, then those that were unused for longest. Fails with `invalid` for an invalid id.
  */
 export const saveDevices = rpc({
   pattern: 'account.save_devices',
@@ -128,13 +128,13 @@ export const saveDevices = rpc({
       .array(
         z.object({
           id: z.string().max(64),
-          /** In UTF-16 units: 100 characters are stored, each of up to two units. */
+          /** Maximum in UTF-16 units: 100 characters are stored, each of up to two units. */
           caption: z.string().max(200).optional(),
           type: z.enum(deviceTypes).optional(),
         }),
       )
       .max(100),
-    /** The app password of the request. */
+    /** Id of the app password with which the client made the request. */
     credentialId: z.guid().optional(),
   }),
   reply: z.object({}),
@@ -148,12 +148,12 @@ const settingScopeSchema = z.discriminatedUnion('of', [
   z.object({ of: z.literal('episode'), id: z.guid() }),
 ]);
 
-/** Settings with any JSON values. These are not validated, because they come from parsed JSON. */
-const settings = z.record(z.string(), z.unknown());
+/** Settings by key. Their values are not validated, because they come from parsed JSON. */
+const settingsSchema = z.record(z.string(), z.unknown());
 
 /**
- * Changes settings (opaque JSON), `set` before `remove`. Returns all settings of the scope. Changes
- * nothing if it fails: with `not_found` for an unknown device, with `invalid` beyond a limit.
+ * Sets and removes settings (opaque JSON), in this order. Returns all settings of the scope. Fails
+ * without effect: with `not_found` for an unknown device, with `invalid` above a limit.
  */
 export const changeSettings = rpc({
   pattern: 'account.change_settings',
@@ -161,13 +161,13 @@ export const changeSettings = rpc({
   request: z.object({
     userId: z.guid(),
     scope: settingScopeSchema,
-    set: settings.refine((set) => Object.keys(set).length <= settingLimits.keys),
+    set: settingsSchema.refine((set) => Object.keys(set).length <= settingLimits.keys),
     remove: z.array(z.string()).max(settingLimits.keys),
   }),
-  reply: z.object({ settings }),
+  reply: z.object({ settings: settingsSchema }),
 });
 
-/** Finds an account by its name in any letter case, for operators' commands. */
+/** Finds an account by its name, in any letter case; for commands of operators. */
 export const findAccount = rpc({
   pattern: 'account.find',
   write: false,

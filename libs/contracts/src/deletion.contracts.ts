@@ -21,7 +21,7 @@ export const readDeletion = rpc({
   reply: z.object({ deletionId: z.int().positive(), status: z.enum(deletionStatuses) }),
 });
 
-/** Lists deletion records after an id, in the order of ids, which are random. */
+/** Lists deletion records after an id, ordered by id. Ids are random, not in order of time. */
 export const listDeletions = rpc({
   pattern: 'deletion.list',
   write: false,
@@ -44,8 +44,8 @@ export const listDeletions = rpc({
 });
 
 /**
- * Records the erasure of a user's data. From then on, services reject the user's requests. A worker
- * erases the data later. A repetition has no effect.
+ * Requests the erasure of a user's data. Services reject requests of the user from then on, and a
+ * worker erases the data later. A repetition has no effect.
  */
 export const eraseUser = rpc({
   pattern: 'deletion.erase_user',
@@ -54,13 +54,13 @@ export const eraseUser = rpc({
   reply: z.object({ status: z.enum(deletionStatuses) }),
 });
 
-/** The queue of deletions and erasures. A job only names a record; the worker reads its state. */
+/** The queue of deletions and erasures. A job names a record, whose state the worker reads. */
 export const deletionQueue = {
   name: 'deletion',
   job: z.object({
     userId: z.guid(),
     deletionId: z.int().positive(),
-    /** The originating request: its id for logs and its W3C trace context. */
+    /** The HTTP request that caused the job: correlation id and W3C trace context. */
     origin: z.record(z.string(), z.string()).optional(),
   }),
   erasureName: 'erasure',

@@ -14,7 +14,7 @@ export const uploadEpisodes = rpc({
     userId: z.guid(),
     /** The body as the client sent it; `readEntry` validates its entries. */
     body: z.object({ episodes: z.array(z.unknown()) }),
-    /** Maximum bytes of the reply: entries beyond it are not applied (`limit_reached`). */
+    /** Maximum bytes of the reply. Entries for which it has no room fail with `limit_reached`. */
     maxBytes: z.int().min(1).optional(),
   }),
   reply: jsonOf(uploadedSchema),
@@ -34,22 +34,22 @@ export const listEpisodes = rpc({
 /** Maximum number of entries of one {@link uploadActions}. */
 export const maxActions = 250;
 
-/** A status and its client's time (full RFC 3339). Without a time, the time of arrival counts. */
-const acted = <Value extends z.ZodType>(value: Value) =>
+/** Schema of a status with the client's time (RFC 3339); without it, the time of arrival counts. */
+const actionStatus = <Value extends z.ZodType>(value: Value) =>
   z.object({ value, at: z.string().optional() }).optional();
-const statuses = z.object({
-  playbackPosition: acted(z.number().min(0)),
-  playedStatus: acted(z.boolean()),
-  newStatus: acted(z.boolean()),
-  downloadStatus: acted(z.boolean()),
-  favoriteStatus: acted(z.boolean()),
+const actionStatusesSchema = z.object({
+  playbackPosition: actionStatus(z.number().min(0)),
+  playedStatus: actionStatus(z.boolean()),
+  newStatus: actionStatus(z.boolean()),
+  downloadStatus: actionStatus(z.boolean()),
+  favoriteStatus: actionStatus(z.boolean()),
 });
-export type ActionStatuses = z.output<typeof statuses>;
+export type ActionStatuses = z.output<typeof actionStatusesSchema>;
 
 /**
- * Uploads actions of gpodder clients with episodes. An entry names its podcast by the feed URL. An
- * unknown feed gets a subscription with `is_subscribed` false. If that is impossible (deleted
- * podcast, quota reached), the verdict is `unknown_subscription`.
+ * Stores what actions of gpodder clients report about episodes. An entry names its podcast by the
+ * feed URL. An unknown feed gets a subscription with `is_subscribed` false. If that is impossible
+ * (deleted podcast, quota reached), the verdict is `unknown_subscription`.
  */
 export const uploadActions = rpc({
   pattern: 'episode.upload_actions',
@@ -65,24 +65,24 @@ export const uploadActions = rpc({
           episodeGuid: z.string().optional(),
           enclosureUrl: z.string().optional(),
           duration: z.number().positive().optional(),
-          statuses,
+          statuses: actionStatusesSchema,
         }),
       )
       .max(maxActions),
   }),
   reply: z.object({
-    /** The last timestamp of the session's list of episodes; 1 if none is stored. */
+    /** Timestamp of the last download of episodes in this session; 1 if none is stored. */
     timestamp: z.int().min(1),
-    /** One verdict per entry: null if it was applied. */
+    /** One verdict per entry: null if the entry was applied, else the code of its failure. */
     verdicts: z.array(z.enum(entryFailureCodes).nullable()),
-    /** Unique pairs `[sent, current]`, if they differ in more than scheme and trailing slashes. */
+    /** Pairs `[sent, current]` of URLs that differ in more than scheme and trailing slashes. */
     moved: z.array(z.tuple([z.string(), z.string()])),
   }),
 });
 
 /**
- * Fills in unknown titles and other unknown metadata of a user's episodes, from the stored episodes
- * of the feed. Idempotent: existing values stay.
+ * Fills in missing titles and other missing metadata of a user's episodes, from the episodes of the
+ * feed that the feed service stores. Idempotent: existing values stay.
  */
 export const describeEpisodes = rpc({
   pattern: 'episode.describe',
@@ -93,7 +93,7 @@ export const describeEpisodes = rpc({
 });
 
 /**
- * Returns the favourite status of an episode, and sets it if `favorite` is present. URLs name
+ * Returns the favourite status of an episode, and sets it first if `favorite` is present. URLs name
  * podcast and episode. Fails with `invalid` if a new episode would exceed the quota.
  */
 export const setFavorite = rpc({
@@ -113,7 +113,7 @@ export const setFavorite = rpc({
   }),
 });
 
-/** An episode for the gpodder API: statuses with full times, missing texts empty. */
+/** An episode in replies for the gpodder API: statuses with full times, missing texts empty. */
 const gpodderEpisodeSchema = z.object({
   syncId: z.guid(),
   feedUrl: z.string(),
@@ -122,10 +122,10 @@ const gpodderEpisodeSchema = z.object({
   enclosureUrl: z.string(),
   episodeUrl: z.string(),
   title: z.string(),
-  /** The epoch if it is missing. */
+  /** Publish date; 1970 if it is missing. */
   publishDate: stampSchema,
   duration: z.number().positive().optional(),
-  statuses,
+  statuses: actionStatusesSchema,
 });
 export type GpodderEpisode = z.output<typeof gpodderEpisodeSchema>;
 
@@ -139,20 +139,20 @@ export const listActions = rpc({
   request: z.object({
     userId: z.guid(),
     reader: readerSchema.optional(),
-    /** True to leave the sync state of the reader unchanged. */
+    /** True to leave the sync state of the client unchanged. */
     readOnly: z.boolean().optional(),
-    /** Only episodes of this feed, by any of its URLs. */
+    /** Any URL of the feed whose episodes to read; absent for all feeds. */
     feedUrl: z.string().optional(),
-    /** True for favourite episodes only. */
+    /** True to read favourite episodes only. */
     favorites: z.boolean().optional(),
     perPage: z.int().min(1).max(1_000),
-    /** `next` of the previous page. */
+    /** Value of `next` in the previous page; absent for the first page. */
     further: furtherSchema.optional(),
   }),
   reply: z.object({
-    /** Whole seconds: `since` of the client's next read. Callers use that of the first page. */
+    /** The client's next `since`, in seconds. Callers use that of the first page. */
     timestamp: z.int().min(1),
-    /** Ordered by row id; no episode is on two pages. A page has at most 2 MiB of JSON. */
+    /** Episodes in the order of row ids, on one page each. A page has at most 2 MiB of JSON. */
     episodes: z.array(gpodderEpisodeSchema),
     next: furtherSchema.optional(),
   }),

@@ -9,20 +9,20 @@ import { guidSchema, storedTitle, parseStatusTime, parseTime, toStamp } from './
 // derive from them. CONTRIBUTING.md, "A new status of an episode", lists the other steps of a new
 // status.
 
-/** A status for the rules: a last-writer-wins register by the client's time. */
+/** A status of an episode: a value with the client's time, of which the latest wins. */
 export interface Status {
   value: number | boolean;
-  /** UTC with microseconds, `2023-02-23T14:00:00.000000Z`; comparable as text. */
+  /** Client's time of the change, in the form of {@link ClientTime.instant}: comparable as text. */
   at: string;
   /** True if the client's time has minutes only. */
   minuteForm: boolean;
 }
 
-/** Maximum bytes of UTF-8 of `temporary_id`, and of a guid that a failure repeats. */
+/** Maximum bytes of `temporary_id`, and of a guid that a failure repeats (UTF-8). */
 const nameLimit = 255;
 
-/** The error of a field. `words` is the part of its message after the field's name. */
-class Fault {
+/** The error of a field. `words` is its message without the name of the field. */
+class FieldFault {
   constructor(
     readonly words: string,
     readonly code: EntryFailureCode = 'invalid_value',
@@ -30,42 +30,43 @@ class Fault {
 }
 
 /** Validates a field that is present and not `null`; returns `undefined` for an ignored value. */
-type FieldReader<Value> = (sent: unknown) => Value | undefined | Fault;
+type FieldReader<Value> = (sent: unknown) => Value | undefined | FieldFault;
 
+/** Validates `podcast_guid` and `sync_id`. */
 const guid: FieldReader<string> = (sent) =>
-  guidSchema.safeParse(sent).data ?? new Fault(' is not a valid UUID', 'invalid_guid');
+  guidSchema.safeParse(sent).data ?? new FieldFault(' is not a valid UUID', 'invalid_guid');
 
-/** `publish_date` in answers for an episode without a date. No podcast is from 1970. */
+/** `publish_date` of an episode without a date. No podcast is as old as 1970. */
 const unknownDate = '1970-01-01T00:00:00.000Z';
 
 /**
- * Returns a validator of an identifying text, which ignores empty texts.
+ * Returns a validator of a text that identifies an episode. It ignores empty texts.
  *
- * @param faultIn returns the error of a text, as the message after the field's name.
+ * @param faultIn returns the error of a text, without the name of the field.
  */
-function identifying(
+function identifierReader(
   faultIn: (text: string) => string | undefined,
   code?: EntryFailureCode,
 ): FieldReader<string> {
   return (sent) => {
-    if (typeof sent !== 'string') return new Fault(' is not a string');
+    if (typeof sent !== 'string') return new FieldFault(' is not a string');
     const text = sent.trim();
     const fault = text === '' ? undefined : faultIn(text);
-    return fault === undefined ? text || undefined : new Fault(fault, code);
+    return fault === undefined ? text || undefined : new FieldFault(fault, code);
   };
 }
 
-const episodeGuid = identifying((sent) => {
+const episodeGuid = identifierReader((sent) => {
   const fault = faultInText(sent, textLimits.episodeGuid);
   return fault && ` ${fault}`;
 });
 
-const enclosureUrl = identifying((sent) => {
+const enclosureUrl = identifierReader((sent) => {
   const fault = faultInSpacedUrl(sent);
   return fault && `: ${fault}`;
 }, 'invalid_url');
 
-// An invalid descriptive field is ignored, so that the state of the episode is still stored.
+// The next three validators ignore invalid values, so that the states of the episode are stored.
 const title: FieldReader<string> = (sent) =>
   typeof sent === 'string' ? storedTitle(sent) || undefined : undefined;
 
@@ -85,41 +86,45 @@ const duration: FieldReader<number> = (sent) =>
 
 const temporaryId: FieldReader<string | number> = (sent) => {
   if (typeof sent === 'number' && Number.isFinite(sent)) return sent;
-  if (typeof sent !== 'string') return new Fault(' is neither a string nor a number');
+  if (typeof sent !== 'string') return new FieldFault(' is neither a string nor a number');
   return Buffer.byteLength(sent) > nameLimit
-    ? new Fault(` is longer than ${nameLimit} bytes`)
+    ? new FieldFault(` is longer than ${nameLimit} bytes`)
     : sent;
 };
 
+/** Time of a status in an answer. */
 const shownTime = z
   .string()
   .regex(/^\d{4}-\d\d-\d\dT\d\d:\d\d$/)
   .describe('UTC to the minute, `YYYY-MM-DDThh:mm`.');
+/** Time of a status in a request. */
 const sentTime = z
   .string()
   .describe("The client's time of the change: RFC 3339, or `YYYY-MM-DDThh:mm` in UTC.");
 
 /**
- * Returns the column type, validator and schemas of a kind of status.
+ * Defines a kind of status: its column type, validator and schemas.
  *
  * @param noun names a valid value in error messages, such as `a boolean`.
  */
-function kindOfStatus<Value extends Status['value']>(
+function defineStatusKind<Value extends Status['value']>(
   columnType: 'double precision' | 'boolean',
   value: z.ZodType<Value>,
   noun: string,
 ) {
   const sent: FieldReader<Status> = (status) => {
-    if (!isJsonObject(status)) return new Fault(' is not an object with value and timestamp');
+    if (!isJsonObject(status)) return new FieldFault(' is not an object with value and timestamp');
     const { value: sentValue, timestamp } = status;
-    // A status without a value is ignored.
+    // Ignores a status without a value.
     if (sentValue === undefined || sentValue === null) return undefined;
     const at = typeof timestamp === 'string' ? parseStatusTime(timestamp) : undefined;
     if (!at)
-      return new Fault(': the timestamp is not a date and time (RFC 3339 or YYYY-MM-DDThh:mm)');
+      return new FieldFault(
+        ': the timestamp is not a date and time (RFC 3339 or YYYY-MM-DDThh:mm)',
+      );
     const { success, data } = value.safeParse(sentValue);
-    if (!success) return new Fault(`: the value is not ${noun}`);
-    // Adding zero turns the JSON number -0 into 0.
+    if (!success) return new FieldFault(`: the value is not ${noun}`);
+    // Adds zero, to turn the JSON number -0 into 0.
     return {
       value: typeof data === 'number' ? data + 0 : data,
       at: at.instant,
@@ -134,14 +139,16 @@ function kindOfStatus<Value extends Status['value']>(
   };
 }
 
-const seconds = kindOfStatus(
+/** Kind of a status in seconds, such as the playback position. */
+const seconds = defineStatusKind(
   'double precision',
   z.number().min(0).describe('Seconds.'),
   'a number of seconds, 0 or more',
 );
-const flag = kindOfStatus('boolean', z.boolean(), 'a boolean');
+/** Kind of a status that is true or false. */
+const flag = defineStatusKind('boolean', z.boolean(), 'a boolean');
 
-/** Fields that name the podcast and the episode of an entry. */
+/** Fields of an entry that identify its podcast and its episode. */
 const identifiers = {
   podcastGuid: { sent: guid, shown: shownGuid.describe("The subscription's current guid.") },
   syncId: { sent: guid, shown: shownGuid },
@@ -151,8 +158,7 @@ const urlOrNone = z.string().describe('A URL, or empty where it is not known.');
 
 /**
  * Fields that describe an episode. All but `duration` also identify it within its subscription.
- * Empty values, and invalid descriptive values, are ignored. `unknown` is the default if no client
- * sent a value.
+ * `unknown` is the value of the field if no client has sent one.
  */
 const metadata = {
   episodeGuid: {
@@ -188,7 +194,7 @@ export const episodeStatuses = {
   favoriteStatus: flag,
 };
 
-/** Names of the fields in code; {@link wireNames} has those of HTTP. */
+/** Names of metadata fields in code; {@link wireNames} has their names in HTTP. */
 export type MetadataName = keyof typeof metadata;
 export type StatusName = keyof typeof episodeStatuses;
 type EntryName = keyof typeof identifiers | MetadataName | StatusName | 'temporaryId';
@@ -196,8 +202,9 @@ type EntryName = keyof typeof identifiers | MetadataName | StatusName | 'tempora
 export const metadataNames = Object.keys(metadata) as MetadataName[];
 export const statusNames = Object.keys(episodeStatuses) as StatusName[];
 const identifierNames = Object.keys(identifiers) as (keyof typeof identifiers)[];
-/** Default values of missing metadata. In the matching of episodes, a default matches no value. */
+/** Values of missing metadata. When episodes are matched, such a value matches no other. */
 export const unknownMetadata = pluck(metadata, 'unknown');
+/** Names of all fields of an entry. */
 export const entryNames: readonly EntryName[] = [
   ...identifierNames,
   ...metadataNames,
@@ -209,11 +216,12 @@ type SnakeCase<Name extends string> = Name extends `${infer First}${infer Rest}`
   ? `${First extends Lowercase<First> ? First : `_${Lowercase<First>}`}${SnakeCase<Rest>}`
   : Name;
 
-/** The name of each field in HTTP, and of its column. */
+/** Names of the fields in HTTP and of their columns, by their names in code. */
 export const wireNames = Object.fromEntries(
   entryNames.map((name) => [name, name.replace(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`)]),
 ) as { [Name in EntryName]: SnakeCase<Name> };
 
+/** Returns one property of each field, by the name of the field. */
 function pluck<Table extends object, Part extends keyof Table[keyof Table]>(
   table: Table,
   part: Part,
@@ -224,8 +232,8 @@ function pluck<Table extends object, Part extends keyof Table[keyof Table]>(
   };
 }
 
-/** Returns fields under their names in HTTP. */
-function onTheWire<Table extends object>(table: Table) {
+/** Returns fields by their names in HTTP. */
+function byWireName<Table extends object>(table: Table) {
   const fields = Object.entries(table).map(([name, field]) => [
     wireNames[name as EntryName],
     field,
@@ -235,7 +243,7 @@ function onTheWire<Table extends object>(table: Table) {
   };
 }
 
-/** A valid, normalised entry of POST /episodes, with the sent metadata and statuses only. */
+/** A valid entry of POST /episodes. It has only the metadata and statuses that were sent. */
 export interface EpisodeEntry {
   podcastGuid?: string;
   syncId?: string;
@@ -251,8 +259,11 @@ export interface EntryFault {
   message: string;
 }
 
-/** Returns the validators of some fields, with their names in HTTP. */
-function readers(fields: Record<string, FieldReader<unknown>>, part?: 'metadata' | 'statuses') {
+/** Returns the validators of these fields, with the names of the fields in HTTP. */
+function fieldReaders(
+  fields: Record<string, FieldReader<unknown>>,
+  part?: 'metadata' | 'statuses',
+) {
   return Object.entries(fields).map(([name, read]) => ({
     part,
     name,
@@ -261,19 +272,20 @@ function readers(fields: Record<string, FieldReader<unknown>>, part?: 'metadata'
   }));
 }
 
+/** Validators of all fields of an entry, in the order in which errors are reported. */
 const entryReaders = [
-  ...readers({ temporaryId }),
-  ...readers(pluck(episodeStatuses, 'sent'), 'statuses'),
-  ...readers(pluck(identifiers, 'sent')),
-  ...readers(pluck(metadata, 'sent'), 'metadata'),
+  ...fieldReaders({ temporaryId }),
+  ...fieldReaders(pluck(episodeStatuses, 'sent'), 'statuses'),
+  ...fieldReaders(pluck(identifiers, 'sent')),
+  ...fieldReaders(pluck(metadata, 'sent'), 'metadata'),
 ];
 
 /**
  * Validates and normalises a client's entry, or returns its first error. `null` counts as absent,
- * as many serializers write it. The caller checks for required identifiers.
+ * because many serializers write it. The caller checks which identifiers are required.
  */
 export function readEntry(sent: Readonly<Record<string, unknown>>): EpisodeEntry | EntryFault {
-  // Creates all fields in advance: V8 is slow to add properties by computed names.
+  // Creates all fields first, because V8 is slow to add properties by computed names.
   const entry: EpisodeEntry = {
     podcastGuid: undefined,
     syncId: undefined,
@@ -285,7 +297,7 @@ export function readEntry(sent: Readonly<Record<string, unknown>>): EpisodeEntry
     const value = sent[wireName];
     if (value === undefined || value === null) continue;
     const result = read(value);
-    if (result instanceof Fault)
+    if (result instanceof FieldFault)
       return { field: wireName, code: result.code, message: `${wireName}${result.words}` };
     const target: object = part ? entry[part] : entry;
     if (result !== undefined) (target as Record<string, unknown>)[name] = result;
@@ -301,7 +313,7 @@ export function isJsonObject(value: unknown): value is Record<string, unknown> {
 /** An episode in answers. */
 export const episodeSchema = z
   .object(
-    onTheWire({
+    byWireName({
       ...pluck(identifiers, 'shown'),
       ...pluck(metadata, 'shown'),
       ...pluck(episodeStatuses, 'shown'),
@@ -310,17 +322,17 @@ export const episodeSchema = z
   .meta({ id: 'Episode' });
 export type Episode = z.output<typeof episodeSchema>;
 
-/** The client's name of an entry, returned unchanged. */
+/** Name that a client gave an entry; the result of the entry repeats it. */
 const shownTemporaryId = z.union([z.string(), z.number()]).optional();
 
-/** An entry in the OpenAPI document. Invalid descriptive fields are also accepted, and ignored. */
+/** An entry in the OpenAPI document. The server also accepts and ignores invalid metadata. */
 export const documentedEntrySchema = episodeSchema
   .partial()
   .required({ podcast_guid: true })
-  .extend({ temporary_id: shownTemporaryId, ...onTheWire(pluck(episodeStatuses, 'documented')) })
+  .extend({ temporary_id: shownTemporaryId, ...byWireName(pluck(episodeStatuses, 'documented')) })
   .meta({ id: undefined });
 
-/** Fields that a failure repeats, with their maximum bytes. Longer values are left out. */
+/** Fields that the failure of an entry repeats, with their maximum bytes; not longer values. */
 export const echoLimits = {
   podcast_guid: nameLimit,
   sync_id: nameLimit,
@@ -329,7 +341,7 @@ export const echoLimits = {
   temporary_id: nameLimit,
 } as const;
 
-/** The answer of POST /episodes: successes and failures per entry. */
+/** The answer of POST /episodes: one success or failure for each entry. */
 export const uploadedSchema = z
   .object({
     success: z.array(

@@ -1,35 +1,35 @@
 import { z } from 'zod';
 
 /**
- * Kinds of changes of a user's data. `erased`: all data is erased, and readers must delete their
- * copies. The order is that of the bits in `sync.events`; a new kind must be the last.
+ * Kinds of changes of a user's data. `erased` means that all data is erased: readers must delete
+ * their copies. The order is that of the bits in `sync.events`, so add a new kind at the end.
  */
 export const eventKinds = ['subscriptions', 'episodes', 'deletions', 'erased'] as const;
 export type EventKind = (typeof eventKinds)[number];
 
-/** Returns kinds as the bits of `sync.events`. */
+/** Returns kinds as a number with a bit for each kind, as in `sync.events`. */
 export function kindBits(kinds: readonly EventKind[]): number {
   return kinds.reduce((bits, kind) => bits | (1 << eventKinds.indexOf(kind)), 0);
 }
 
-/** Returns the kinds whose bits are set, in the form of an event: `subscriptions,episodes`. */
+/** Returns the kinds whose bits are set, separated by commas as in an event. */
 export function kindNames(bits: number): string {
   return eventKinds.filter((_, bit) => bits & (1 << bit)).join();
 }
 
-/** A change of a user's data (docs/reference/events.md): the three fields of an entry. */
+/** Schema of an event: the three fields of its entry in the stream (docs/reference/events.md). */
 export const changeEvent = z.object({
   user: z.guid(),
-  /** {@link eventKinds}, separated by commas. Readers ignore kinds that they do not support. */
+  /** {@link eventKinds}, separated by commas. Readers must ignore kinds that they do not know. */
   kinds: z.string().regex(/^[a-z]+(,[a-z]+)*$/),
-  /** The user's clock, as in `Sync-Timestamp`. All changes of these kinds up to it are readable. */
+  /** The user's clock at the change. All changes of these kinds up to this stamp are readable. */
   stamp: z.iso.datetime(),
 });
 export type ChangeEvent = z.output<typeof changeEvent>;
 
-/** The Redis keys of events. The braces keep all keys in the slot of the stream. */
+/** The Redis stream of events. In a Cluster, the braces put all keys on the node of the stream. */
 export const eventStream = {
-  /** The stream, for other teams' services. */
+  /** Key of the stream, which services of other teams read. */
   key: 'events',
   batchKey: '{events}:batch',
   entry: changeEvent,

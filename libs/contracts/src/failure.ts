@@ -1,6 +1,6 @@
 import { z } from 'zod';
 
-/** Codes of all failures of a call. The gateway maps them to HTTP in one table (http/errors.ts). */
+/** Codes of the failures of a call. HTTP apps map them to statuses (http/errors.ts). */
 export const failureCodes = [
   'invalid',
   'unauthorized',
@@ -15,7 +15,7 @@ export type FailureCode = (typeof failureCodes)[number];
 export const failureSchema = z.object({ code: z.enum(failureCodes) });
 export type FailureData = z.output<typeof failureSchema>;
 
-/** An error whose code the caller of a service receives. Any other error arrives as `internal`. */
+/** An error whose code a service sends to its caller. Any other error is sent as `internal`. */
 export class Failure extends Error {
   constructor(
     readonly code: FailureCode,
@@ -26,7 +26,7 @@ export class Failure extends Error {
   }
 }
 
-/** Creates the failure `unavailable` with a reason for the log. */
+/** Creates the failure `unavailable`. @param reason text for the log. */
 export function unavailable(reason: string, cause?: unknown): Failure {
   return new Failure('unavailable', { cause: new Error(reason, { cause }) });
 }

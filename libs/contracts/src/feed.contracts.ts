@@ -5,13 +5,13 @@ import { stampSchema } from './list.schemas.js';
 import { entryFailureCode } from './shown.schemas.js';
 
 /**
- * The source of titles and episodes: `off`, none; `pushed`, the catalogue of a platform (POST
- * /feeds); `fetched`, the feeds at their publishers.
+ * The source of titles and episodes of feeds: `off`, none; `pushed`, the catalogue of a platform
+ * (POST /feeds); `fetched`, the servers of the publishers.
  */
 export const feedsMode = z.enum(['off', 'pushed', 'fetched']);
 export type FeedsMode = z.output<typeof feedsMode>;
 
-/** The state of a feed for its followers (docs/reference/interface-feeds.md, "Status"). */
+/** The status of a feed in answers (docs/reference/interface-feeds.md, "Status"). */
 export const shownFeedStatuses = [
   'pending',
   'ok',
@@ -60,7 +60,7 @@ export const feedEpisodeSchema = z
   .meta({ id: 'FeedEpisode' });
 export type FeedEpisode = z.output<typeof feedEpisodeSchema>;
 
-/** Maximum number of podcasts on a page. The texts of a page have at most 2 MB. */
+/** Maximum number of podcasts on a page, whose texts have at most 2 MB in total. */
 export const maxPodcasts = 100;
 
 /** Reads a page of the subscribed podcasts in the order of row ids (GET /feeds). */
@@ -69,27 +69,27 @@ export const listPodcasts = rpc({
   write: false,
   request: z.object({
     userId: z.guid(),
-    /** `next` of the previous page; 0 for the first one. */
+    /** Value of `next` in the previous page; 0 for the first page. */
     after: z.int().min(0),
     perPage: z.int().min(1).max(maxPodcasts),
     /** Only podcasts whose feed or subscription changed later. */
     since: stampSchema.optional(),
-    /** Start of the URLs of {@link readArtwork}. Absent: the answer has no `artwork`. */
+    /** Start of the URLs `artwork`, which {@link readArtwork} serves; absent for no `artwork`. */
     artworkUrl: z.string().optional(),
-    /** Versions of this page that the client has. If one is current, the reply has no feeds. */
+    /** Versions of this page that the client has: if one is current, the reply has no feeds. */
     versions: z.array(z.string()).optional(),
   }),
   reply: z.object({
-    /** Changes with the rows of the page. */
+    /** Version of the page: it changes if a row of the page changes. */
     version: z.string(),
     feeds: jsonOf(z.array(podcastSchema)),
     next: z.int().optional(),
-    /** `since` of the client's next read, with which it misses no change. */
+    /** The client's next `since`, with which it misses no change. */
     syncTimestamp: stampSchema,
   }),
 });
 
-/** Reads the newest episodes of a subscribed podcast. Fails with `not_found` for other guids. */
+/** Reads the newest episodes of a podcast; fails with `not_found` for an unsubscribed one. */
 export const listFeedEpisodes = rpc({
   pattern: 'feed.list_episodes',
   write: false,
@@ -97,7 +97,7 @@ export const listFeedEpisodes = rpc({
   reply: z.object({ episodes: jsonOf(z.array(feedEpisodeSchema)) }),
 });
 
-/** Reads a page of the episodes of all subscribed podcasts that the server found after `since`. */
+/** Reads a page of the episodes that appeared in subscribed feeds after `since`. */
 export const listNewEpisodes = rpc({
   pattern: 'feed.list_new_episodes',
   write: false,
@@ -110,7 +110,8 @@ export const listNewEpisodes = rpc({
 });
 
 /**
- * Reads a picture in base64 (GET /feeds/artwork/{id}). Fails with `not_found` for an unknown id.
+ * Reads the thumbnail of a podcast's artwork, in base64 (GET /feeds/artwork/{id}). Fails with
+ * `not_found` for an unknown id.
  */
 export const readArtwork = rpc({
   pattern: 'feed.read_artwork',
@@ -137,8 +138,8 @@ export const feedPreviewSchema = z
 export type FeedPreview = z.output<typeof feedPreviewSchema>;
 
 /**
- * Fetches a feed, whether or not a user is subscribed to it. Fails with `unavailable` if too many
- * previews wait.
+ * Fetches a feed, to show it before a subscription (POST /feeds/preview). Fails with `unavailable`
+ * if too many previews wait.
  */
 export const previewFeed = rpc({
   pattern: 'feed.preview',
@@ -148,7 +149,7 @@ export const previewFeed = rpc({
   reply: feedPreviewSchema,
 });
 
-/** An import of an account from another server, the last one of the user (/feeds/import). */
+/** Answer of /feeds/import: the user's last import of an account from another server. */
 export const importSchema = z
   .object({
     source: z.string().describe('Address of the other server.'),
@@ -187,9 +188,9 @@ export const importSchema = z
 export type ShownImport = z.output<typeof importSchema>;
 
 /**
- * Starts an import, which waits for the password. Replaces an import of the same user, and
- * continues an unfinished one of the same account. Fails with `unavailable` if no replica can run
- * it.
+ * Starts an import, which then waits for {@link unlockImport} with the password. Replaces another
+ * import of the user; continues an unfinished import of the same account. Fails with `unavailable`
+ * if no replica can run the import.
  */
 export const startImport = rpc({
   pattern: 'feed.start_import',
@@ -198,14 +199,14 @@ export const startImport = rpc({
   request: z.object({ userId: z.guid(), source: z.string(), login: z.string() }),
   reply: z.object({
     id: z.guid(),
-    /** An RSA key (SPKI in DER, base64). Only the process that runs the import can decrypt. */
+    /** RSA key to encrypt the password (SPKI in DER, base64); the import's process can decrypt. */
     publicKey: z.string(),
   }),
 });
 
 /**
- * Sends the password, encrypted with RSA-OAEP and SHA-256. Has no effect if another import has
- * replaced the one with this id.
+ * Sends the password of an import, encrypted with RSA-OAEP and SHA-256. Has no effect if another
+ * import has replaced that import.
  */
 export const unlockImport = rpc({
   pattern: 'feed.unlock_import',
@@ -215,7 +216,7 @@ export const unlockImport = rpc({
   reply: importSchema,
 });
 
-/** Reads the user's last import of the last day. Fails with `not_found` without one. */
+/** Reads the user's last import; fails with `not_found` if there was none for a day. */
 export const readImport = rpc({
   pattern: 'feed.read_import',
   write: false,
@@ -223,7 +224,7 @@ export const readImport = rpc({
   reply: importSchema,
 });
 
-/** Stops the user's import within about a second. Fails as {@link readImport}. */
+/** Stops the user's import within about a second; fails with `not_found` without one. */
 export const stopImport = rpc({
   pattern: 'feed.stop_import',
   write: false,
@@ -231,12 +232,12 @@ export const stopImport = rpc({
   reply: importSchema,
 });
 
-/** Maximum number of entries of one {@link pushFeeds}. */
+/** Maximum number of entries in one request of {@link pushFeeds}. */
 export const maxPushed = 500;
 
 /**
- * The answer of POST /feeds: successes and failures per entry. An entry with invalid episodes is in
- * both lists, because the rest of it is stored.
+ * The answer of POST /feeds: successes and failures. An entry with invalid episodes is in both
+ * lists, because the rest of the entry is stored.
  */
 export const pushedSchema = z
   .object({
@@ -256,10 +257,10 @@ export const pushFeeds = rpc({
   reply: jsonOf(pushedSchema),
 });
 
-/** Maximum number of guids of one {@link refreshFeeds}. */
+/** Maximum number of guids in one request of {@link refreshFeeds}. */
 export const maxRefreshed = 250;
 
-/** Makes feeds due for a fetch now, except feeds that were fetched in the last 15 minutes. */
+/** Schedules feeds for a fetch now, except those that were fetched in the last 15 minutes. */
 export const refreshFeeds = rpc({
   pattern: 'feed.refresh',
   write: false,

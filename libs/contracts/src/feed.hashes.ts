@@ -1,7 +1,7 @@
 import { createHash, hash } from 'node:crypto';
 import { comparableUrl, derivedGuid } from './feed.url.js';
 
-/** Returns the {@link derivedGuid} of a feed URL, for a feed whose document has no guid. */
+/** Returns the derived guid of a feed URL, see {@link derivedGuid}. */
 export function podcastGuid(feedUrl: string): string {
   return derivedGuid(feedUrl, (namespace, name) =>
     createHash('sha1').update(namespace).update(name).digest(),
@@ -9,8 +9,8 @@ export function podcastGuid(feedUrl: string): string {
 }
 
 /**
- * Returns the lookup key of a feed URL: the SHA-256 of {@link comparableUrl} in hexadecimal. An
- * index entry of Postgres cannot hold a long URL.
+ * Returns the lookup key of a feed URL: the SHA-256 of {@link comparableUrl} in hex. Indexes use
+ * the key, because an index entry of Postgres cannot contain a long URL.
  */
 export function urlKey(feedUrl: string): string {
   return hash('sha256', comparableUrl(feedUrl), 'hex');

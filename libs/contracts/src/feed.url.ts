@@ -5,37 +5,37 @@ import { textLimits } from './limits.js';
 // Node and no package.
 
 /** The namespace `ead4c236-bf58-58c6-a2c6-a6b28d128cb6` (podcast namespace, `podcast:guid`). */
-const namespace = Uint8Array.from([
+const podcastNamespace = Uint8Array.from([
   0xea, 0xd4, 0xc2, 0x36, 0xbf, 0x58, 0x58, 0xc6, 0xa2, 0xc6, 0xa6, 0xb2, 0x8d, 0x12, 0x8c, 0xb6,
 ]);
 
-/** The hex digits of each byte value, precomputed because a batch derives hundreds of guids. */
-const hex = Array.from({ length: 256 }, (_, byte) => byte.toString(16).padStart(2, '0'));
+/** The hex digits of each byte value, computed once: a batch derives hundreds of guids. */
+const hexOfByte = Array.from({ length: 256 }, (_, byte) => byte.toString(16).padStart(2, '0'));
 
-/** Returns the SHA-1 of a namespace followed by the UTF-8 of a name. */
+/** A function that returns the SHA-1 of a namespace followed by the UTF-8 of a name. */
 type NameHash = (namespace: Uint8Array, name: string) => Uint8Array;
 
 /**
  * Matches URLs that normalization would not change: ASCII letters, digits and reserved characters,
- * a host of names in lower case, no port, no percent-encoding. The caller checks for dot segments.
+ * a host of names in lower case, no port, no percent-encoding. It does not exclude dot segments.
  */
-const normal = /^https?:\/\/(?:[a-z\d-]+\.)+[a-z]+\/[\w~!$&()*+,;=:@/?#.-]*$/;
+const normalizedPattern = /^https?:\/\/(?:[a-z\d-]+\.)+[a-z]+\/[\w~!$&()*+,;=:@/?#.-]*$/;
 
-/** Characters that RFC 3986 does not allow, but that the URL Standard keeps in some parts. */
-const illegal = /[\^`{|}\\]/g;
+/** Characters that RFC 3986 forbids in URLs, but that the URL Standard keeps in some parts. */
+const forbiddenCharacters = /[\^`{|}\\]/g;
 
 /**
  * Returns a URL without surrounding white space, normalized by RFC 3986, 6.2.2 and 6.2.3: case of
  * scheme, host and percent-encodings, percent-encodings of unreserved characters, dot segments,
- * default port, empty path; and IDN as punycode. An invalid URL is returned as it is.
+ * default port, empty path; and IDN as punycode. Returns an invalid URL unchanged.
  */
 export function normalizedUrl(url: string): string {
   const text = url.trim();
-  // Fast path at a tenth of the cost.
-  if (normal.test(text) && !text.includes('/.')) return text;
+  // Skips URLs that are already normalized: this check takes a tenth of the time.
+  if (normalizedPattern.test(text) && !text.includes('/.')) return text;
   try {
     return new URL(text).href
-      .replace(illegal, encodeURIComponent)
+      .replace(forbiddenCharacters, encodeURIComponent)
       .replace(/%[\da-f]{2}/gi, normalizedCode);
   } catch {
     return text;
@@ -55,7 +55,7 @@ function normalizedCode(code: string): string {
 export function comparableUrl(url: string): string {
   const normalized = normalizedUrl(url);
   if (!normalized.includes('%')) return normalized;
-  // Not %00, which Postgres cannot store.
+  // Does not decode %00, which Postgres cannot store.
   return normalized.replace(/(?:%(?!00)[\dA-F]{2})+/g, (codes) => {
     try {
       return decodeURIComponent(codes);
@@ -65,55 +65,55 @@ export function comparableUrl(url: string): string {
   });
 }
 
-/** Returns true if two URLs are equal by {@link comparableUrl}. */
+/** Returns true if two feed URLs are equal, see {@link comparableUrl}. */
 export function areEqualUrls(one: string, other: string): boolean {
   return one === other || comparableUrl(one) === comparableUrl(other);
 }
 
 /** Returns true if two URLs differ at most in scheme and trailing slashes. */
 export function areAlikeUrls(one: string, other: string): boolean {
-  return nameOf(one) === nameOf(other);
+  return withoutScheme(one) === withoutScheme(other);
 }
 
 /**
  * Returns the guid for a feed whose document has none: UUIDv5 of its normalized URL without scheme
  * and trailing slashes (podcast namespace, `podcast:guid`).
  *
- * @param sha1 hash function of the caller, because browsers have none on pages over plain http.
+ * @param sha1 hash function. The caller passes it, because browsers have none on http pages.
  */
 export function derivedGuid(feedUrl: string, sha1: NameHash): string {
-  return uuidOf(sha1(namespace, nameOf(normalizedUrl(feedUrl))), 5);
+  return uuidOf(sha1(podcastNamespace, withoutScheme(normalizedUrl(feedUrl))), 5);
 }
 
 /** Returns a URL without scheme and trailing slashes. */
-function nameOf(url: string): string {
+function withoutScheme(url: string): string {
   const name = url.replace(/^[a-z][a-z\d+.-]*:\/\//i, '');
-  // No regular expression: /\/+$/ takes quadratic time in the number of slashes.
+  // Uses no regular expression: /\/+$/ would take quadratic time in the number of slashes.
   let end = name.length;
   while (name[end - 1] === '/') end -= 1;
   return name.slice(0, end);
 }
 
-/** Returns the first 16 bytes as a UUID of a version (RFC 9562, 4). */
+/** Returns the first 16 bytes as a UUID of this version (RFC 9562, 4). */
 export function uuidOf(bytes: Uint8Array, version: 4 | 5): string {
   let uuid = '';
   for (let n = 0; n < 16; n++) {
     let byte = bytes[n] ?? 0;
     if (n === 6) byte = (byte & 0x0f) | (version << 4);
     if (n === 8) byte = (byte & 0x3f) | 0x80;
-    uuid += n === 4 || n === 6 || n === 8 || n === 10 ? `-${hex[byte]}` : hex[byte];
+    uuid += n === 4 || n === 6 || n === 8 || n === 10 ? `-${hexOfByte[byte]}` : hexOfByte[byte];
   }
   return uuid;
 }
 
 /**
- * Returns the error of a text that is too long or that Postgres or JSON cannot store; `undefined`
- * for a valid text. The error follows the field's name in a message.
+ * Returns why a text is invalid: too long, or not storable in Postgres or JSON; `undefined` for a
+ * valid text. In a message, the result follows the name of the field.
  *
  * @param limit maximum bytes of UTF-8.
  */
 export function faultInText(text: string, limit: number): string | undefined {
-  // A UTF-16 unit takes one to three bytes of UTF-8.
+  // Encodes only if necessary: a UTF-16 unit takes one to three bytes of UTF-8.
   const isLong =
     text.length > limit ||
     (text.length * 3 > limit && new TextEncoder().encode(text).length > limit);
@@ -123,45 +123,46 @@ export function faultInText(text: string, limit: number): string | undefined {
   return undefined;
 }
 
-/** Matches a scheme and its colon, but no port as in `example.com:8080`. */
-const scheme = /^[a-z][a-z\d+.-]*:(?!\d)/i;
+/** Matches a scheme and its colon, but no host and port such as `example.com:8080`. */
+const schemePattern = /^[a-z][a-z\d+.-]*:(?!\d)/i;
 
-/** The message for a URL without a scheme, from the example of the Open Podcast API. */
+/** Message for a URL without a scheme, as in the example of the Open Podcast API. */
 export const noProtocol = 'No protocol present';
 
 /**
- * Returns the error of a feed URL for clients, `undefined` if it is valid
- * (docs/reference/subscriptions.md, "Subscriptions"). Valid: an absolute http or https URL with a
- * host and without white space.
+ * Returns the error message for a feed URL, `undefined` for a valid one
+ * (docs/reference/subscriptions.md, "Subscriptions"). A valid URL is an absolute http or https URL
+ * with a host and without white space.
  */
 export function faultInHttpUrl(url: string): string | undefined {
   return faultInUrl(url, /\s/);
 }
 
-/** Like {@link faultInHttpUrl}, for URLs of episodes: they can contain spaces, as in real feeds. */
+/** Like {@link faultInHttpUrl}, for URLs of episodes, which contain spaces in some feeds. */
 export function faultInSpacedUrl(url: string): string | undefined {
   return faultInUrl(url);
 }
 
 /** Matches nearly all valid URLs: a host of ASCII names and a path of visible ASCII. */
-const plainUrl = /^https?:\/\/(?:[a-z\d-]{1,63}\.){1,8}[a-z]{2,63}(?:[/?#][!-~]*)?$/i;
+const ordinaryUrl = /^https?:\/\/(?:[a-z\d-]{1,63}\.){1,8}[a-z]{2,63}(?:[/?#][!-~]*)?$/i;
 
 function faultInUrl(url: string, refused?: RegExp): string | undefined {
-  // Fast path at a fifth of the cost. It excludes punycode and long hosts, which can be invalid.
-  if (url.length <= 250 && plainUrl.test(url) && !/xn--/i.test(url)) return undefined;
+  // Accepts ordinary URLs in a fifth of the time, except punycode and long hosts, which can be
+  // invalid.
+  if (url.length <= 250 && ordinaryUrl.test(url) && !/xn--/i.test(url)) return undefined;
   const fault = faultInText(url, textLimits.url);
   if (fault !== undefined) return `The URL ${fault}`;
   if (/\p{Cc}/u.test(url)) return 'The URL contains a control character';
   if (refused?.test(url)) return 'The URL contains white space';
-  if (!scheme.test(url)) return noProtocol;
+  if (!schemePattern.test(url)) return noProtocol;
   if (!/^https?:/i.test(url)) return 'The URL is neither http nor https';
   if (!/^https?:\/\/[^/\\?#]/i.test(url) || !canParse(url)) return 'The URL has no valid host';
   return undefined;
 }
 
 /**
- * Returns true for a valid URL (URL Standard, 4.4). `URL.canParse` of Node 20 wrongly returns false
- * for non-ASCII Latin-1 text once V8 has compiled it.
+ * Returns true for a valid URL (URL Standard, 4.4). It does not rely on `URL.canParse` of Node 20,
+ * which returns false for non-ASCII Latin-1 text once V8 has compiled it.
  */
 function canParse(url: string): boolean {
   if (!/\P{ASCII}/u.test(url)) return URL.canParse(url);

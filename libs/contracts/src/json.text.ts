@@ -1,12 +1,12 @@
 import { z } from 'zod';
 
-/** A value as JSON from the service that owns it. No process parses it on the way to the client. */
+/** A value as JSON text, which processes forward from a service to the client without parsing. */
 export class JsonText<Value = unknown> {
-  /** Carries the type only. */
+  /** Only for the type checker; the property does not exist. */
   declare private readonly value: Value;
 
   private constructor(
-    /** Has no control characters: JSON escapes them, and {@link of} adds no white space. */
+    /** JSON without control characters: {@link of} escapes them and adds no white space. */
     readonly text: string | Buffer,
   ) {}
 
@@ -15,7 +15,7 @@ export class JsonText<Value = unknown> {
     return new JsonText(JSON.stringify(value));
   }
 
-  /** Wraps a text. @param text a result of {@link of}, from this or another process. */
+  /** Wraps the text of a JsonText. @param text result of {@link of} in this or another process. */
   static from<Value>(text: string | Buffer): JsonText<Value> {
     return new JsonText(text);
   }
@@ -31,7 +31,7 @@ export class JsonText<Value = unknown> {
     return JSON.parse(this.toString()) as Value;
   }
 
-  /** Prevents double encoding by JSON.stringify(). @throws TypeError always. */
+  /** Prevents that JSON.stringify() encodes the text again. @throws TypeError always. */
   toJSON(): never {
     throw new TypeError('a JsonText is JSON already');
   }
@@ -41,9 +41,9 @@ export class JsonText<Value = unknown> {
   }
 }
 
-/** The schema of a {@link JsonText}: a reply or a field of one. */
+/** The schema of a {@link JsonText} in a reply. */
 export interface JsonOf<Content extends z.ZodType> extends z.ZodType<JsonText<z.output<Content>>> {
-  /** The schema of the value, for the compiler only. It is not validated at run time. */
+  /** Schema of the value: for types and documents only, no process validates the value with it. */
   readonly content: Content;
 }
 

@@ -1,39 +1,39 @@
 import { z } from 'zod';
 import { jsonOf } from './json.text.js';
 
-/** A timestamp inside the system: UTC with milliseconds, `2023-02-23T14:00:00.000Z`. */
+/** A stamp in messages: UTC with milliseconds, `2023-02-23T14:00:00.000Z`. */
 export const stampSchema = z.iso.datetime({ precision: 3 });
 
-/** The start of a page: its number, or the row id that it follows or precedes. */
+/** The start of a page: the number of the page, or the row id after or before which it is. */
 const cursorSchema = z.discriminatedUnion('from', [
   z.object({ from: z.literal('page'), page: z.int().min(1) }),
   z.object({ from: z.literal('after'), id: z.int() }),
   z.object({ from: z.literal('before'), id: z.int() }),
 ]);
 
-/** Lowest and highest row id that matched `since` at the first page. Later pages stay within. */
+/** Lowest and highest row id of a walk with `since`, fixed by its first page. */
 const idRangeSchema = z.object({ first: z.int(), last: z.int() });
 export type IdRange = z.output<typeof idRangeSchema>;
 
 /** The request of the lists of subscriptions and of episodes. */
 export const listRequestSchema = z.object({
   userId: z.guid(),
-  /** Only rows with later changes; absent for all rows. */
+  /** Only rows that changed after this stamp; absent for all rows. */
   since: stampSchema.optional(),
   perPage: z.int().min(1),
   /** Maximum bytes of the items' JSON. A page that would exceed it ends earlier. */
   maxBytes: z.int().min(1).optional(),
   cursor: cursorSchema,
-  /** The total of the first page, for later pages. */
+  /** `total` of the walk's first page; absent in the request for that page. */
   total: z.int().optional(),
-  /** The {@link IdRange} of the first page. */
+  /** {@link IdRange} of the walk; absent in the request for its first page. */
   span: idRangeSchema.optional(),
-  /** The clock of the client's copy. If the user's clock is the same, the reply is `unchanged`. */
+  /** Clock of the page that the client has: if it is current, the reply is `unchanged`. */
   knownClock: stampSchema.optional(),
 });
 export type ListRequest = z.output<typeof listRequestSchema>;
 
-/** Returns the reply schema of a list. Clock, rows and total are from one database snapshot. */
+/** Returns the schema of a list's reply. Clock, items and total are of one database snapshot. */
 export function listReplySchema<Item extends z.ZodType>(item: Item) {
   return z.discriminatedUnion('unchanged', [
     z.object({ unchanged: z.literal(true), clock: stampSchema }),
@@ -45,7 +45,7 @@ export function listReplySchema<Item extends z.ZodType>(item: Item) {
       /** Row ids of the first and last item; absent on an empty page. */
       firstId: z.int().optional(),
       lastId: z.int().optional(),
-      /** The {@link IdRange}: only on a first page with `since` that is not empty. */
+      /** {@link IdRange} of the walk; only on a first page with `since` that is not empty. */
       span: idRangeSchema.optional(),
       /** True if more rows follow in the direction of the request. */
       more: z.boolean(),

@@ -1,17 +1,17 @@
 import { z } from 'zod';
 
-/** A gpodder client that reads a list (docs/reference/gpodder.md, "Timestamps"). */
+/** The gpodder client that reads a list (docs/reference/gpodder.md, "Timestamps"). */
 export const readerSchema = z.object({
   credentialId: z.guid(),
   sessionId: z.guid().optional(),
-  /** Whole seconds from the client; 0 if absent. */
+  /** `since` of the client, in seconds; 0 if the client sent none. */
   since: z.int().min(0),
 });
 
-/** The start of an answer's next page; opaque to callers. */
+/** The start of the next page of a list; callers return it unchanged. */
 export const furtherSchema = z.object({
   after: z.int(),
   since: z.int().min(0),
-  /** True if the answer lists all rows, because the client's state is unknown or empty. */
+  /** True if the list has all rows, because the client's sync state is missing or empty. */
   first: z.boolean(),
 });

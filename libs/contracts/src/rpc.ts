@@ -1,25 +1,25 @@
 import type { z } from 'zod';
 import type { JsonText } from './json.text.js';
 
-/** The services of every system. A contract's pattern starts with the name of its service. */
+/** The services that always run. The pattern of a contract starts with the name of its service. */
 export const services = ['subscription', 'episode', 'deletion', 'account'] as const;
-/** A service that receives messages. `feed` does not run if FEEDS is `off`. */
+/** A service that receives messages; `feed` does not run if FEEDS is `off`. */
 export type Service = (typeof services)[number] | 'feed';
 
 /**
- * A message type between an app and a service. Both ends import it, and validate the messages that
- * they receive. Changes only add optional fields, so that the apps of one release can call services
- * of the next.
+ * A type of message from a caller to a service. Both import it, and validate the messages that they
+ * receive. Changes only add optional fields, so that apps of one release can call services of the
+ * next.
  */
 export interface Rpc<Request extends z.ZodType = z.ZodType, Reply extends z.ZodType = z.ZodType> {
-  /** `<service>.<verb>`, also the name of the handler. */
+  /** Name of the message: `<service>.<verb>`. */
   readonly pattern: `${Service}.${string}`;
   readonly service: Service;
   readonly request: Request;
   readonly reply: Reply;
-  /** Time limit of the caller in milliseconds. */
+  /** Time that a caller waits for the reply, in milliseconds. */
   readonly deadlineMs: number;
-  /** True for a write: it has a request id and takes effect once for any number of deliveries. */
+  /** True for a write. It takes effect once, however often its request is delivered. */
   readonly write: boolean;
   /** True for a request with a secret or its hash: logs omit its payload. */
   readonly secret: boolean;
@@ -30,18 +30,19 @@ export type RequestOf<C extends Rpc> = z.output<C['request']>;
 /** The payload of a reply, as the caller receives it after validation. */
 export type ReplyOf<C extends Rpc> = z.output<C['reply']>;
 
-/** A request of a caller: each field can be a {@link JsonText}, which is forwarded unchanged. */
+/** The payload that a caller sends: it can replace a field by its {@link JsonText}. */
 export type SentOf<C extends Rpc> = WithJsonTexts<RequestOf<C>>;
+/** A payload in which each field can be its JSON text. */
 type WithJsonTexts<Request> = {
   [Field in keyof Request]: Request[Field] | JsonText<Request[Field]>;
 };
 
-/** Default deadline in milliseconds: enough for another replica to claim and run a call. */
+/** Default deadline in ms: enough for another replica to take over a request and run it. */
 export const defaultDeadlineMs = 5_000;
 
 /**
- * Defines a contract (docs/design/teams.md, "A message changes"). Its service is the part of the
- * pattern before the dot.
+ * Defines a contract. Its service is the part of the pattern before the dot. How a contract can
+ * change: docs/design/teams.md, "A message changes".
  */
 export function rpc<Request extends z.ZodType, Reply extends z.ZodType>(contract: {
   pattern: `${Service}.${string}`;
@@ -55,11 +56,11 @@ export function rpc<Request extends z.ZodType, Reply extends z.ZodType>(contract
   return Object.freeze({ deadlineMs: defaultDeadlineMs, secret: false, ...contract, service });
 }
 
-/** Metadata of a call, outside its payload. */
+/** Metadata of a call, sent in addition to its payload. */
 export interface CallMetadata {
-  /** A UUID, equal for all deliveries of a write; derived from an `Idempotency-Key` if present. */
+  /** UUID of the write: random, or derived from an `Idempotency-Key`. All deliveries have it. */
   readonly requestId: string;
-  /** Hash of the request in hex, for a write with an `Idempotency-Key`. */
+  /** Hash of the HTTP request in hex; only of a write with an `Idempotency-Key`. */
   readonly fingerprint?: string | undefined;
   /** `X-Request-Id` of the HTTP request, for logs. */
   readonly correlationId?: string;

@@ -1,7 +1,7 @@
 import { z } from 'zod';
 
-// Schemas of resources in HTTP answers, with the field names of HTTP. The owning service creates
-// them, and no other process changes them. Episodes are in episode.fields.ts.
+// Schemas of resources in HTTP answers, with the field names of HTTP. The service that owns a
+// resource creates its JSON, and no other process changes it. Episodes: episode.fields.ts.
 
 const stamp = z.iso.datetime({ precision: 3 }).meta({ example: '2023-02-23T14:00:00.000Z' });
 const guid = z.guid().meta({ format: 'uuid' });
@@ -26,7 +26,7 @@ export const subscriptionSchema = z
 
 export type Subscription = z.output<typeof subscriptionSchema>;
 
-/** Reasons to reject an entry (docs/reference/subscriptions.md, "Subscriptions" and "Episodes"). */
+/** Why an entry of a batch failed (docs/reference/subscriptions.md and episodes.md). */
 export const entryFailureCodes = [
   'invalid_url',
   'invalid_guid',
@@ -41,7 +41,7 @@ export const entryFailureCodes = [
 export type EntryFailureCode = (typeof entryFailureCodes)[number];
 export const entryFailureCode = z.enum(entryFailureCodes);
 
-/** The answer of POST /subscriptions: successes and failures per entry. */
+/** The answer of POST /subscriptions: one success or failure for each entry. */
 export const subscribedSchema = z
   .object({
     success: z.array(
@@ -76,7 +76,7 @@ export const importedSchema = subscribedSchema
   })
   .meta({ id: 'ImportAnswer' });
 
-/** The answer of PATCH /subscriptions/{guid}: the fields that were sent, and their stamps. */
+/** The answer of PATCH /subscriptions/{guid}: the sent fields, and when each changed. */
 export const updatedSchema = z
   .object({
     new_feed_url: url.optional(),

@@ -16,7 +16,7 @@ export const subscribe = rpc({
   write: true,
   request: z.object({
     userId: z.guid(),
-    /** The body as sent. An entry without `feed_url` makes the whole body invalid. */
+    /** The body as the client sent it. An entry without `feed_url` makes the whole body invalid. */
     body: z.object({
       subscriptions: z.array(
         z.object({
@@ -31,11 +31,11 @@ export const subscribe = rpc({
   reply: jsonOf(subscribedSchema),
 });
 
-/** Changes a subscription, returns sent fields and stamps (PATCH /subscriptions/{guid}). */
+/** Changes a subscription (PATCH /subscriptions/{guid}). */
 export const updateSubscription = rpc({
   pattern: 'subscription.update',
   write: true,
-  // A merge moves all episodes of a subscription, which takes seconds for tens of thousands.
+  // Long, because a merge moves all episodes of a subscription: seconds for tens of thousands.
   deadlineMs: 20_000,
   request: z.object({
     userId: z.guid(),
@@ -51,21 +51,21 @@ export const updateSubscription = rpc({
 });
 
 /**
- * Result of {@link applyFeed}. `taken`: another subscription has the new URL. `limit`: a quota or a
- * limit of merges prevents the change.
+ * Result of {@link applyFeed}. `taken`: another subscription has the new URL. `limit`: a quota or
+ * the limit of merges forbids the change.
  */
 export const feedChangeOutcome = z.enum(['applied', 'unchanged', 'taken', 'limit']);
 export type FeedChangeOutcome = z.output<typeof feedChangeOutcome>;
 
-/** Applies a proven new URL or a declared guid of a feed to a user's subscription. Idempotent. */
+/** Gives a user's subscription the new URL or guid that its publisher declares. Idempotent. */
 export const applyFeed = rpc({
   pattern: 'subscription.apply_feed',
   write: true,
-  // A merge takes as long as that of `updateSubscription`.
+  // Long, because the change can merge subscriptions, like `updateSubscription`.
   deadlineMs: 20_000,
   request: z.object({
     userId: z.guid(),
-    /** The subscription's current URL. If it differs, nothing changes. */
+    /** Expected current URL of the subscription. If it differs, nothing changes. */
     fromUrl: z.string(),
     toUrl: z.string().optional(),
     guid: z.guid().optional(),
@@ -90,8 +90,7 @@ export const listSubscriptions = rpc({
 });
 
 /**
- * Reads a page of former feed URLs or guids, also of deleted subscriptions. Each differs from the
- * current URL or guid of its subscription.
+ * Reads a page of former feed URLs or guids of subscriptions, also of deleted ones.
  */
 export const listFormerNames = rpc({
   pattern: 'subscription.list_former_names',
@@ -99,22 +98,22 @@ export const listFormerNames = rpc({
   request: z.object({
     userId: z.guid(),
     kind: z.enum(['feed_url', 'guid']),
-    /** `next` of the previous page. */
+    /** Value of `next` in the previous page; absent for the first page. */
     after: z
       .string()
       .regex(/^[0-9a-f-]{36,64}$/)
       .optional(),
   }),
   reply: z.object({
-    /** Former URLs or guids, with the current guid of their subscription. */
+    /** Former URLs or guids, each with the current guid of its subscription. */
     names: z.array(z.object({ name: z.string(), guid: z.guid() })),
     next: z.string().optional(),
   }),
 });
 
 /**
- * The start of the next page. `key` is the SHA-256 of the last URL on the page, if more URLs of its
- * subscription can follow.
+ * The start of the next page of feeds. `key` is the SHA-256 of the last URL on the page, if more
+ * URLs of its subscription can follow.
  */
 const furtherFeedsSchema = furtherSchema.extend({
   key: z
@@ -124,9 +123,9 @@ const furtherFeedsSchema = furtherSchema.extend({
 });
 
 /**
- * Reads a page of subscribed and unsubscribed feeds (gpodder API, GET subscriptions). With a reader
- * it seals the user's clock and stores the reader's state (libs/gpodder-sync). Without one it
- * returns all subscribed feeds and stores nothing.
+ * Reads a page of subscribed and unsubscribed feeds (gpodder API, GET subscriptions). With a
+ * reader it also seals the user's clock and stores the client's sync state (libs/gpodder-sync).
+ * Without a reader it returns all subscribed feeds and stores nothing.
  */
 export const listFeeds = rpc({
   pattern: 'subscription.list_feeds',
@@ -134,61 +133,61 @@ export const listFeeds = rpc({
   request: z.object({
     userId: z.guid(),
     reader: readerSchema.optional(),
-    /** True to leave the sync state of the reader unchanged. */
+    /** True to leave the sync state of the client unchanged. */
     readOnly: z.boolean().optional(),
-    /** `next` of the previous page. */
+    /** Value of `next` in the previous page; absent for the first page. */
     further: furtherFeedsSchema.optional(),
   }),
   reply: z.object({
-    /** Whole seconds: `since` of the client's next read. Callers use that of the first page. */
+    /** The client's next `since`, in seconds. Callers use that of the first page. */
     timestamp: z.int().min(1),
     add: z.array(z.string()),
-    /** The listener's titles in the order of `add`; absent if there are none. */
+    /** Titles that the listener chose, in the order of `add`; absent if there are none. */
     titles: z.array(z.string().nullable()).optional(),
     remove: z.array(z.string()),
     next: furtherFeedsSchema.optional(),
   }),
 });
 
-/** The URL and guids of a subscription, keys of the data of gpodder clients. */
+/** URL and guids of a subscription, by which data of gpodder clients is stored. */
 const feedSchema = z.object({
   feedUrl: z.string(),
   guid: z.guid(),
-  /** The first guid, if it differs from the current one. It never changes. */
+  /** The first guid, which never changes; absent if it is the current one. */
   firstGuid: z.guid().optional(),
 });
 export type Feed = z.output<typeof feedSchema>;
 
-/** Maximum number of feeds of one {@link changeFeeds}. */
+/** Maximum number of feeds that one {@link changeFeeds} adds, and that it removes. */
 export const maxFeeds = 5_000;
 const feeds = z.array(z.string()).max(maxFeeds);
 
 /**
  * Subscribes to and unsubscribes from feeds (gpodder API, POST and PUT subscriptions) in one write.
- * A request without any effect advances no clock. All URLs must be valid for this service.
+ * A request without an effect does not advance the clock. All URLs must be valid feed URLs.
  */
 export const changeFeeds = rpc({
   pattern: 'subscription.change_feeds',
   write: true,
-  // The maximum number of new subscriptions takes seconds.
+  // Long, because the maximum number of new subscriptions takes seconds.
   deadlineMs: 20_000,
   request: z.object({
     userId: z.guid(),
     sessionId: z.guid().optional(),
     credentialId: z.guid(),
     add: feeds,
-    /** Titles in the order of `add`. They apply to subscriptions that never had a title. */
+    /** Titles in the order of `add`; ignored for a subscription that ever had a title. */
     titles: z.array(z.string().nullable()).max(maxFeeds).optional(),
     remove: feeds,
-    /** True to unsubscribe from all other feeds than `add`. */
+    /** True to unsubscribe from all feeds that are not in `add`. */
     whole: z.boolean(),
   }),
   reply: z.object({
     timestamp: z.int().min(1),
-    /** Feeds in the order of the sent URLs; null for a URL without subscription or rejected. */
+    /** Feeds in the order of the sent URLs; null for a rejected URL or without a subscription. */
     add: z.array(feedSchema.nullable()),
     remove: z.array(feedSchema.nullable()),
-    /** Reasons of the null values in `add`, in their order; absent without one. */
+    /** Why URLs were rejected: a code for each null in `add`; absent if there is none. */
     rejections: z.array(z.enum(entryFailureCodes)).optional(),
   }),
 });
@@ -207,12 +206,12 @@ export const ensureFeed = rpc({
   write: true,
   request: z.object({ userId: z.guid(), feedUrl: z.string() }),
   reply: z.object({
-    /** Null if the podcast was deleted or the quota is reached. */
+    /** Null if the user deleted the podcast or has reached the quota. */
     feed: feedSchema.nullable(),
   }),
 });
 
-/** Returns the number of feeds that {@link listFeeds} lists without a reader. */
+/** Returns the number of subscribed feeds, as {@link listFeeds} lists them without a reader. */
 export const countFeeds = rpc({
   pattern: 'subscription.count_feeds',
   write: false,

@@ -4,7 +4,7 @@ import { rootCauseOf } from './fault.rule.js';
 /** Time limit of a poll in milliseconds. */
 const pollLimitMs = 2_000;
 
-/** Minimum pause after a failed poll, in milliseconds. Up to 50 % is added at random. */
+/** Minimum pause between a failed poll and the next one, in ms. Up to 50 % is added at random. */
 const pauseMs = 1_000;
 
 /**
@@ -18,15 +18,15 @@ export class Availability {
   private problems: readonly string[] = [];
   private readonly listeners: ((isAvailable: boolean) => void)[] = [];
   private polling: Promise<readonly string[]> | undefined;
-  private timer: NodeJS.Timeout | undefined;
+  private pollTimer: NodeJS.Timeout | undefined;
   private isClosed = false;
 
   /** @param findMissing returns the missing migrations; rejects if Postgres can't answer. */
   constructor(private readonly findMissing: () => Promise<readonly string[]>) {}
 
   /**
-   * Why Postgres is unavailable, as texts for an operator: an error or missing migrations. Empty if
-   * available.
+   * The reasons why Postgres is unavailable, as texts for an operator: an error or the missing
+   * migrations. Empty if Postgres is available.
    */
   get missing(): readonly string[] {
     return this.problems;
@@ -41,7 +41,7 @@ export class Availability {
     this.listeners.push(listener);
   }
 
-  /** Polls if a statement failed as if Postgres was unavailable or not migrated. */
+  /** Polls Postgres. Callers report a failed statement that indicates an outage by this method. */
   suspect(): void {
     if (this.isAvailable && !this.isClosed) void this.check();
   }
@@ -54,7 +54,7 @@ export class Availability {
 
   close(): void {
     this.isClosed = true;
-    clearTimeout(this.timer);
+    clearTimeout(this.pollTimer);
   }
 
   private async poll(): Promise<readonly string[]> {
@@ -62,9 +62,9 @@ export class Availability {
     if (this.isClosed) return this.problems;
     const wasAvailable = this.isAvailable;
     this.problems = found;
-    clearTimeout(this.timer);
+    clearTimeout(this.pollTimer);
     if (!this.isAvailable)
-      this.timer = setTimeout(() => void this.check(), pauseMs * (1 + Math.random() / 2));
+      this.pollTimer = setTimeout(() => void this.check(), pauseMs * (1 + Math.random() / 2));
     if (wasAvailable !== this.isAvailable)
       for (const notify of this.listeners) notify(this.isAvailable);
     return found;

@@ -2,30 +2,30 @@ import { randomUUID } from 'node:crypto';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { Failure } from '#contracts';
 import { freshUser } from '#testing';
-import { type DatabaseWorld, openDatabase } from '../testing/database.world.js';
+import { type DatabaseContext, openDatabase } from '../testing/database.world.js';
 import { countdown, readClock, statement } from './index.js';
 import type { Transaction, Write } from './database.js';
 
-let world: DatabaseWorld;
+let fixture: DatabaseContext;
 let userId: string;
 /** Notifications about the test's user. */
 let notified: string[] = [];
 
 beforeAll(async () => {
-  world = await openDatabase('episode');
-  world.database.onClock((user, stamp) => {
+  fixture = await openDatabase('episode');
+  fixture.database.onClock((user, stamp) => {
     if (user === userId) notified.push(stamp);
   });
 });
 beforeEach(() => {
   [userId, notified] = [freshUser(), []];
 });
-afterAll(() => world.close());
+afterAll(() => fixture.close());
 
 const clock = async () =>
-  (await world.database.read<{ clock: string }>(readClock, [userId]))[0]?.clock;
+  (await fixture.database.read<{ clock: string }>(readClock, [userId]))[0]?.clock;
 const write = (run: (transaction: Transaction) => Promise<unknown>, more: Partial<Write> = {}) =>
-  world.database.write(
+  fixture.database.write(
     {
       userId,
       requestId: randomUUID(),

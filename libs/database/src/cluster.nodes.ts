@@ -1,7 +1,7 @@
 import pg from 'pg';
 
 /** Time for which a node gets no new connections after a failed one, in milliseconds. */
-const pauseMs = 5_000;
+const nodePauseMs = 5_000;
 
 /** Splits a list of Postgres URLs at its commas. */
 export function nodesOf(urls: string): string[] {
@@ -9,8 +9,8 @@ export function nodesOf(urls: string): string[] {
 }
 
 /**
- * Returns a class of `pg` clients, each of which connects to the next of the nodes. A node to which
- * a connection failed is skipped for {@link pauseMs}, unless all nodes are.
+ * Returns a class of `pg` clients. Each new client connects to the next of the nodes. A node to
+ * which a connection failed is skipped for {@link nodePauseMs}, unless all nodes failed.
  */
 export function clientOfNodes(nodes: readonly string[]): typeof pg.Client {
   const pausedUntil = new Map<string, number>();
@@ -38,7 +38,7 @@ export function clientOfNodes(nodes: readonly string[]): typeof pg.Client {
       const connected = super.connect().then(
         () => this,
         (error: unknown) => {
-          pausedUntil.set(this.node, performance.now() + pauseMs);
+          pausedUntil.set(this.node, performance.now() + nodePauseMs);
           throw error;
         },
       );

@@ -6,13 +6,13 @@ import { nodesOf } from './cluster.nodes.js';
 export const defaultStoredAnswerBytes = 16 * 1_024 * 1_024;
 
 /** Returns the schema of a variable that limits the number of a user's rows, with a default. */
-export function quota(count: number, description: string) {
+export function quotaVariable(count: number, description: string) {
   return integer(1, 1_000_000_000).default(count).describe(description);
 }
 
 /** The quota variable of services that create aliases of sync_ids: in uploads and merges. */
 export const syncIdQuota = z.object({
-  QUOTA_SYNC_ID_ALIASES: quota(
+  QUOTA_SYNC_ID_ALIASES: quotaVariable(
     2_000_000,
     'Maximum sync_id aliases per user; above it an entry is applied without its sync_id.',
   ),
@@ -20,14 +20,17 @@ export const syncIdQuota = z.object({
 
 /** The quota variables of services that create subscriptions, also for actions on new feeds. */
 export const subscriptionQuotas = z.object({
-  QUOTA_LIVE_SUBSCRIPTIONS: quota(10_000, 'Maximum subscriptions per user, without deleted ones.'),
-  QUOTA_SUBSCRIPTION_NAMES: quota(
+  QUOTA_LIVE_SUBSCRIPTIONS: quotaVariable(
+    10_000,
+    'Maximum subscriptions per user, without deleted ones.',
+  ),
+  QUOTA_SUBSCRIPTION_NAMES: quotaVariable(
     50_000,
     'Maximum guids, feed URLs, guid changes and merged subscriptions per user, each.',
   ),
 });
 
-const url = z.url({
+const postgresUrl = z.url({
   protocol: /^postgres(ql)?$/,
   error: 'must be a URL like postgres://user:password@host:5432/database',
 });
@@ -45,7 +48,7 @@ export type Distribution = z.output<typeof distribution>;
 /** `DATABASE_URL` of services whose statements each use rows of one user: any node can run them. */
 export const databaseNodes = z
   .string()
-  .refine((text) => nodesOf(text).every((node) => url.safeParse(node).success), {
+  .refine((text) => nodesOf(text).every((node) => postgresUrl.safeParse(node).success), {
     error: 'must be URLs like postgres://user:password@host:5432/database, separated by commas',
   })
   .describe(
@@ -55,7 +58,7 @@ export const databaseNodes = z
 
 /** The configuration of an app that uses Postgres. */
 export const databaseConfig = z.object({
-  DATABASE_URL: url.describe('Postgres, with the login of this app.'),
+  DATABASE_URL: postgresUrl.describe('Postgres, with the login of this app.'),
   DATABASE_DISTRIBUTION: distribution,
   DATABASE_POOL_SIZE: integer(1, 500)
     .default(10)

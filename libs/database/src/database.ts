@@ -28,7 +28,7 @@ export interface Write<Found extends object = object> {
    * write fails with `invalid`.
    */
   fingerprint?: string | undefined;
-  /** True stores the answer always, false only with a fingerprint. */
+  /** True if the answer is always stored. Otherwise it is stored only with a fingerprint. */
   smallAnswer: boolean;
   /** Kinds of the event that announces the write (docs/reference/events.md). */
   changes: readonly EventKind[];
@@ -45,7 +45,7 @@ export interface Write<Found extends object = object> {
 
 /** A running write, as {@link Database.write} passes it to its callback. */
 export interface Transaction<Found extends object = object> {
-  /** The stamp of the write: the advanced clock, or see {@link Write.advances}. */
+  /** The stamp of the write, which is the advanced clock. Exception: {@link Write.advances}. */
   readonly stamp: string;
   /**
    * True for a repeated request without a stored answer. `stamp` is then that of the first run. The
@@ -155,7 +155,7 @@ export class Database {
     pool.on('acquire', (client) => {
       if (!client.listeners('error').includes(lostConnection)) client.on('error', lostConnection);
     });
-    // Errors of idle connections.
+    // The pool reports errors of idle connections, such as a restart of Postgres.
     pool.on('error', () => this.availability.suspect());
   }
 
@@ -180,8 +180,8 @@ export class Database {
   }
 
   /**
-   * Registers a listener for advanced clocks. It runs synchronously after the commit and before the
-   * write is answered, so it must be fast and must not throw.
+   * Registers a listener for advanced clocks. The listener runs synchronously after the commit and
+   * before the answer to the write, so it must be fast and must not throw.
    */
   onClock(listener: ClockCallback): void {
     this.clocks.add(listener);
@@ -379,7 +379,7 @@ export class Database {
 type DatabaseConfig = z.output<typeof databaseConfig>;
 
 /**
- * Opens the database of an app. The first statement connects.
+ * Opens the database of an app, without a connection. The first statement connects.
  *
  * @param applicationName shown in `pg_stat_activity`.
  */

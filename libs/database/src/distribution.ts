@@ -25,7 +25,7 @@ export const delegatedFunctions: readonly string[] = [
 ];
 
 /** The table with which Citus colocates the others, so that all rows of a user are on one node. */
-const first = 'sync.user_clock';
+const colocationTable = 'sync.user_clock';
 
 /** Selects the tables with rows of users. A table follows the tables that its foreign keys need. */
 const tablesOfUsers = `
@@ -39,7 +39,7 @@ const tablesOfUsers = `
     JOIN pg_constraint x ON x.confrelid = t.oid AND x.contype = 'f' AND x.conrelid <> x.confrelid
   )
   SELECT oid::regclass::text AS name FROM tables
-  GROUP BY oid ORDER BY oid::regclass::text <> '${first}', max(level), 1`;
+  GROUP BY oid ORDER BY oid::regclass::text <> '${colocationTable}', max(level), 1`;
 
 /** Returns the tables to distribute, in the order that foreign keys require. */
 export async function readTablesOfUsers(runner: Pick<QueryRunner, 'query'>): Promise<string[]> {
@@ -70,11 +70,11 @@ export async function requireCitus(runner: Pick<QueryRunner, 'query'>): Promise<
 export async function isDistributed(runner: QueryRunner): Promise<boolean> {
   const [table] = (await runner.query(
     `SELECT to_regclass('pg_catalog.pg_dist_partition') IS NOT NULL
-       AND to_regclass('${first}') IS NOT NULL AS "isPossible"`,
+       AND to_regclass('${colocationTable}') IS NOT NULL AS "isPossible"`,
   )) as { isPossible: boolean }[];
   if (!table?.isPossible) return false;
   const found: unknown[] = await runner.query(
-    `SELECT 1 FROM pg_dist_partition WHERE logicalrelid = '${first}'::regclass`,
+    `SELECT 1 FROM pg_dist_partition WHERE logicalrelid = '${colocationTable}'::regclass`,
   );
   return found.length > 0;
 }
@@ -84,12 +84,12 @@ export async function isDistributed(runner: QueryRunner): Promise<boolean> {
  * rows to their nodes. The originals stay in the tables of the coordinator, hidden, until
  * `truncate_local_data_after_distributing_table` removes them.
  */
-export async function distribute(runner: QueryRunner): Promise<void> {
+export async function distributeTablesOfUsers(runner: QueryRunner): Promise<void> {
   for (const table of await readTablesOfUsers(runner))
     await runner.query(
       `SELECT create_distributed_table($1::regclass, 'user_id', colocate_with => $2)
        WHERE NOT EXISTS (SELECT 1 FROM pg_dist_partition WHERE logicalrelid = $1::regclass)`,
-      [table, table === first ? 'none' : first],
+      [table, table === colocationTable ? 'none' : colocationTable],
     );
   // Citus creates new functions on all nodes. Functions older than the extension are created here.
   await runner.query(
@@ -109,7 +109,7 @@ export async function distribute(runner: QueryRunner): Promise<void> {
          WHERE classid = 'pg_proc'::regclass AND objid = $1::regproc
            AND distribution_argument_index IS NOT NULL
        )`,
-      [name, first],
+      [name, colocationTable],
     );
 }
 

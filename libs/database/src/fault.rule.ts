@@ -18,7 +18,7 @@ const unavailableCodes =
   /^(08|25006|28|3D|57P|53300|42P01|42703|42883|3F000|42501)|^(ECONN|EPIPE|ETIMEDOUT|ENOTFOUND|EHOST|ENET|EAI_AGAIN)|^(ERR_TLS|ERR_SSL|CERT_|DEPTH_ZERO|SELF_SIGNED|UNABLE_TO)/;
 
 /** Messages of driver errors without a code: the connection was lost or could not be opened. */
-const connectionLost = new RegExp(
+const connectionLostMessage = new RegExp(
   `^(${[
     'Connection terminated',
     'Client was closed',
@@ -36,13 +36,13 @@ const connectionLost = new RegExp(
  */
 const transientCodes = /^(26000|40|53|55P03|57014|58)/;
 
-/** Kinds of errors with the SQLSTATE XX000, by message. The second is of Citus moving a shard. */
+/** Fault kinds of errors with SQLSTATE XX000, by message. Citus sends the second during a move. */
 const internalFaults: readonly [message: RegExp, kind: FaultKind][] = [
   [/^postmaster was shut down/, 'unavailable'],
   [/^cannot execute a distributed query from a query on a shard/, 'transient'],
 ];
 
-type Cause = { code?: unknown; message?: unknown; cause?: unknown } | undefined;
+type ErrorCause = { code?: unknown; message?: unknown; cause?: unknown } | undefined;
 
 /** SQLSTATE of a write for a refused user: disabled, being erased, or erased. */
 export const refusedUser = 'PS401';
@@ -53,10 +53,10 @@ export const refusedUser = 'PS401';
  */
 export function faultKind(error: unknown): FaultKind {
   let isUnavailable = false;
-  for (let cause = error as Cause; cause; cause = cause.cause as Cause) {
+  for (let cause = error as ErrorCause; cause; cause = cause.cause as ErrorCause) {
     const code = String(cause.code ?? '');
     const message = String(cause.message ?? '');
-    if (unavailableCodes.test(code) || connectionLost.test(message)) return 'unavailable';
+    if (unavailableCodes.test(code) || connectionLostMessage.test(message)) return 'unavailable';
     if (transientCodes.test(code)) return 'transient';
     const internal = code === 'XX000' && internalFaults.find(([text]) => text.test(message));
     if (internal) return internal[1];

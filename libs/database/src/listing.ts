@@ -28,9 +28,9 @@ interface ListParts {
   readonly row: string;
   /** Columns of an item, including the row's `id`. */
   readonly columns: string;
-  /** SQL after FROM: the tables that `where` needs. */
+  /** The tables that `where` needs, as the SQL after FROM. */
   readonly matching: string;
-  /** SQL after FROM of further tables for `columns`, run for each row of a page. Default: none. */
+  /** Further tables for `columns`, as SQL after FROM, for each row of a page. Default: none. */
   readonly joined?: string;
   /** Additional condition on the changed rows. Default: none. */
   readonly where?: string;
@@ -70,22 +70,23 @@ export function listing(
   };
 }
 
-/** Returns the SQL of {@link listing}. */
+/** Returns the SQL of the statements of a {@link listing}. */
 function listSql(parts: ListParts) {
   const { row, columns, matching, joined, where = 'true' } = parts;
   const matchBy = (changed: string) => `${row}.user_id = $1 AND ${changed} > $2 AND ${where}`;
   const match = matchBy(`${row}.changed`);
   const { total = `SELECT count(*) FROM ${matching} WHERE ${match}` } = parts;
-  // OFFSET 0 forces one lookup per row. Postgres cannot estimate the size of a page and could join.
+  // OFFSET 0 forces one lookup per row. Postgres, which cannot estimate the size of a page, could
+  // otherwise choose a join.
   const each = (rows: string, alias: string, found: string) =>
     `SELECT found.* FROM (${rows}) ${alias} CROSS JOIN LATERAL (${found} OFFSET 0) found`;
-  // First reads the rows of a page with all columns, then looks up the joined tables for each row.
+  // The SQL reads the rows of a page first, and then looks up the joined tables for each row.
   const items = (rest: string) =>
     joined === undefined
       ? `SELECT ${columns} FROM ${matching} ${rest}`
       : each(`SELECT ${row}.* FROM ${matching} ${rest}`, row, `SELECT ${columns} FROM ${joined}`);
   // greatest(changed) equals `changed`, but no index has it, so Postgres scans ids in their order.
-  // With the index on `changed` it could read and sort all matches again for every page.
+  // With the index on `changed`, Postgres could read and sort all matches again for every page.
   const walkCondition = matchBy(`greatest(${row}.changed)`);
   const page = (beyond: string, direction: string) => `
     WITH page AS (${items(`
@@ -97,8 +98,8 @@ function listSql(parts: ListParts) {
     ) head
     LEFT JOIN page ON true
     ORDER BY page.id ${direction}`;
-  // Uses the index on `changed`: the cost depends on the number of matches, not of the user's rows.
-  // No row is newer than the clock, so it searches nothing if the clock is not later than $2.
+  // The first page uses the index on `changed`: its cost depends on the number of matches, not of
+  // the user's rows. If the clock is not later than $2, there is no match, and it reads no rows.
   const ids = 'SELECT id FROM matches ORDER BY id LIMIT $3 OFFSET $4';
   const changed = `
     WITH head AS MATERIALIZED (
@@ -124,7 +125,7 @@ function listSql(parts: ListParts) {
 
 const largestId = Number.MAX_SAFE_INTEGER;
 
-type Head = {
+type PageHead = {
   clock: string;
   refused: number | null;
   total?: number;
@@ -172,8 +173,8 @@ function takeFitting<Row, Item>(
 /**
  * Reads one page.
  * - If the items exceed `maxBytes`, the page has fewer items, at least one, and `more` is true.
- * - It reads only the clock if that equals `knownClock` (`unchanged`), or is not later than the
- *   `since` of a first page (an empty page), because no row is newer than the clock.
+ * - No row is newer than the clock. So only the clock is read if it equals `knownClock` (the result
+ *   is `unchanged`), or is not later than the `since` of a first page (the page is empty).
  *
  * @param toItem converts a row's columns to an item of the answer.
  * @param filter the value of the list's filter, if it has one.
@@ -189,10 +190,10 @@ export async function listPage<Row extends object, Item>(
   const { userId, perPage, cursor, knownClock } = request;
   const since = cursor.from === 'page' ? request.since : undefined;
   if (knownClock !== undefined || since !== undefined) {
-    const [read] = await database.read<Pick<Head, 'clock' | 'refused'>>(readClock, [userId]);
+    const [read] = await database.read<Pick<PageHead, 'clock' | 'refused'>>(readClock, [userId]);
     const { clock } = unlessRefused(read);
     if (clock === knownClock) return { unchanged: true as const, clock };
-    // Stamps compare as texts.
+    // Stamps are ISO texts of the same format, so the greater text is the later stamp.
     if (since !== undefined && clock <= since)
       return {
         unchanged: false as const,
@@ -203,8 +204,8 @@ export async function listPage<Row extends object, Item>(
       };
   }
   const [query, values] = selectPage(list, request);
-  const rows = await database.read<Row & Head>(query, [...values, ...filter]);
-  const head = unlessRefused<Head>(rows[0]);
+  const rows = await database.read<Row & PageHead>(query, [...values, ...filter]);
+  const head = unlessRefused<PageHead>(rows[0]);
   const whole = head.id === null ? [] : rows.slice(0, perPage);
   const items = takeFitting<Row, Item>(whole, toItem, request.maxBytes ?? defaultAnswerBytes);
   const page = whole.slice(0, items.length);
@@ -217,8 +218,8 @@ export async function listPage<Row extends object, Item>(
       head.lastMatch && { span: { first: head.firstMatch, last: head.lastMatch } }),
     items: JsonText.from<Item[]>(`[${items.join(',')}]`),
     ...(page.length > 0 && {
-      firstId: (page[0] as Head).id as number,
-      lastId: (page.at(-1) as Head).id as number,
+      firstId: (page[0] as PageHead).id as number,
+      lastId: (page.at(-1) as PageHead).id as number,
     }),
     more: rows.length > page.length && head.id !== null,
   };

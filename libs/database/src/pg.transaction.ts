@@ -3,7 +3,7 @@ import type { PoolClient, QueryConfig, QueryResult } from 'pg';
 import { queryTogether } from './query.batch.js';
 import { bind, type Bound, inStatementSpan, statement, type Statement } from './statement.js';
 
-/** Time after Postgres' own timeouts until the connection counts as lost, in milliseconds. */
+/** Time in milliseconds after which a connection counts as lost if Postgres exceeds its timeout. */
 const graceMs = 1_000;
 
 const begin = statement('sync.begin', 'BEGIN');
@@ -73,7 +73,7 @@ export class PgTransaction {
       [limitStatements, [String(limit)]],
     ];
     if (!this.prepared) first.push([choosePlans, [this.planMode]]);
-    // Errors are ignored here: if one of these fails, the statements after it fail as well.
+    // Errors of these statements are ignored, because the statements after them then fail as well.
     for (const [query, values] of first)
       this.send(query, values, limit + graceMs).catch(() => undefined);
     return this;

@@ -1,4 +1,5 @@
 import pg, { type Pool } from 'pg';
+import { Gauge, register } from 'prom-client';
 import { clientOfNodes, nodesOf } from './cluster.nodes.js';
 import type { Distribution } from './database.config.js';
 
@@ -9,7 +10,10 @@ interface PoolOptions {
   poolSize?: number;
   /** Shown in `pg_stat_activity`. */
   applicationName?: string;
-  /** Default {@link defaultStatementTimeoutMs}, 0 for none. Transactions use their deadline. */
+  /**
+   * Time limit of a statement outside a transaction. Default {@link defaultStatementTimeoutMs}, 0
+   * for none. The deadline of a transaction limits its statements.
+   */
   statementTimeoutMs?: number;
   /** Default `none`. */
   distribution?: Distribution | undefined;
@@ -37,21 +41,21 @@ const connectTimeoutMs = 5_000;
  * of Postgres, which takes up to 100 ms on a busy machine. With the driver's default of 10 s, each
  * burst after a short pause had this delay.
  */
-const idleMs = 30_000;
+const idleLimitMs = 30_000;
 
 /**
  * Time in milliseconds after which a connection counts as lost if Postgres has not reported the
  * timeout of a statement.
  */
-const silenceMs = 5_000;
+const silenceLimitMs = 5_000;
 
 const timestamptz = pg.types.builtins.TIMESTAMPTZ;
 const int8 = pg.types.builtins.INT8;
 
 /** Parses `timestamptz` to ISO strings in milliseconds, and `bigint` (below 2^53) to numbers. */
-const types = {
+const typeParsers = {
   getTypeParser(oid: number, format?: 'text' | 'binary'): (value: never) => unknown {
-    if (oid === timestamptz) return stamp;
+    if (oid === timestamptz) return isoStamp;
     return oid === int8
       ? Number
       : (pg.types.getTypeParser(oid, format as 'text') as (value: never) => unknown);
@@ -60,7 +64,7 @@ const types = {
 
 const parseDate = pg.types.getTypeParser(timestamptz) as unknown as (text: string) => Date;
 
-function stamp(text: string): string {
+function isoStamp(text: string): string {
   // Fast path: a session in UTC and a year of four digits.
   if (!text.endsWith('+00') || text.charAt(4) !== '-') return parseDate(text).toISOString();
   const milliseconds = text.slice(20, -3).slice(0, 3).padEnd(3, '0');
@@ -77,16 +81,34 @@ export function createPool(options: PoolOptions): Pool {
     max: poolSize,
     application_name: applicationName,
     connectionTimeoutMillis: connectTimeoutMs,
-    types,
+    types: typeParsers,
     pipeline: true,
     ...(nodes.length > 1 && { Client: clientOfNodes(nodes) }),
     ...(!pooled && {
       statement_timeout: statementTimeoutMs,
       options: `-c plan_cache_mode=${planModes[distribution]}`,
     }),
-    // For a Postgres that no longer answers. Otherwise Postgres cancels slow statements itself.
-    query_timeout: statementTimeoutMs === 0 ? 0 : statementTimeoutMs + silenceMs,
-    idleTimeoutMillis: idleMs,
+    // This timeout is for a Postgres that no longer answers. Postgres itself cancels slow
+    // statements earlier.
+    query_timeout: statementTimeoutMs === 0 ? 0 : statementTimeoutMs + silenceLimitMs,
+    idleTimeoutMillis: idleLimitMs,
     keepAlive: true,
   });
+}
+
+/** Registers a gauge of this process's connections to Postgres. @param read returns the numbers. */
+export function registerPoolMetrics(
+  read: () => { total: number; idle: number; waiting: number },
+): void {
+  register.registerMetric(
+    new Gauge({
+      registers: [],
+      name: 'podcast_sync_postgres_connections',
+      help: 'Connections to Postgres by state; `waiting` are statements that wait for one.',
+      labelNames: ['state'],
+      collect() {
+        for (const [state, count] of Object.entries(read())) this.set({ state }, count);
+      },
+    }),
+  );
 }

@@ -86,13 +86,14 @@ class QueryBatch extends Query {
     part?.handleCommandComplete(message, connection);
     part?.handleReadyForQuery(connection);
     this.completed += 1;
-    // The client registers the next prepared statement under this name and text.
+    // pg registers the next prepared statement under the name and text of its running query, which
+    // is this batch.
     const next = this.parts[this.completed];
     if (next) Object.assign(this, { name: next.name, text: next.text });
   }
 
   override handleError(error: Error, connection: Connection): void {
-    // Postgres skipped the preparation of the statements behind the failed one.
+    // Postgres did not prepare the statements after the failed one, so pg must prepare them again.
     for (const { name } of this.parts.slice(this.completed))
       if (name !== undefined) delete connection.submittedNamedStatements[name];
     this.callback?.(error);

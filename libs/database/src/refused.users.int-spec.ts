@@ -1,30 +1,30 @@
 import { randomUUID } from 'node:crypto';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { freshUser } from '#testing';
-import { type DatabaseWorld, openDatabase } from '../testing/database.world.js';
+import { type DatabaseContext, openDatabase } from '../testing/database.world.js';
 import { listing, listPage } from './listing.js';
 
-let world: DatabaseWorld;
+let fixture: DatabaseContext;
 let userId: string;
 beforeAll(async () => {
-  world = await openDatabase('episode');
+  fixture = await openDatabase('episode');
 });
-afterAll(() => world.close());
+afterAll(() => fixture.close());
 beforeEach(() => {
   userId = freshUser();
 });
 
 const refuse = (why: 1 | null) =>
-  world.owner.query('SELECT sync.refuse_user($1, $2)', [userId, why]);
+  fixture.owner.query('SELECT sync.refuse_user($1, $2)', [userId, why]);
 const write = (requestId = randomUUID()) =>
-  world.database.write(
+  fixture.database.write(
     { userId, requestId, changes: [], smallAnswer: true, remainingMs: () => 10_000 },
     async ({ stamp }) => stamp,
   );
 const list = listing('test.refused', { row: 's', columns: 's.id', matching: 'episode.states s' });
 const page = (knownClock?: string) =>
   listPage(
-    world.database,
+    fixture.database,
     list,
     {
       userId,
@@ -35,7 +35,7 @@ const page = (knownClock?: string) =>
     (row) => row,
   );
 const clock = async () => {
-  const { rows } = await world.owner.query(
+  const { rows } = await fixture.owner.query(
     'SELECT stamp, refused FROM sync.user_clock WHERE user_id = $1',
     [userId],
   );
@@ -69,9 +69,9 @@ describe('a refused user', () => {
   it('costs no additional statement', async () => {
     await write();
     const count = async (run: () => Promise<unknown>) => {
-      const before = world.statements();
+      const before = fixture.statements();
       await run().catch(() => undefined);
-      return world.statements() - before;
+      return fixture.statements() - before;
     };
     const read = await count(page);
     await refuse(1);
@@ -89,7 +89,7 @@ describe('a refused user', () => {
   it('cannot be admitted again if the refusal is for an erasure', async () => {
     await write();
     for (const erasing of [2, 3]) {
-      await world.owner.query('UPDATE sync.user_clock SET refused = $2 WHERE user_id = $1', [
+      await fixture.owner.query('UPDATE sync.user_clock SET refused = $2 WHERE user_id = $1', [
         userId,
         erasing,
       ]);
@@ -103,20 +103,20 @@ describe('a refused user', () => {
 describe('the refusal of a user', () => {
   it('is written only by functions; for an erasure not by sync.refuse_user', async () => {
     await write();
-    const outright = world.database.pool.query(
+    const outright = fixture.database.pool.query(
       'UPDATE sync.user_clock SET refused = NULL WHERE user_id = $1',
       [userId],
     );
     await expect(outright).rejects.toMatchObject({ code: '42501' });
     await expect(
-      world.owner.query('SELECT sync.refuse_user($1, 3::smallint)', [userId]),
+      fixture.owner.query('SELECT sync.refuse_user($1, 3::smallint)', [userId]),
     ).rejects.toThrow('only an erasure sets 3');
   });
 
   it('waits for the end of a running write', async () => {
     let refused: Promise<unknown> | undefined;
     let isRefused = false;
-    await world.database.write(
+    await fixture.database.write(
       {
         userId,
         requestId: randomUUID(),

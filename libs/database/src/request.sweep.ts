@@ -1,17 +1,18 @@
 import type { BeforeApplicationShutdown, OnApplicationBootstrap } from '@nestjs/common';
 import type { Logger } from 'pino';
+import { RepeatingTask } from '#runtime';
 import type { Database } from './database.js';
 import { faultKind } from './fault.rule.js';
 import { statement } from './statement.js';
 
-/** Interval between two sweeps in milliseconds. */
+/** Interval between the starts of two sweeps in milliseconds. */
 const sweepMs = 60_000;
 /** Maximum number of rows per statement, so that it holds its locks only briefly. */
 const batchSize = 5_000;
 
 /**
- * Deletes markers older than an hour with their answers, except locked ones. $1 maximum number of
- * rows.
+ * Deletes markers that are older than an hour and not locked, with their stored answers. $1 maximum
+ * number of rows.
  */
 export const sweepRequests = statement(
   'sync.sweep_requests',
@@ -55,8 +56,10 @@ const deleteMarkers = statement(
 
 /** Once a minute deletes the markers of all services that are older than an hour, with answers. */
 export class RequestSweep implements OnApplicationBootstrap, BeforeApplicationShutdown {
-  private timer: NodeJS.Timeout | undefined;
-  private sweeping: Promise<void> | undefined;
+  private readonly task = new RepeatingTask(
+    () => sweepMs,
+    () => this.sweep(),
+  );
 
   constructor(
     private readonly database: Database,
@@ -64,14 +67,11 @@ export class RequestSweep implements OnApplicationBootstrap, BeforeApplicationSh
   ) {}
 
   onApplicationBootstrap(): void {
-    this.timer = setInterval(() => {
-      this.sweeping ??= this.sweep().finally(() => (this.sweeping = undefined));
-    }, sweepMs);
+    this.task.start();
   }
 
-  async beforeApplicationShutdown(): Promise<void> {
-    clearInterval(this.timer);
-    await this.sweeping;
+  beforeApplicationShutdown(): Promise<void> {
+    return this.task.stop();
   }
 
   /** Deletes all old markers. A failure is logged, unless Postgres is unavailable. */
@@ -82,7 +82,7 @@ export class RequestSweep implements OnApplicationBootstrap, BeforeApplicationSh
       do swept = await sweepBatch(this.database);
       while (swept === batchSize);
     } catch (error) {
-      // Outages have their own log lines. A missing privilege is none.
+      // An outage has its own log lines. A missing privilege is no outage and is logged here.
       const { availability } = this.database;
       if (faultKind(error) === 'unavailable' && (await availability.check()).length > 0) return;
       this.log.warn({ err: error }, 'expired request markers not deleted, retrying in a minute');
@@ -96,7 +96,7 @@ async function sweepTable(database: Database): Promise<number> {
   return row?.removed ?? 0;
 }
 
-/** The same on a Citus cluster, where a statement about all users cannot lock rows. */
+/** Like {@link sweepTable}, for a Citus cluster: a statement about all users cannot lock rows. */
 async function sweepShards(database: Database): Promise<number> {
   type OldMarkers = { found: number; users: string[]; until: string };
   const [old] = await database.change<OldMarkers>(findOldMarkers, [batchSize]);

@@ -4,7 +4,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { createDatabase, freshUser, type TestDatabase } from '#testing';
 import type { DataSource } from 'typeorm';
 import { allowedOn, relationsOf } from '../testing/rights.js';
-import { createDataSource } from './data-source.js';
+import { createDataSource } from './typeorm.js';
 import { createPool } from './pool.js';
 import { ensureGroups, ensureLogin, groups } from './roles.js';
 

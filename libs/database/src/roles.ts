@@ -16,10 +16,10 @@ const duplicateCodes = ['42710', '23505'];
 /** SQLSTATE of "tuple concurrently updated" (internal_error). */
 const catalogRaceCode = 'XX000';
 
-/** Creates the missing groups. Needs the privilege to create roles. */
+/** Creates the missing group roles. The connection needs the privilege to create roles. */
 export async function ensureGroups(runner: QueryRunner): Promise<void> {
   for (const group of Object.values(groups))
-    await create(runner, group, `CREATE ROLE ${group} NOLOGIN`);
+    await createRole(runner, group, `CREATE ROLE ${group} NOLOGIN`);
 }
 
 /** Returns true for a GRANT or REVOKE that names a group. */
@@ -45,16 +45,16 @@ function withoutGroupGrants(sql: string): string {
 export async function ensureLogin(runner: QueryRunner, group: string, url: string): Promise<void> {
   const { username, password } = new URL(url);
   const name = decodeURIComponent(username);
-  await create(runner, name, await format(runner, 'CREATE ROLE %I LOGIN', name));
+  await createRole(runner, name, await formatSql(runner, 'CREATE ROLE %I LOGIN', name));
   await retryOnCatalogRace(
     runner,
-    await format(runner, 'ALTER ROLE %I LOGIN PASSWORD %L', name, decodeURIComponent(password)),
+    await formatSql(runner, 'ALTER ROLE %I LOGIN PASSWORD %L', name, decodeURIComponent(password)),
   );
-  await retryOnCatalogRace(runner, await format(runner, 'GRANT %I TO %I', group, name));
+  await retryOnCatalogRace(runner, await formatSql(runner, 'GRANT %I TO %I', group, name));
   const limit = String(defaultStatementTimeoutMs);
   await retryOnCatalogRace(
     runner,
-    await format(runner, 'ALTER ROLE %I SET statement_timeout = %L', name, limit),
+    await formatSql(runner, 'ALTER ROLE %I SET statement_timeout = %L', name, limit),
   );
 }
 
@@ -68,7 +68,7 @@ async function retryOnCatalogRace(runner: QueryRunner, sql: string, attempts = 1
   }
 }
 
-async function create(runner: QueryRunner, role: string, sql: string): Promise<void> {
+async function createRole(runner: QueryRunner, role: string, sql: string): Promise<void> {
   const found: unknown[] = await runner.query('SELECT 1 FROM pg_roles WHERE rolname = $1', [role]);
   if (found.length > 0) return;
   await runner.query(sql).catch((error: { code?: string }) => {
@@ -77,7 +77,11 @@ async function create(runner: QueryRunner, role: string, sql: string): Promise<v
 }
 
 /** Fills a template by Postgres' format(), because statements about roles accept no parameters. */
-async function format(runner: QueryRunner, template: string, ...values: string[]): Promise<string> {
+async function formatSql(
+  runner: QueryRunner,
+  template: string,
+  ...values: string[]
+): Promise<string> {
   const parameters = values.map((_, index) => `$${index + 2}::text`).join(', ');
   const rows: { sql: string }[] = await runner.query(`SELECT format($1, ${parameters}) AS sql`, [
     template,

@@ -5,7 +5,12 @@ import {
   type QueryRunner,
 } from 'typeorm';
 import type { Distribution } from './database.config.js';
-import { distribute, isDistributed, publishOnAllNodes, requireCitus } from './distribution.js';
+import {
+  distributeTablesOfUsers,
+  isDistributed,
+  publishOnAllNodes,
+  requireCitus,
+} from './distribution.js';
 
 /**
  * Applies the missing migrations. On a Citus cluster it also distributes the rows of users.
@@ -26,7 +31,7 @@ export async function applyMigrations(
   executor.transaction = 'each';
   const applied = (await executor.executePendingMigrations()).map(({ name }) => name);
   if (distribution === 'citus') {
-    await distribute(runner);
+    await distributeTablesOfUsers(runner);
     await publishOnAllNodes(runner);
   }
   return applied;
@@ -36,16 +41,16 @@ export async function applyMigrations(
 function distributeAfter(migration: MigrationInterface): void {
   const up = migration.up.bind(migration);
   migration.up = async (runner) => {
-    // Needed because the executor then changes sync.migrations, a table on all nodes, in the same
-    // transaction.
+    // Citus requires this mode, because TypeORM then changes sync.migrations, a table on all nodes,
+    // in the same transaction.
     await runner.query(`SET LOCAL citus.multi_shard_modify_mode = 'sequential'`);
     await up(runner);
-    await distribute(runner);
+    await distributeTablesOfUsers(runner);
   };
 }
 
 /** Returns the statements that would make the schema match the entities; empty if it matches. */
-export async function drift(dataSource: DataSource): Promise<string[]> {
+export async function findSchemaDrift(dataSource: DataSource): Promise<string[]> {
   const { upQueries } = await dataSource.driver.createSchemaBuilder().log();
   return upQueries.map(({ query }) => query);
 }

@@ -16,9 +16,9 @@ export type Bound<Row extends object = object> = readonly [
   readonly row?: Row;
 };
 
-const byName = new Map<string, Statement>();
+const statementsByName = new Map<string, Statement>();
 /** All statements of this process by name. */
-export const statements: ReadonlyMap<string, Statement> = byName;
+export const statements: ReadonlyMap<string, Statement> = statementsByName;
 
 /** Matches SQL that advances users' clocks. */
 const advancesClock = /\bsync\.(begin_write|advance_clock)\(/;
@@ -34,10 +34,10 @@ const advancesClock = /\bsync\.(begin_write|advance_clock)\(/;
 export function statement(name: string, text: string): Statement {
   if (advancesClock.test(text) && !/ AS moved\b/.test(text))
     throw new Error(`statement ${name} advances a clock: it must return the stamp AS moved`);
-  if ((byName.get(name)?.text ?? text) !== text)
+  if ((statementsByName.get(name)?.text ?? text) !== text)
     throw new Error(`two statements are named ${name}`);
   const query = Object.freeze({ name, text });
-  byName.set(name, query);
+  statementsByName.set(name, query);
   return query;
 }
 
@@ -46,7 +46,7 @@ export function instant(time: string): string {
   return `to_char(${time} AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"')`;
 }
 
-/** Returns the query for the driver. It has a name, and is thus prepared, if `prepared` is true. */
+/** Returns the query for the driver. If `prepared` is true, it has a name and is thus prepared. */
 export function bind(
   query: Statement,
   values: readonly unknown[],

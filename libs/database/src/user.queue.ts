@@ -4,26 +4,26 @@ import { withTimeLimit } from '#runtime';
 /** Runs the writes of each user one after another, in the order of arrival. */
 export class UserQueue {
   /** By user: a promise that resolves when the last write and all earlier ones have ended. */
-  private readonly last = new Map<string, Promise<void>>();
+  private readonly lastWrites = new Map<string, Promise<void>>();
 
   /**
    * Runs a write after all earlier writes of the user.
    *
-   * @throws Failure `unavailable` if time is up before its turn.
+   * @throws Failure `unavailable` if the deadline passes before the write can start.
    */
   async run<Result>(
     userId: string,
     remainingMs: () => number,
     run: () => Promise<Result>,
   ): Promise<Result> {
-    const earlier = this.last.get(userId);
+    const earlier = this.lastWrites.get(userId);
     let end: () => void = () => undefined;
     const mine = new Promise<void>((resolve) => (end = resolve));
     const last = earlier ? earlier.then(() => mine) : mine;
-    this.last.set(userId, last);
-    void last.then(() => this.last.get(userId) === last && this.last.delete(userId));
+    this.lastWrites.set(userId, last);
+    void last.then(() => this.lastWrites.get(userId) === last && this.lastWrites.delete(userId));
     try {
-      if (earlier) await withTimeLimit(earlier, remainingMs(), tooLate);
+      if (earlier) await withTimeLimit(earlier, remainingMs(), deadlineError);
       return await run();
     } finally {
       end();
@@ -31,7 +31,7 @@ export class UserQueue {
   }
 }
 
-const tooLate = () => unavailable('the deadline passed while earlier writes of the user ran');
+const deadlineError = () => unavailable('the deadline passed while earlier writes of the user ran');
 
 /**
  * Starts a countdown. Returns a function that returns the remaining milliseconds, negative after

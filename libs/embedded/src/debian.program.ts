@@ -3,13 +3,13 @@ import { existsSync, mkdirSync, mkdtempSync, readdirSync, renameSync, rmSync } f
 import { dirname, join } from 'node:path';
 import { promisify } from 'node:util';
 
-/** A program and the environment it runs in. */
+/** The path of a program, and the environment variables to run it with. */
 export interface Program {
   readonly command: string;
   readonly env: NodeJS.ProcessEnv;
 }
 
-const run = promisify(execFile);
+const runProgram = promisify(execFile);
 
 /**
  * Returns a program from the packages of Debian or Ubuntu. It is unpacked into a private folder
@@ -21,12 +21,12 @@ const run = promisify(execFile);
 export async function fetchDebianProgram(
   name: string,
   folder: string,
-  works: (program: Program) => boolean,
+  isUsable: (program: Program) => boolean,
   progress: (line: string) => void,
 ): Promise<Program | undefined> {
   const target = join(folder, name);
   const fetchedEarlier = programIn(target, name);
-  if (works(fetchedEarlier)) return fetchedEarlier;
+  if (isUsable(fetchedEarlier)) return fetchedEarlier;
   if (spawnSync('apt-get', ['--version']).status !== 0) return undefined;
 
   progress(`fetching ${name} from this system's package archive (once, into ${folder})`);
@@ -34,16 +34,17 @@ export async function fetchDebianProgram(
   const work = mkdtempSync(join(folder, 'fetch-'));
   try {
     const unpacked = join(work, 'unpacked');
-    for (const archive of await download(name, work))
-      await run('dpkg-deb', ['-x', archive, unpacked]);
-    if (!works(programIn(unpacked, name))) return undefined;
-    // Another process can have finished first. A rename is atomic, so no folder is ever partial.
-    if (works(programIn(target, name))) return programIn(target, name);
+    for (const archive of await downloadPackages(name, work))
+      await runProgram('dpkg-deb', ['-x', archive, unpacked]);
+    if (!isUsable(programIn(unpacked, name))) return undefined;
+    // Another process can have fetched the program meanwhile. The rename is atomic, so the folder
+    // is never incomplete.
+    if (isUsable(programIn(target, name))) return programIn(target, name);
     rmSync(target, { recursive: true, force: true });
     renameSync(unpacked, target);
     return programIn(target, name);
   } catch (error) {
-    progress(`${name} could not be fetched: ${reason(error)}`);
+    progress(`${name} could not be fetched: ${reasonOf(error)}`);
     return undefined;
   } finally {
     rmSync(work, { recursive: true, force: true });
@@ -60,7 +61,7 @@ function programIn(root: string, name: string): Program {
       .map((file) => dirname(join(folder, file))),
   );
   return {
-    // Some packages have their server in sbin.
+    // Some packages contain their server in sbin instead of bin.
     command: existsSync(join(root, 'usr/sbin', name))
       ? join(root, 'usr/sbin', name)
       : join(root, 'usr/bin', name),
@@ -69,10 +70,10 @@ function programIn(root: string, name: string): Program {
 }
 
 /**
- * Downloads the package and its missing dependencies. With `--reinstall` apt also downloads an
- * installed package, whose program can be missing on PATH.
+ * Downloads a package and its missing dependencies, and returns the paths of the archives. With
+ * `--reinstall` apt also downloads an installed package, whose program can be missing on PATH.
  */
-async function download(name: string, work: string): Promise<string[]> {
+async function downloadPackages(name: string, work: string): Promise<string[]> {
   const lists = join(work, 'lists');
   const cache = join(work, 'cache');
   const archives = join(cache, 'archives');
@@ -82,22 +83,23 @@ async function download(name: string, work: string): Promise<string[]> {
     `Dir::Cache=${cache}`,
     'Acquire::Languages=none',
     'Acquire::Retries=2',
-    // This user cannot use apt's locks or its download account. Nothing is installed.
+    // Only root can use apt's locks and its download account. A download needs neither.
     'Debug::NoLocking=1',
     'APT::Sandbox::User=',
   ].flatMap((option) => ['-o', option]);
-  // A failed source or hook must not prevent the download. The download reports real problems.
-  await run('apt-get', [...options, '-qq', 'update']).catch(() => {});
-  // Debian has the program of redis-server in redis-tools, and that of Valkey accordingly.
+  // A failed update, such as of one package source, must not prevent the download, which reports
+  // the problem if the package is not found.
+  await runProgram('apt-get', [...options, '-qq', 'update']).catch(() => {});
+  // Debian's package redis-tools contains the program redis-server; valkey-tools is alike.
   const tools = name.replace('-server', '-tools');
   const flags = ['--yes', '--download-only', '--reinstall', '--no-install-recommends'];
-  await run('apt-get', [...options, 'install', ...flags, name, tools]);
+  await runProgram('apt-get', [...options, 'install', ...flags, name, tools]);
   const packages = readdirSync(archives).filter((file) => file.endsWith('.deb'));
-  // The C library works only with the system's own loader.
+  // The package of the C library is left out, because it works only with the system's own loader.
   return packages.filter((file) => !file.startsWith('libc6_')).map((file) => join(archives, file));
 }
 
-function reason(error: unknown): string {
+function reasonOf(error: unknown): string {
   const { stderr, message } = error as { stderr?: string; message: string };
   return (stderr || message).trim().split('\n').at(-1) ?? '';
 }

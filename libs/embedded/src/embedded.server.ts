@@ -6,7 +6,7 @@ export interface EmbeddedServer {
   readonly pid: number;
   /** Resolves after the end of the server with its exit code or signal. */
   readonly exited: Promise<string>;
-  /** Stops the server, after 20 seconds by force. Callers should close all clients before. */
+  /** Stops the server; after 20 seconds by force. Callers should close all clients first. */
   stop(): Promise<void>;
 }
 
@@ -23,4 +23,12 @@ export interface ServerOptions {
   readonly durable?: boolean;
   /** Receives progress messages, one line each. */
   readonly progress?: (line: string) => void;
+}
+
+/** A failed start. The message is written for the operator. */
+export class StartError extends Error {
+  constructor(message: string, options?: ErrorOptions) {
+    super(message, options);
+    this.name = 'StartError';
+  }
 }

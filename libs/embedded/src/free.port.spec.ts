@@ -1,7 +1,7 @@
 import { once } from 'node:events';
 import { createServer, type AddressInfo } from 'node:net';
 import { describe, expect, it } from 'vitest';
-import { freePort, onFreePort } from './free.port.js';
+import { freePort, startOnFreePort } from './free.port.js';
 
 it('returns an unused port outside of the ranges for outgoing connections', async () => {
   const servers = [];
@@ -18,7 +18,7 @@ it('returns an unused port outside of the ranges for outgoing connections', asyn
   for (const server of servers) server.close();
 });
 
-describe('onFreePort', () => {
+describe('startOnFreePort', () => {
   const listenOn = async (port: number) => {
     const server = createServer().listen(port, '127.0.0.1');
     await once(server, 'listening');
@@ -29,7 +29,7 @@ describe('onFreePort', () => {
     const other = await listenOn(await freePort());
     const taken = (other.address() as AddressInfo).port;
     const chosen = [taken, taken, await freePort()];
-    const server = await onFreePort(listenOn, () => Promise.resolve(chosen.shift()!));
+    const server = await startOnFreePort(listenOn, () => Promise.resolve(chosen.shift()!));
     expect((server.address() as AddressInfo).port).not.toBe(taken);
     expect(chosen).toEqual([]);
     for (const each of [other, server]) each.close();
@@ -38,7 +38,7 @@ describe('onFreePort', () => {
   it('fails with any other error, and without a free port', async () => {
     let starts = 0;
     const failing = (message: string) =>
-      onFreePort(
+      startOnFreePort(
         () => ((starts += 1), Promise.reject(new Error(message))),
         () => Promise.resolve(1),
       );

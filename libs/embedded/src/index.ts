@@ -1,10 +1,9 @@
 export { fetchDebianProgram, type Program } from './debian.program.js';
-export { freePort, onFreePort } from './free.port.js';
-export type { EmbeddedServer, ServerOptions } from './embedded.server.js';
+export { freePort, startOnFreePort } from './free.port.js';
+export { type EmbeddedServer, type ServerOptions, StartError } from './embedded.server.js';
 export { removePostgres, startPostgres } from './postgres.server.js';
 export { redisBinary } from './redis.binary.js';
 export { KeyFiles, type KeySetEntry } from './key.files.js';
 export { commandLine } from './running.process.js';
 export { removeRedis, startRedis, type RedisOptions } from './redis.server.js';
 export { secretFile, writePrivateFile } from './secret.file.js';
-export { StartError } from './start.error.js';

@@ -31,8 +31,8 @@ export class KeyFiles {
   static async open(directory: string): Promise<KeyFiles> {
     const files = new KeyFiles(directory);
     if (!existsSync(files.keyFile))
-      writePrivateFile(files.keyFile, serialized(await newKey('dev-')));
-    if (!existsSync(files.keySetFile)) files.writeKeySet([publicPart(files.signingKey())]);
+      writePrivateFile(files.keyFile, serializeKey(await newKey('dev-')));
+    if (!existsSync(files.keySetFile)) files.writeKeySet([publicPart(files.readSigningKey())]);
     return files;
   }
 
@@ -40,23 +40,23 @@ export class KeyFiles {
     return join(this.directory, 'jwks.json');
   }
 
-  signingKey(): JWK & { kid: string } {
+  readSigningKey(): JWK & { kid: string } {
     return JSON.parse(readFileSync(this.keyFile, 'utf8')) as JWK & { kid: string };
   }
 
   /** Creates a new signing key. @param now invalidates tokens of the old key, as after a leak. */
   async rotate({ now = false } = {}): Promise<KeySetEntry[]> {
-    const [old, key] = [this.signingKey(), await newKey('')];
-    // Gateways need the new key before the first token is signed with it.
+    const [old, key] = [this.readSigningKey(), await newKey('')];
+    // The key set is written first: gateways need the new key before the first token that it signs.
     this.writeKeySet([publicPart(key), publicPart(old)]);
-    writePrivateFile(this.keyFile, serialized(key));
+    writePrivateFile(this.keyFile, serializeKey(key));
     if (now) this.writeKeySet([publicPart(key)]);
     return this.keys();
   }
 
   /** Returns the keys of the key set. The signing key comes first. */
   keys(): KeySetEntry[] {
-    const { kid: signing } = this.signingKey();
+    const { kid: signing } = this.readSigningKey();
     const { keys } = JSON.parse(readFileSync(this.keySetFile, 'utf8')) as JSONWebKeySet;
     return keys.map(({ kid }) => ({ kid: kid as string, signs: kid === signing }));
   }
@@ -65,7 +65,7 @@ export class KeyFiles {
     return join(this.directory, 'signing-key.json');
   }
 
-  /** Writes the key set atomically, as a gateway can read it at the same time. */
+  /** Writes the key set atomically, because a gateway can read the file at the same time. */
   private writeKeySet(keys: JWK[]): void {
     const unfinished = `${this.keySetFile}.${process.pid}.new`;
     writeFileSync(unfinished, `${JSON.stringify({ keys }, undefined, 2)}\n`);
@@ -83,6 +83,6 @@ function publicPart({ d: _secret, ...publicKey }: JWK): JWK {
   return publicKey;
 }
 
-function serialized(key: JWK): string {
+function serializeKey(key: JWK): string {
   return `${JSON.stringify(key)}\n`;
 }

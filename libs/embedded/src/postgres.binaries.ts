@@ -11,7 +11,7 @@ import {
 import { createRequire } from 'node:module';
 import { basename, dirname, join } from 'node:path';
 import type { PostgresPlace } from './postgres.place.js';
-import { StartError } from './start.error.js';
+import { StartError } from './embedded.server.js';
 
 /** Paths of the programs of one Postgres version. */
 export interface PostgresBinaries {
@@ -24,7 +24,8 @@ export interface PostgresBinaries {
 interface PostgresPackage {
   readonly name: string;
   readonly version: string;
-  readonly native: string;
+  /** The folder with the programs. */
+  readonly folder: string;
 }
 
 /**
@@ -39,16 +40,16 @@ export function postgresBinaries(
   progress: (line: string) => void,
 ): PostgresBinaries {
   const source = installedPackage();
-  if (addSymlinks(source.native) && problemOf(source.native, place) === undefined)
+  if (addSymlinks(source.folder) && problemOf(source.folder, place) === undefined)
     return binariesIn(source);
 
   const copies = join(place.home, 'binaries');
-  const copy = { ...source, native: join(copies, source.version) };
-  if (!existsSync(copy.native)) {
+  const copy = { ...source, folder: join(copies, source.version) };
+  if (!existsSync(copy.folder)) {
     progress(`copying the Postgres programs to ${copies}: they do not run in node_modules`);
-    copyPrograms(source.native, copy.native, place);
+    copyPrograms(source.folder, copy.folder, place);
   }
-  const problem = problemOf(copy.native, place);
+  const problem = problemOf(copy.folder, place);
   if (problem === undefined) return binariesIn(copy);
   throw new StartError(
     `The Postgres of ${source.name} doesn't run on this machine. ` +
@@ -63,7 +64,7 @@ function installedPackage(): PostgresPackage {
     const { version } = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8')) as {
       version: string;
     };
-    return { name, version, native: join(root, 'native') };
+    return { name, version, folder: join(root, 'native') };
   } catch (error) {
     throw new StartError(
       `node_modules has no Postgres for this platform (${name}). "npm ci" installs it on ` +
@@ -73,42 +74,42 @@ function installedPackage(): PostgresPackage {
   }
 }
 
-function binariesIn({ native, version }: PostgresPackage): PostgresBinaries {
+function binariesIn({ folder, version }: PostgresPackage): PostgresBinaries {
   const major = version.split('.')[0] ?? '';
   return {
-    initdb: join(native, 'bin', 'initdb'),
-    postgres: join(native, 'bin', 'postgres'),
+    initdb: join(folder, 'bin', 'initdb'),
+    postgres: join(folder, 'bin', 'postgres'),
     major,
   };
 }
 
 /**
- * Creates the package's symlinks, which npm packages cannot contain; install scripts can be
- * disabled.
+ * Creates the symlinks of the package. npm packages cannot contain symlinks, and its install script
+ * does not run if scripts are disabled.
  *
  * @returns false if the folder is not writable.
  */
-function addSymlinks(native: string): boolean {
-  const links = JSON.parse(readFileSync(join(native, 'pg-symlinks.json'), 'utf8')) as {
+function addSymlinks(folder: string): boolean {
+  const links = JSON.parse(readFileSync(join(folder, 'pg-symlinks.json'), 'utf8')) as {
     source: string;
     target: string;
   }[];
   for (const { source, target } of links) {
-    const link = join(dirname(native), target);
+    const link = join(dirname(folder), target);
     try {
-      // Source and target are always in the same folder.
+      // The link names only the file, because source and target are always in the same folder.
       if (!existsSync(link)) symlinkSync(basename(source), link);
     } catch (error) {
-      // EEXIST: another process created it. Otherwise node_modules is read-only.
+      // EEXIST means that another process created the symlink; other codes, a read-only folder.
       if ((error as NodeJS.ErrnoException).code !== 'EEXIST') return false;
     }
   }
   return true;
 }
 
-function problemOf(native: string, { account }: PostgresPlace): string | undefined {
+function problemOf(folder: string, { account }: PostgresPlace): string | undefined {
   for (const program of ['postgres', 'initdb']) {
-    const run = spawnSync(join(native, 'bin', program), ['--version'], {
+    const run = spawnSync(join(folder, 'bin', program), ['--version'], {
       ...account,
       cwd: '/',
       encoding: 'utf8',
@@ -119,7 +120,7 @@ function problemOf(native: string, { account }: PostgresPlace): string | undefin
 }
 
 function copyPrograms(from: string, to: string, { account }: PostgresPlace): void {
-  // Copies of older versions are obsolete.
+  // Copies of other versions are deleted, because nothing uses them any more.
   rmSync(dirname(to), { recursive: true, force: true });
   const unfinished = join(dirname(to), 'unfinished', 'native');
   mkdirSync(unfinished, { recursive: true });

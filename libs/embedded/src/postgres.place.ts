@@ -4,18 +4,18 @@ import { chmodSync, chownSync, existsSync, mkdirSync, readFileSync, statSync } f
 import { join } from 'node:path';
 import type { SystemUser } from './server.process.js';
 import { writePrivateFile } from './secret.file.js';
-import { StartError } from './start.error.js';
+import { StartError } from './embedded.server.js';
 
 /** Folder and account of an embedded Postgres. */
 export interface PostgresPlace {
-  /** Contains `data` and, if needed, `binaries`. */
+  /** The folder that contains `data` and, if needed, `binaries`. */
   readonly home: string;
-  /** User that Postgres runs as. Set if root starts it, as Postgres refuses to run as root. */
+  /** The user that Postgres runs as. Set only for root, because Postgres refuses to run as root. */
   readonly account?: SystemUser;
 }
 
-/** Parent of the folders that replace a requested folder that Postgres' account cannot reach. */
-const elsewhere = '/var/lib/podcast-sync';
+/** Parent of the folders that Postgres uses if its account cannot reach the requested folder. */
+const fallbackParent = '/var/lib/podcast-sync';
 
 /**
  * Returns the place for a cluster in `directory`, and creates it if needed. For root this is a new
@@ -38,12 +38,12 @@ export function postgresPlace(directory: string, progress: (line: string) => voi
     return { home, account: accountFor(home) };
   }
   const account = accountFor(directory);
-  if (!account || reaches(account, directory)) return { home: directory, account };
+  if (!account || canEnter(account, directory)) return { home: directory, account };
 
-  const home = join(elsewhere, randomUUID());
-  mkdirSync(elsewhere, { recursive: true });
-  // Sets the mode independently of the umask: each account must reach its own folder below.
-  chmodSync(elsewhere, 0o711);
+  const home = join(fallbackParent, randomUUID());
+  mkdirSync(fallbackParent, { recursive: true });
+  // chmod sets the mode independently of the umask: each account must reach its own folder below.
+  chmodSync(fallbackParent, 0o711);
   mkdirSync(home, { recursive: true, mode: 0o700 });
   chownSync(home, account.uid, account.gid);
   writePrivateFile(record, `${home}\n`);
@@ -54,7 +54,7 @@ export function postgresPlace(directory: string, progress: (line: string) => voi
 }
 
 /** Makes the account the owner of a file or folder. Does nothing without an account. */
-export function handOver(folder: string, account: SystemUser | undefined): void {
+export function changeOwner(folder: string, account: SystemUser | undefined): void {
   if (account) chownSync(folder, account.uid, account.gid);
 }
 
@@ -68,7 +68,8 @@ function accountFor(home: string): SystemUser | undefined {
   const data = join(home, 'data');
   const owner = existsSync(data) ? statSync(data) : undefined;
   const self = process.getuid?.();
-  if (self === 0) return owner && owner.uid !== 0 ? { uid: owner.uid, gid: owner.gid } : nobody();
+  if (self === 0)
+    return owner && owner.uid !== 0 ? { uid: owner.uid, gid: owner.gid } : nobodyUser();
   if (owner && owner.uid !== self)
     throw new StartError(
       `${data} belongs to another user (uid ${owner.uid}); start as that user or as root.`,
@@ -76,7 +77,7 @@ function accountFor(home: string): SystemUser | undefined {
   return undefined;
 }
 
-function nobody(): SystemUser {
+function nobodyUser(): SystemUser {
   const id = (flag: string) =>
     Number(spawnSync('id', [flag, 'nobody'], { encoding: 'utf8' }).stdout) | 0;
   const account = { uid: id('-u'), gid: id('-g') };
@@ -88,9 +89,9 @@ function nobody(): SystemUser {
 }
 
 /**
- * Returns true if the account can enter the directory. The system decides, as access lists, mount
- * options and capabilities all count.
+ * Returns true if the account can enter the directory. The program `test` decides, because access
+ * lists, mount options and capabilities also count.
  */
-function reaches(account: SystemUser, directory: string): boolean {
+function canEnter(account: SystemUser, directory: string): boolean {
   return spawnSync('test', ['-x', directory], { ...account, cwd: '/' }).status === 0;
 }

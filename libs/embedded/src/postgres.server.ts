@@ -10,20 +10,19 @@ import {
 } from 'node:fs';
 import { join } from 'node:path';
 import pg from 'pg';
-import type { EmbeddedServer, ServerOptions } from './embedded.server.js';
-import { onFreePort } from './free.port.js';
+import { type EmbeddedServer, type ServerOptions, StartError } from './embedded.server.js';
+import { startOnFreePort } from './free.port.js';
 import { postgresBinaries, type PostgresBinaries } from './postgres.binaries.js';
-import { handOver, postgresPlace, type PostgresPlace } from './postgres.place.js';
+import { changeOwner, postgresPlace, type PostgresPlace } from './postgres.place.js';
 import { secretFile } from './secret.file.js';
 import { ServerProcess, stopOrphan, type ServerProgram } from './server.process.js';
-import { StartError } from './start.error.js';
 
 interface PostgresOptions extends ServerOptions {
-  /** Created if missing, and named in the URL. Default: `postgres`. */
+  /** The database in the URL, which is created if missing. Default: `postgres`. */
   readonly database?: string;
 }
 
-const owner = 'postgres';
+const ownerName = 'postgres';
 
 /**
  * Starts an embedded Postgres on 127.0.0.1, from the programs of the npm package. The first start
@@ -37,21 +36,21 @@ export async function startPostgres(options: PostgresOptions): Promise<EmbeddedS
   const binaries = postgresBinaries(place, progress);
   const password = secretFile(join(directory, 'password'));
   const data = join(realpathSync(place.home), 'data');
-  if (!existsSync(data)) await initialise(data, place, binaries, password, durable);
+  if (!existsSync(data)) await initializeCluster(data, place, binaries, password, durable);
   refuseOtherVersion(data, binaries);
 
   const startOn = async (port: number): Promise<EmbeddedServer> => {
     const program: ServerProgram = {
-      ...identity(data),
+      ...postgresIdentity(data),
       command: binaries.postgres,
-      args: ['-D', data, ...settings(port, durable).flatMap((setting) => ['-c', setting])],
+      args: ['-D', data, ...postgresSettings(port, durable).flatMap((setting) => ['-c', setting])],
       account: place.account,
-      env: environment(),
+      env: postgresEnvironment(),
       logFile: join(directory, 'postgres.log'),
     };
     if (await stopOrphan(program))
       progress('stopped a Postgres that an earlier start had left behind');
-    const urlOf = (name: string) => `postgres://${owner}:${password}@127.0.0.1:${port}/${name}`;
+    const urlOf = (name: string) => `postgres://${ownerName}:${password}@127.0.0.1:${port}/${name}`;
     const server = await ServerProcess.start(program, () =>
       ensureDatabase(urlOf('postgres'), database),
     );
@@ -63,31 +62,31 @@ export async function startPostgres(options: PostgresOptions): Promise<EmbeddedS
       stop: () => server.stop(),
     };
   };
-  return options.port === undefined ? onFreePort(startOn) : startOn(options.port);
+  return options.port === undefined ? startOnFreePort(startOn) : startOn(options.port);
 }
 
 /** Stops a server that still runs on a directory of {@link startPostgres}, and removes its data. */
 export async function removePostgres(directory: string): Promise<void> {
   const { home } = postgresPlace(directory, () => {});
   const data = join(realpathSync(home), 'data');
-  await stopOrphan(identity(data));
+  await stopOrphan(postgresIdentity(data));
   for (const folder of [home, directory]) rmSync(folder, { recursive: true, force: true });
 }
 
-/** Returns the facts that identify the Postgres of a data directory, and its stop signals. */
-function identity(data: string) {
+/** Returns the values that identify the Postgres of a data directory, and its stop signals. */
+function postgresIdentity(data: string) {
   return {
     name: 'Postgres',
     data,
     pidFile: join(data, 'postmaster.pid'),
-    // "Fast" and "immediate" shutdown. SIGTERM would wait until all clients disconnect.
+    // Postgres' "fast" and "immediate" shutdown. SIGTERM would wait until all clients disconnect.
     stopSignal: 'SIGINT',
     forceSignal: 'SIGQUIT',
   } as const;
 }
 
 /** Creates a cluster under another name, and then renames it: `data` is never incomplete. */
-async function initialise(
+async function initializeCluster(
   data: string,
   { account, home }: PostgresPlace,
   { initdb }: PostgresBinaries,
@@ -100,11 +99,11 @@ async function initialise(
   rmSync(passwordFile, { force: true });
   mkdirSync(unfinished, { mode: 0o700 });
   writeFileSync(passwordFile, password, { mode: 0o600 });
-  handOver(unfinished, account);
-  handOver(passwordFile, account);
+  changeOwner(unfinished, account);
+  changeOwner(passwordFile, account);
   const args = [
     `--pgdata=${unfinished}`,
-    `--username=${owner}`,
+    `--username=${ownerName}`,
     `--pwfile=${passwordFile}`,
     '--auth=scram-sha-256',
     '--encoding=UTF8',
@@ -115,7 +114,7 @@ async function initialise(
     ...(durable ? [] : ['--no-sync']),
   ];
   try {
-    await run(initdb, args, { ...account, cwd: unfinished, env: environment() });
+    await runProgram(initdb, args, { ...account, cwd: unfinished, env: postgresEnvironment() });
   } finally {
     rmSync(passwordFile, { force: true });
   }
@@ -131,16 +130,16 @@ function refuseOtherVersion(data: string, { major }: PostgresBinaries): void {
     );
 }
 
-function settings(port: number, durable: boolean): string[] {
+function postgresSettings(port: number, durable: boolean): string[] {
   return [
     `port=${port}`,
     'listen_addresses=127.0.0.1',
-    // Only TCP with a password: a socket file would need a directory that all users can reach.
+    // Postgres accepts only TCP: a socket file would need a directory that all users can reach.
     'unix_socket_directories=',
     'max_connections=300',
-    // Verbose errors would quote values of users' rows.
+    // Errors are logged tersely, because details would quote values of users' rows.
     'log_error_verbosity=terse',
-    // All statements are short; compiling one takes longer than running it.
+    // JIT compilation is off: all statements are short, and compiling one takes longer.
     'jit=off',
     // Connections keep query plans for empty tables until ANALYZE runs. Autovacuum runs ANALYZE for
     // tables that grew, by default a minute later.
@@ -150,14 +149,14 @@ function settings(port: number, durable: boolean): string[] {
 }
 
 /** Returns the environment without Postgres' own variables (PGDATA, PGPORT, …) of the starter. */
-function environment(): NodeJS.ProcessEnv {
+function postgresEnvironment(): NodeJS.ProcessEnv {
   const inherited = Object.entries(process.env).filter(([name]) => !name.startsWith('PG'));
   return { ...Object.fromEntries(inherited), LC_ALL: 'C' };
 }
 
 async function ensureDatabase(url: string, database: string): Promise<void> {
   const client = new pg.Client({ connectionString: url, connectionTimeoutMillis: 5_000 });
-  // The connection can break while Postgres stops; `exited` reports that.
+  // A connection error is ignored, because `exited` reports a Postgres that stops.
   client.on('error', () => {});
   try {
     await client.connect();
@@ -170,7 +169,7 @@ async function ensureDatabase(url: string, database: string): Promise<void> {
   }
 }
 
-function run(
+function runProgram(
   command: string,
   args: readonly string[],
   options: { uid?: number; gid?: number; cwd: string; env: NodeJS.ProcessEnv },

@@ -1,12 +1,15 @@
 import { spawnSync } from 'node:child_process';
 import { fetchDebianProgram, type Program } from './debian.program.js';
-import { StartError } from './start.error.js';
+import { StartError } from './embedded.server.js';
 
 /** Valkey is the community's fork of Redis and speaks the same protocol. */
-const servers = ['redis-server', 'valkey-server'] as const;
+const serverNames = ['redis-server', 'valkey-server'] as const;
 
-/** Redis 6.2 added trimming of streams by age and race-free groups; every Valkey is newer. */
-const minimum = [6, 2] as const;
+/**
+ * The lowest supported version. Redis 6.2 added trimming of streams by age and race-free consumer
+ * groups. Every version of Valkey is newer.
+ */
+const minimumVersion = [6, 2] as const;
 
 /**
  * Returns a usable Redis or Valkey: from PATH, or from Debian's or Ubuntu's packages, unpacked into
@@ -18,15 +21,15 @@ export async function redisBinary(
   programs: string,
   progress: (line: string) => void,
 ): Promise<Program> {
-  const installed = servers.map((command) => ({ command, env: process.env }));
+  const installed = serverNames.map((command) => ({ command, env: process.env }));
   const found = installed.find((program) => isUsable(program));
   if (found) return found;
-  for (const server of servers) {
+  for (const server of serverNames) {
     const fetched = await fetchDebianProgram(server, programs, isUsable, progress);
     if (fetched) return fetched;
   }
   throw new StartError(
-    `Redis ${minimum.join('.')} or newer is required and was not found. Either:\n` +
+    `Redis ${minimumVersion.join('.')} or newer is required and was not found. Either:\n` +
       '  - install it: "apt-get install redis-server", "dnf install valkey", "apk add redis", ' +
       '"brew install redis";\n' +
       '  - or start one anywhere, e.g. in a container, and set REDIS_URL.',
@@ -39,6 +42,7 @@ function isUsable({ command, env }: Program): boolean {
   const [, major, minor] = /\bv=(\d+)\.(\d+)/.exec(stdout ?? '') ?? [];
   if (major === undefined) return false;
   return (
-    Number(major) > minimum[0] || (Number(major) === minimum[0] && Number(minor) >= minimum[1])
+    Number(major) > minimumVersion[0] ||
+    (Number(major) === minimumVersion[0] && Number(minor) >= minimumVersion[1])
   );
 }

@@ -2,7 +2,7 @@ import { existsSync, mkdirSync, realpathSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { Redis } from 'ioredis';
 import type { EmbeddedServer, ServerOptions } from './embedded.server.js';
-import { onFreePort } from './free.port.js';
+import { startOnFreePort } from './free.port.js';
 import { redisBinary } from './redis.binary.js';
 import { secretFile, writePrivateFile } from './secret.file.js';
 import { ServerProcess, stopOrphan, type ServerProgram } from './server.process.js';
@@ -10,7 +10,7 @@ import { ServerProcess, stopOrphan, type ServerProgram } from './server.process.
 export interface RedisOptions extends ServerOptions {
   /** Folder for downloaded programs. Default: `programs` in the directory. */
   readonly programs?: string;
-  /** True to sync each write to disk before its reply. Default: within about two seconds. */
+  /** True to sync each write to disk before its reply. By default, within about two seconds. */
   readonly eachWrite?: boolean;
 }
 
@@ -28,7 +28,7 @@ export async function startRedis(options: RedisOptions): Promise<EmbeddedServer>
   const password = secretFile(join(data, 'password'));
   const configuration = join(data, 'redis.conf');
   const program: ServerProgram = {
-    ...identity(data),
+    ...redisIdentity(data),
     command,
     args: [configuration],
     env,
@@ -37,8 +37,8 @@ export async function startRedis(options: RedisOptions): Promise<EmbeddedServer>
   if (await stopOrphan(program)) progress('stopped a Redis that an earlier start had left behind');
   const startOn = async (port: number): Promise<EmbeddedServer> => {
     // The password is in a file, because every user of the machine can read arguments.
-    writePrivateFile(configuration, settings(program, port, password, durable, eachWrite));
-    const server = await ServerProcess.start(program, () => ping(port, password));
+    writePrivateFile(configuration, redisSettings(program, port, password, durable, eachWrite));
+    const server = await ServerProcess.start(program, () => pingRedis(port, password));
     return {
       url: `redis://:${password}@127.0.0.1:${port}`,
       port,
@@ -47,17 +47,17 @@ export async function startRedis(options: RedisOptions): Promise<EmbeddedServer>
       stop: () => server.stop(),
     };
   };
-  return options.port === undefined ? onFreePort(startOn) : startOn(options.port);
+  return options.port === undefined ? startOnFreePort(startOn) : startOn(options.port);
 }
 
 /** Stops a server that still runs on a directory of {@link startRedis}, and removes its data. */
 export async function removeRedis(directory: string): Promise<void> {
-  if (existsSync(directory)) await stopOrphan(identity(realpathSync(directory)));
+  if (existsSync(directory)) await stopOrphan(redisIdentity(realpathSync(directory)));
   rmSync(directory, { recursive: true, force: true });
 }
 
-/** Returns the facts that identify the Redis of a data directory, and its stop signals. */
-function identity(data: string) {
+/** Returns the values that identify the Redis of a data directory, and its stop signals. */
+function redisIdentity(data: string) {
   return {
     name: 'Redis',
     data,
@@ -67,7 +67,7 @@ function identity(data: string) {
   } as const;
 }
 
-function settings(
+function redisSettings(
   { data, pidFile }: ServerProgram,
   port: number,
   password: string,
@@ -80,14 +80,17 @@ function settings(
     `requirepass ${password}`,
     `dir "${data}"`,
     `pidfile "${pidFile}"`,
-    // Keeps the configuration's path in the process arguments, by which `worksOn` finds an orphan.
+    // The process title must keep the path of the configuration: `usesDirectory` finds an orphan by
+    // its arguments.
     'set-proc-title no',
     'maxmemory-policy noeviction',
-    // Cron runs per second, by default 10. They only expire keys, and sync the last write later.
+    // Redis runs its background tasks twice instead of ten times a second, because they only expire
+    // keys and sync the last write to disk.
     'hz 2',
-    // Allows several of the largest replies to one gateway. The default would disconnect it.
+    // Redis buffers several of the largest replies for one gateway. With the default limit, Redis
+    // would disconnect the gateway.
     'client-output-buffer-limit pubsub 64mb 32mb 10',
-    // The append-only file holds the data. Snapshots would be a second source of truth.
+    // Snapshots are off, because the append-only file holds all data.
     'save ""',
     `appendonly ${durable ? 'yes' : 'no'}`,
     `appendfsync ${eachWrite ? 'always' : 'everysec'}`,
@@ -97,14 +100,14 @@ function settings(
   ].join('\n');
 }
 
-async function ping(port: number, password: string): Promise<void> {
+async function pingRedis(port: number, password: string): Promise<void> {
   const redis = new Redis(port, '127.0.0.1', {
     password,
     lazyConnect: true,
     commandTimeout: 5_000,
     retryStrategy: () => null,
   });
-  // `connect` rejects with the same error.
+  // The listener ignores the error, because `connect` rejects with it.
   redis.on('error', () => {});
   try {
     await redis.connect();

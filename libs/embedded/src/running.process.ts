@@ -12,11 +12,11 @@ export function isRunning(pid: number): boolean {
 }
 
 /**
- * Returns true if a process runs in a directory or has its path among its arguments. Both are
- * checked: a container hides the working directory of another user's process even from root, and a
- * directory can have been moved.
+ * Returns true if a process runs in a directory, or has the directory's path among its arguments.
+ * Both are checked: in a container even root cannot read the working directory of another user's
+ * process, and a directory can have been moved.
  */
-export function worksOn(pid: number, directory: string): boolean {
+export function usesDirectory(pid: number, directory: string): boolean {
   if (!isRunning(pid)) return false;
   const real = realpathSync(directory);
   if (commandLine(pid).includes(real)) return true;

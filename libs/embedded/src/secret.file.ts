@@ -10,7 +10,7 @@ export function writePrivateFile(path: string, content: string): void {
   renameSync(unfinished, path);
 }
 
-/** Returns the secret in a file of mode 0600, and creates it the first time. Safe in a URL. */
+/** Returns the secret in a file, and creates a random one the first time. URLs can contain it. */
 export function secretFile(path: string): string {
   if (!existsSync(path)) writePrivateFile(path, `${randomBytes(24).toString('base64url')}\n`);
   return readFileSync(path, 'utf8').trim();

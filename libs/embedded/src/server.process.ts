@@ -1,8 +1,8 @@
 import { spawn, type ChildProcess } from 'node:child_process';
 import { closeSync, existsSync, openSync, readFileSync, rmSync } from 'node:fs';
 import { setTimeout as delay } from 'node:timers/promises';
-import { isRunning, worksOn } from './running.process.js';
-import { StartError } from './start.error.js';
+import { isRunning, usesDirectory } from './running.process.js';
+import { StartError } from './embedded.server.js';
 
 /** The user that a server runs as, if it differs from the user of this process. */
 export interface SystemUser {
@@ -19,12 +19,12 @@ export interface ServerProgram {
   readonly account?: SystemUser;
   /** The directory of the server's data, as an absolute path. */
   readonly data: string;
-  /** The server writes its pid to the first line of this file. */
+  /** The file to whose first line the server writes its process id. */
   readonly pidFile: string;
-  /** Receives the output. Emptied at each start. */
+  /** The file for the server's output, emptied at each start. */
   readonly logFile: string;
   readonly stopSignal: NodeJS.Signals;
-  /** Stops the server without a clean shutdown. It recovers its data at the next start. */
+  /** The signal to stop the server without a clean shutdown. The next start recovers the data. */
   readonly forceSignal: NodeJS.Signals;
 }
 
@@ -40,7 +40,7 @@ const stopLimitMs = 20_000;
 export class ServerProcess {
   /** Resolves after the end of the server: `exit code 1`, `signal SIGKILL`. */
   readonly exited: Promise<string>;
-  private end: string | undefined;
+  private exitReason: string | undefined;
 
   private constructor(
     private readonly program: ServerProgram,
@@ -48,7 +48,7 @@ export class ServerProcess {
   ) {
     this.exited = new Promise((resolve) => {
       const settle = (how: string) => {
-        this.end = how;
+        this.exitReason = how;
         resolve(how);
       };
       child.once('error', (error) => settle(error.message));
@@ -80,7 +80,7 @@ export class ServerProcess {
     });
     closeSync(log);
     const server = new ServerProcess(program, child);
-    await server.waitUntil(serves);
+    await server.waitUntilServing(serves);
     return server;
   }
 
@@ -90,16 +90,16 @@ export class ServerProcess {
 
   /** Stops the server by `stopSignal`, after 20 seconds by `forceSignal`. */
   async stop(): Promise<void> {
-    if (this.end !== undefined) return;
-    await stopProcess(this.program, this.pid, () => this.end === undefined);
+    if (this.exitReason !== undefined) return;
+    await stopProcess(this.program, this.pid, () => this.exitReason === undefined);
   }
 
-  private async waitUntil(serves: () => Promise<unknown>): Promise<void> {
+  private async waitUntilServing(serves: () => Promise<unknown>): Promise<void> {
     const deadline = performance.now() + startLimitMs;
     let problem: unknown;
-    while (this.end === undefined && performance.now() < deadline) {
+    while (this.exitReason === undefined && performance.now() < deadline) {
       try {
-        // If another program listens on the port, it can leave the request unanswered.
+        // The end of the server also ends the wait: another program on the port may never answer.
         if (await Promise.race([serves().then(() => true), this.exited.then(() => false)])) return;
       } catch (error) {
         problem = error;
@@ -107,7 +107,9 @@ export class ServerProcess {
       }
     }
     const how =
-      this.end === undefined ? `doesn't answer (${String(problem)})` : `ended with ${this.end}`;
+      this.exitReason === undefined
+        ? `doesn't answer (${String(problem)})`
+        : `ended with ${this.exitReason}`;
     await this.stop();
     throw new StartError(
       `${this.program.name} could not be started: it ${how}.\n${lastLines(this.program.logFile)}`,
@@ -126,7 +128,7 @@ export async function stopOrphan(
 ): Promise<boolean> {
   if (!existsSync(program.pidFile)) return false;
   const pid = Number.parseInt(readFileSync(program.pidFile, 'utf8'), 10);
-  if (!(pid > 0 && worksOn(pid, program.data))) {
+  if (!(pid > 0 && usesDirectory(pid, program.data))) {
     rmSync(program.pidFile, { force: true });
     return false;
   }

@@ -1,24 +1,24 @@
 import ipaddr from 'ipaddr.js';
 
 /** A network or a host name that is allowed although it is not public. */
-type Exception = { readonly port: number | undefined } & (
+type GuardException = { readonly port: number | undefined } & (
   { readonly network: [ipaddr.IPv4 | ipaddr.IPv6, number] } | { readonly name: string }
 );
 
 /** The only IPv6 range with global addresses (IANA, IPv6 address space). */
 const globalUnicast = ipaddr.IPv6.parseCIDR('2000::/3');
-/** IPv4 addresses behind NAT64 (RFC 6052, 2.1). */
+/** The IPv6 range that contains the IPv4 addresses behind NAT64 (RFC 6052, 2.1). */
 const nat64 = ipaddr.IPv6.parseCIDR('64:ff9b::/96');
 
 /**
- * Matches names that no public host has: of local networks (RFC 6762, 6761), Kubernetes and the DNS
- * itself, and names without a dot. Other local names, such as `nas.lan`, resolve to private
- * addresses, which are refused.
+ * Matches names that no public host has: names of local networks (RFC 6762, 6761), of Kubernetes
+ * and of the DNS itself, and names without a dot. Other local names, such as `nas.lan`, resolve to
+ * private addresses, which the guard refuses.
  */
 const nonPublicName = /^[^.]+$|\.(?:local|localhost|internal|svc|arpa)$/;
 
-const entryForm = /^(\[[^\]]{1,60}\]|[^:[\]]{1,253})(?::(\d{1,5}))?$/;
-const hostName = /^[a-z\d](?:[a-z\d_.-]{0,251}[a-z\d])?$/;
+const exceptionForm = /^(\[[^\]]{1,60}\]|[^:[\]]{1,253})(?::(\d{1,5}))?$/;
+const hostNamePattern = /^[a-z\d](?:[a-z\d_.-]{0,251}[a-z\d])?$/;
 
 /**
  * Decides which hosts, addresses and ports outgoing requests reach: public addresses on public
@@ -27,7 +27,7 @@ const hostName = /^[a-z\d](?:[a-z\d_.-]{0,251}[a-z\d])?$/;
  * refused (`HostResolver`). `fetcher.int-spec.ts` tests a list of refused addresses.
  */
 export class AddressGuard {
-  private readonly exceptions: readonly Exception[];
+  private readonly exceptions: readonly GuardException[];
 
   /**
    * @param exceptions networks, addresses or names, each optionally with a port, as in
@@ -39,7 +39,7 @@ export class AddressGuard {
     exceptions: readonly string[] = [],
     private readonly ports: readonly number[] = [80, 443],
   ) {
-    this.exceptions = exceptions.map(parsedEntry);
+    this.exceptions = exceptions.map(parseException);
   }
 
   /** Returns true if a connection to the address is allowed. @param address IPv4 or IPv6. */
@@ -58,7 +58,7 @@ export class AddressGuard {
     const address = ipaddr.isValid(host) ? ipaddr.parse(host) : undefined;
     return this.exceptions.some(
       (exception) =>
-        isPort(exception, port) &&
+        coversPort(exception, port) &&
         ('name' in exception
           ? exception.name === host
           : address?.kind() === exception.network[0].kind() && address.match(exception.network)),
@@ -82,26 +82,26 @@ function isPublic(address: ipaddr.IPv4 | ipaddr.IPv6): boolean {
   return address.match(globalUnicast) && address.range() === 'unicast';
 }
 
-function isPort(exception: Exception, port: number): boolean {
+function coversPort(exception: GuardException, port: number): boolean {
   return exception.port === undefined || exception.port === port;
 }
 
-function parsedEntry(entry: string): Exception {
+function parseException(entry: string): GuardException {
   // An IPv6 network without brackets has colons, but no port.
-  const whole = networkOf(entry);
+  const whole = parseNetwork(entry);
   if (whole) return { port: undefined, network: whole };
-  const [, host = '', digits] = entryForm.exec(entry) ?? [];
+  const [, host = '', digits] = exceptionForm.exec(entry) ?? [];
   const name = host.replace(/^\[|\]$/g, '').toLowerCase();
   const port = digits === undefined ? undefined : Number(digits);
-  const network = networkOf(name);
+  const network = parseNetwork(name);
   if (network) return { port, network };
-  if (hostName.test(name)) return { port, name };
+  if (hostNamePattern.test(name)) return { port, name };
   throw new Error(
     `"${entry}" is not a network, address or host name: use a form such as 192.168.1.0/24`,
   );
 }
 
-function networkOf(text: string): [ipaddr.IPv4 | ipaddr.IPv6, number] | undefined {
+function parseNetwork(text: string): [ipaddr.IPv4 | ipaddr.IPv6, number] | undefined {
   if (ipaddr.isValidCIDR(text)) return ipaddr.parseCIDR(text);
   if (ipaddr.IPv4.isValidFourPartDecimal(text)) return [ipaddr.IPv4.parse(text), 32];
   return ipaddr.IPv6.isValid(text) ? [ipaddr.IPv6.parse(text), 128] : undefined;

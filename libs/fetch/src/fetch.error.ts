@@ -1,5 +1,5 @@
 /**
- * The reason of a failed fetch:
+ * The reason why a fetch failed:
  * - `refused`: the URL or an address of its host is not allowed. No packet was sent there.
  * - `unresolved`: the name has no address, or DNS did not answer.
  * - `unreachable`: no connection, no TLS, or no HTTP response.
@@ -24,7 +24,7 @@ export class FetchError extends Error {
 }
 
 /** Faults by the error codes of undici. */
-const faults: Readonly<Record<string, FetchFault>> = {
+const faultsByCode: Readonly<Record<string, FetchFault>> = {
   UND_ERR_CONNECT_TIMEOUT: 'timeout',
   UND_ERR_HEADERS_TIMEOUT: 'timeout',
   UND_ERR_BODY_TIMEOUT: 'timeout',
@@ -35,11 +35,11 @@ const faults: Readonly<Record<string, FetchFault>> = {
 /**
  * Returns an error of the HTTP client as a FetchError.
  *
- * @param otherwise the fault for error codes that are not in {@link faults}.
+ * @param otherwise the fault for error codes that are not in {@link faultsByCode}.
  */
 export function toFetchError(error: unknown, host: string, otherwise: FetchFault): FetchError {
   if (error instanceof FetchError) return error;
   const { code = '', name, message } = error as Error & { code?: string };
-  const fault = name === 'TimeoutError' ? 'timeout' : (faults[code] ?? otherwise);
+  const fault = name === 'TimeoutError' ? 'timeout' : (faultsByCode[code] ?? otherwise);
   return new FetchError(fault, `${host}: ${message || code}`, { cause: error });
 }

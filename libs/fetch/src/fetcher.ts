@@ -8,7 +8,7 @@ import { HostResolver } from './host.resolver.js';
 
 /** Maximum length of a URL, in bytes. */
 const maxUrlBytes = 4_096;
-const maxHeadBytes = 32_768;
+const maxHeaderBytes = 32_768;
 /** Pause before the next address of a host is tried (RFC 8305), in milliseconds. */
 const nextAddressMs = 1_000;
 
@@ -26,12 +26,12 @@ const decompressors: Readonly<Record<string, () => NodeJS.ReadWriteStream & Read
 const defaultLimits = {
   connectMs: 10_000,
   headMs: 10_000,
-  /** The longest pause within a body. */
+  /** The longest pause between two chunks of a body. */
   silenceMs: 10_000,
   totalMs: 45_000,
-  /** The body as sent. */
+  /** The size of the body as sent, before decompression. */
   sentBytes: 12 * 2 ** 20,
-  /** The body after decompression. */
+  /** The size of the body after decompression. */
   decodedBytes: 32 * 2 ** 20,
   redirects: 5,
 };
@@ -41,7 +41,7 @@ export interface FetcherOptions {
   readonly userAgent: string;
   readonly guard: AddressGuard;
   readonly limits?: Partial<typeof defaultLimits>;
-  /** DNS servers, as `127.0.0.1:53`. Default: the system's. */
+  /** Addresses of DNS servers, such as `127.0.0.1:53`. Default: those of the system. */
   readonly dnsServers?: readonly string[];
 }
 
@@ -50,7 +50,7 @@ export interface FetchRequest {
   readonly url: string;
   /** Sent to each URL of a chain of redirects, such as `accept` and `if-none-match`. */
   readonly headers?: Readonly<Record<string, string>>;
-  /** Sent only to the origin of `url`. */
+  /** The header `Authorization`, sent only to the origin of `url`. */
   readonly authorization?: string;
   /** True if a redirect to another origin fails. */
   readonly isSameOrigin?: boolean;
@@ -66,7 +66,7 @@ export interface Redirect {
 /** The last response of a chain of redirects. */
 export interface FetchedResponse {
   readonly status: number;
-  /** The URL that sent it. */
+  /** The URL that sent the response. */
   readonly url: string;
   readonly redirects: readonly Redirect[];
   /** Returns the first value of a header. @param name in lower case. */
@@ -110,15 +110,15 @@ export class Fetcher {
     const signal = stopped ? AbortSignal.any([late, stopped]) : late;
     const agent = new Agent({
       connect: this.connect,
-      // No connection is kept for a next request.
+      // Without pipelining, undici keeps no connection for a next request.
       pipelining: 0,
       headersTimeout: limits.headMs,
       bodyTimeout: limits.silenceMs,
-      maxHeaderSize: maxHeadBytes,
+      maxHeaderSize: maxHeaderBytes,
       maxResponseSize: limits.sentBytes,
     });
     try {
-      return await read(await this.follow(request, agent, signal));
+      return await read(await this.followRedirects(request, agent, signal));
     } catch (error) {
       stopped?.throwIfAborted();
       throw error;
@@ -127,23 +127,23 @@ export class Fetcher {
     }
   }
 
-  private async follow(
+  private async followRedirects(
     request: FetchRequest,
     agent: Agent,
     signal: AbortSignal,
   ): Promise<FetchedResponse> {
     const redirects: Redirect[] = [];
-    let url = this.checked(request.url);
+    let url = this.parseAllowedUrl(request.url);
     const { origin } = url;
     const visited = new Set([url.href]);
     for (;;) {
       const credentials = url.origin === origin ? request.authorization : undefined;
-      const response = await this.send(url, request, credentials, agent, signal);
-      const location = header(response, 'location');
+      const response = await this.sendRequest(url, request, credentials, agent, signal);
+      const location = headerOf(response, 'location');
       if (!redirectStatuses.includes(response.statusCode) || location === undefined)
-        return this.toFetched(url, response, redirects);
+        return this.toFetchedResponse(url, response, redirects);
       response.body.destroy();
-      const next = this.checked(location, url);
+      const next = this.parseAllowedUrl(location, url);
       if (request.isSameOrigin && next.origin !== origin)
         throw new FetchError(
           'redirects',
@@ -158,7 +158,7 @@ export class Fetcher {
   }
 
   /** Returns a URL that the guard allows. @throws FetchError `refused`. */
-  private checked(text: string, base?: URL): URL {
+  private parseAllowedUrl(text: string, base?: URL): URL {
     const refusal = (host: string, why: string) => new FetchError('refused', `${host}: ${why}`);
     const host = base?.host ?? 'URL';
     if (Buffer.byteLength(text) > maxUrlBytes)
@@ -177,7 +177,7 @@ export class Fetcher {
     return url;
   }
 
-  private async send(
+  private async sendRequest(
     url: URL,
     request: FetchRequest,
     authorization: string | undefined,
@@ -202,7 +202,7 @@ export class Fetcher {
     }
   }
 
-  private toFetched(
+  private toFetchedResponse(
     url: URL,
     response: Dispatcher.ResponseData,
     redirects: readonly Redirect[],
@@ -211,16 +211,16 @@ export class Fetcher {
       status: response.statusCode,
       url: url.href,
       redirects,
-      header: (name) => header(response, name),
-      body: this.decompressed(url.host, response),
+      header: (name) => headerOf(response, name),
+      body: this.decompressedBody(url.host, response),
     };
   }
 
-  private async *decompressed(
+  private async *decompressedBody(
     host: string,
     response: Dispatcher.ResponseData,
   ): AsyncGenerator<Uint8Array> {
-    const encoding = (header(response, 'content-encoding') ?? 'identity').trim().toLowerCase();
+    const encoding = (headerOf(response, 'content-encoding') ?? 'identity').trim().toLowerCase();
     const decompressor = decompressors[encoding];
     const fail = (fault: FetchFault, why: string) => new FetchError(fault, `${host}: ${why}`);
     if (!decompressor && encoding !== 'identity' && encoding !== '')
@@ -241,7 +241,10 @@ export class Fetcher {
     }
   }
 
-  /** Connects to a host's allowed addresses. A literal address never reaches `lookup`. */
+  /**
+   * Connects to a host's allowed addresses. An address in the URL is checked here; a name is
+   * checked by `lookup`, which Node does not call for addresses.
+   */
   private readonly connect: buildConnector.connector = (options, callback) => {
     const { hostname, protocol } = options;
     const port = Number(options.port) || (protocol === 'https:' ? 443 : 80);
@@ -269,7 +272,7 @@ function portOf(url: URL): number {
   return Number(url.port) || (url.protocol === 'https:' ? 443 : 80);
 }
 
-function header({ headers }: Dispatcher.ResponseData, name: string): string | undefined {
+function headerOf({ headers }: Dispatcher.ResponseData, name: string): string | undefined {
   const value = headers[name];
   return Array.isArray(value) ? value[0] : value;
 }

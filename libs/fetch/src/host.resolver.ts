@@ -4,15 +4,15 @@ import type { AddressGuard } from './address.guard.js';
 import { FetchError } from './fetch.error.js';
 
 /** Timeout of the first DNS query in ms, and number of queries. The second has twice the time. */
-const [tryMs, tries] = [1_000, 2];
+const [queryTimeoutMs, maxQueries] = [1_000, 2];
 
 /** Resolves host names to allowed addresses. */
 export class HostResolver {
   /**
-   * Queries DNS servers directly: hosts files and search domains could resolve to the local
-   * network, and `lookup` would block a thread of the pool.
+   * Queries DNS servers directly, because hosts files and search domains could resolve a name to
+   * the local network, and Node's `lookup` would block a thread of its pool.
    */
-  private readonly resolver = new Resolver({ timeout: tryMs, tries });
+  private readonly resolver = new Resolver({ timeout: queryTimeoutMs, tries: maxQueries });
 
   constructor(
     private readonly guard: AddressGuard,

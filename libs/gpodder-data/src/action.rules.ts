@@ -1,14 +1,14 @@
 import { isDeviceId, type RequestOf, type uploadActions } from '#contracts';
-import { readGuid, readSeconds, readTime } from './action.values.js';
+import { parseEpisodeGuid, parseWholeSeconds, parseActionTime } from './action.values.js';
 import { repairEnclosureUrl, repairFeedUrl } from './url.repair.js';
 
-/** An action as an entry of the message {@link uploadActions}. */
+/** An action in the form of an entry of {@link uploadActions}. */
 export type ActionEntry = RequestOf<typeof uploadActions>['entries'][number];
-type Statuses = ActionEntry['statuses'];
+type EntryStatuses = ActionEntry['statuses'];
 
 /**
- * Reason not to store an action; the label `reason` of `podcast_sync_skipped_entries_total`.
- * `refused`: the episode service rejected the entry for another reason than `unknown_subscription`.
+ * Why an action was not stored: the label `reason` of `podcast_sync_skipped_entries_total`. With
+ * `refused` the episode service rejected the action for any reason but `unknown_subscription`.
  */
 export type SkipReason =
   | 'not_an_object'
@@ -19,16 +19,16 @@ export type SkipReason =
   | 'unknown_subscription'
   | 'refused';
 
-/** A parsed element of an upload. `podcast` and `episode` are the sent URLs, for `update_urls`. */
+/** A parsed action. `podcast` and `episode` are the sent URLs, for `update_urls` in the answer. */
 export interface ParsedAction {
   readonly podcast?: string;
   readonly episode?: string;
-  /** Repaired `episode`; absent if it is unusable. */
+  /** URL of the enclosure, repaired from `episode`; absent if that is unusable. */
   readonly enclosureUrl?: string | undefined;
-  /** Repaired `podcast`; absent if it is unusable. */
+  /** URL of the feed, repaired from `podcast`; absent if that is unusable. */
   readonly feedUrl?: string | undefined;
   readonly device?: string | undefined;
-  /** Absent if `skipped` is set. */
+  /** Entry for the episode service; absent if the action is skipped. */
   readonly entry?: ActionEntry;
   readonly skipped?: SkipReason;
 }
@@ -46,8 +46,8 @@ export function isUsable(action: ParsedAction): action is UsableAction {
 }
 
 /**
- * Parses one element of an upload (docs/reference/gpodder.md, "Actions in"). An unusable element
- * gets the reason in `skipped` instead of an `entry`.
+ * Parses one action of an upload (docs/reference/gpodder.md, "Actions in"). The result for an
+ * unusable action has the reason in `skipped`, and no `entry`.
  */
 export function parseAction(sent: unknown): ParsedAction {
   if (typeof sent !== 'object' || sent === null || Array.isArray(sent))
@@ -58,11 +58,11 @@ export function parseAction(sent: unknown): ParsedAction {
   >;
   if (typeof podcast !== 'string' || typeof episode !== 'string' || typeof action !== 'string')
     return { skipped: 'missing_key' };
-  const values = valuesOf(action, times);
+  const values = toValues(action, times);
   if (!values) return { skipped: 'unknown_action' };
   const feedUrl = repairFeedUrl(podcast);
   const enclosureUrl = repairEnclosureUrl(episode);
-  const episodeGuid = readGuid(guid);
+  const episodeGuid = parseEpisodeGuid(guid);
   const read = {
     podcast,
     episode,
@@ -74,7 +74,7 @@ export function parseAction(sent: unknown): ParsedAction {
   if (enclosureUrl === undefined && episodeGuid === undefined)
     return { ...read, skipped: 'unusable_episode' };
   const { duration, ...statuses } = values;
-  const at = readTime(timestamp);
+  const at = parseActionTime(timestamp);
   return {
     ...read,
     entry: {
@@ -96,13 +96,14 @@ interface ActionValues {
   duration?: number;
 }
 
-function valuesOf(
+/** Returns what an action reports; undefined for an unknown action. */
+function toValues(
   action: string,
   { position, total }: Record<string, unknown>,
 ): ActionValues | undefined {
   switch (action.length <= 16 ? action.trim().toLowerCase() : '') {
     case 'play':
-      return playValues(readSeconds(position), readSeconds(total));
+      return toPlayValues(parseWholeSeconds(position), parseWholeSeconds(total));
     case 'new':
       return { newStatus: true, playedStatus: false };
     case 'download':
@@ -114,8 +115,8 @@ function valuesOf(
   }
 }
 
-/** Returns the values of a `play`. A position at or beyond a credible `total` means played. */
-function playValues(position: number | undefined, sentTotal: number | undefined): ActionValues {
+/** Returns what a `play` reports. A position at or after a credible `total` means played. */
+function toPlayValues(position: number | undefined, sentTotal: number | undefined): ActionValues {
   if (position === undefined) return { newStatus: false };
   const total = isCredible(sentTotal, position) ? sentTotal : undefined;
   const duration = total !== undefined && total > 1 ? { duration: total } : {};
@@ -125,18 +126,19 @@ function playValues(position: number | undefined, sentTotal: number | undefined)
 }
 
 /**
- * Returns true if `total` can be the episode's length in seconds. The position can exceed it by 5 %
- * and 1 s, because players round. Some players send 1 or another small number if they do not know
- * the length.
+ * Returns true if `total` can be the duration of the episode in seconds. The position can exceed it
+ * by 5 % and 1 s, because players round. Some players send 1 or another small number if they do not
+ * know the duration.
  */
 function isCredible(total: number | undefined, position: number): boolean {
   return total !== undefined && (position <= total || (total > 1 && position <= total * 1.05 + 1));
 }
 
-function withTime(values: Omit<ActionValues, 'duration'>, at: string | undefined): Statuses {
+/** Adds the time of the action to each status. */
+function withTime(values: Omit<ActionValues, 'duration'>, at: string | undefined): EntryStatuses {
   const statuses = Object.entries(values).map(([name, value]) => [
     name,
     at === undefined ? { value } : { value, at },
   ]);
-  return Object.fromEntries(statuses) as Statuses;
+  return Object.fromEntries(statuses) as EntryStatuses;
 }

@@ -1,11 +1,11 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { parseTime } from '#contracts';
-import { readGuid, readSeconds, readTime } from './action.values.js';
+import { parseEpisodeGuid, parseWholeSeconds, parseActionTime } from './action.values.js';
 
 const noon = '2024-03-01T12:00:05.000000Z';
 
-describe('readTime', () => {
+describe('parseActionTime', () => {
   it.each([
     ['by AntennaPod, Kasts, gPodder', '2024-03-01T12:00:05', noon],
     ['by Music Assistant', '2024-03-01T12:00:05Z', noon],
@@ -26,11 +26,11 @@ describe('readTime', () => {
     ['in seconds, as a string', '1709294405', noon],
     ['in milliseconds, as a string', '1709294405000', noon],
   ])('reads a time %s', (_, sent, read) =>
-    expect(parseTime(readTime(sent) as string)?.instant).toBe(read),
+    expect(parseTime(parseActionTime(sent) as string)?.instant).toBe(read),
   );
 
   it.each([undefined, null, ''])('returns undefined for %j', (sent) =>
-    expect(readTime(sent)).toBeUndefined(),
+    expect(parseActionTime(sent)).toBeUndefined(),
   );
 
   it.each([
@@ -51,13 +51,13 @@ describe('readTime', () => {
     {},
     [],
   ])('returns the oldest time for an invalid one (%#)', (sent) =>
-    expect(readTime(sent)).toBe('1970-01-01T00:00:00.000000Z'),
+    expect(parseActionTime(sent)).toBe('1970-01-01T00:00:00.000000Z'),
   );
 
   it('returns a valid time for any value', () => {
     fc.assert(
       fc.property(fc.oneof(fc.anything(), fc.double(), fc.date().map(String)), (sent) => {
-        const read = readTime(sent);
+        const read = parseActionTime(sent);
         expect(read === undefined || parseTime(read) !== undefined).toBe(true);
       }),
     );
@@ -76,14 +76,14 @@ describe('readTime', () => {
         fc.constantFrom('T', ' '),
         (date, zone, between) => {
           const sent = date.toISOString().replace('T', between).replace('Z', zone);
-          expect(Date.parse(readTime(sent) as string)).toBe(date.getTime());
+          expect(Date.parse(parseActionTime(sent) as string)).toBe(date.getTime());
         },
       ),
     );
   });
 });
 
-describe('readSeconds', () => {
+describe('parseWholeSeconds', () => {
   it.each([
     [0, 0],
     [-0, 0],
@@ -96,7 +96,7 @@ describe('readSeconds', () => {
     ['1:02:05', 3_725],
     ['01:02:05.5', 3_725],
     [2_147_483_647, 2_147_483_647],
-  ])('reads %j', (sent, read) => expect(readSeconds(sent)).toBe(read));
+  ])('reads %j', (sent, read) => expect(parseWholeSeconds(sent)).toBe(read));
 
   it.each([
     -1,
@@ -118,12 +118,12 @@ describe('readSeconds', () => {
     [1],
     '9'.repeat(1e6),
     '999999:999999:99',
-  ])('returns undefined for %j', (sent) => expect(readSeconds(sent)).toBeUndefined());
+  ])('returns undefined for %j', (sent) => expect(parseWholeSeconds(sent)).toBeUndefined());
 
   it('returns a whole number of 32 bits for any value', () => {
     fc.assert(
       fc.property(fc.anything(), (sent) => {
-        const read = readSeconds(sent);
+        const read = parseWholeSeconds(sent);
         expect(
           read === undefined || (Number.isInteger(read) && Object.is(Math.abs(read), read)),
         ).toBe(true);
@@ -143,6 +143,6 @@ it.each([
   ['a\0b', undefined],
   ['\ud800', undefined],
   ['x'.repeat(2_049), undefined],
-])('readGuid returns the guid of the feed, or undefined: %j', (sent, read) =>
-  expect(readGuid(sent)).toBe(read),
+])('parseEpisodeGuid returns the guid of the feed, or undefined: %j', (sent, read) =>
+  expect(parseEpisodeGuid(sent)).toBe(read),
 );

@@ -2,17 +2,20 @@ import { type ReplyOf, type RequestOf, type Rpc, uploadActions } from '#contract
 import { isUsable, parseAction, type SkipReason, type UsableAction } from './action.rules.js';
 import { UrlUpdates } from './url.repair.js';
 
-/** The user who uploads, and the session of the client's cookie, if any. */
+/** The user who uploads actions, and the session of the client's cookie, if it has one. */
 interface Uploader {
   readonly userId: string;
   readonly sessionId?: string | undefined;
 }
 
-type Call = <C extends Rpc>(contract: C, payload: RequestOf<C>) => Promise<ReplyOf<C>>;
+/** Calls a service. */
+type CallService = <C extends Rpc>(contract: C, payload: RequestOf<C>) => Promise<ReplyOf<C>>;
 
-/** Writes the actions of one upload, and collects the values of its answer and metrics. */
+/** Sends the actions of one upload to the episode service, and collects what the answer needs. */
 export class ActionWriter {
+  /** `update_urls` of the answer. */
   readonly updates = new UrlUpdates();
+  /** Ids of the devices that the actions name. */
   readonly devices = new Set<string>();
   /** Number of skipped actions by reason. */
   readonly skipped = new Map<SkipReason, number>();
@@ -23,21 +26,21 @@ export class ActionWriter {
   timestamp: number | undefined;
 
   constructor(
-    private readonly call: Call,
+    private readonly call: CallService,
     private readonly uploader: Uploader,
   ) {}
 
   /**
-   * Parses an element of an upload, and collects its repaired URLs and its device.
+   * Parses an action of an upload, and collects its repaired URLs and its device.
    *
-   * @returns undefined if the element is skipped.
+   * @returns undefined for an unusable action, which is skipped.
    */
   read(sent: unknown): UsableAction | undefined {
     const action = parseAction(sent);
     const { podcast, episode, feedUrl, enclosureUrl, device, skipped } = action;
-    if (skipped !== undefined) this.skip(skipped);
+    if (skipped !== undefined) this.countSkipped(skipped);
     if (podcast !== undefined) this.updates.addRepaired(podcast, feedUrl);
-    // GNOME Podcasts sends an empty episode URL if the action has a guid: nothing to repair.
+    // Ignores the empty URL that GNOME Podcasts sends if the action has a guid.
     if (episode) this.updates.addRepaired(episode, enclosureUrl);
     if (device !== undefined) this.devices.add(device);
     return isUsable(action) ? action : undefined;
@@ -58,19 +61,19 @@ export class ActionWriter {
     for (const [index, { podcast, feedUrl }] of actions.entries()) {
       const failureCode = verdicts[index] ?? null;
       if (failureCode !== null)
-        this.skip(failureCode === 'unknown_subscription' ? failureCode : 'refused');
+        this.countSkipped(failureCode === 'unknown_subscription' ? failureCode : 'refused');
       const currentUrl = currentUrls.get(feedUrl);
       if (currentUrl !== undefined) this.updates.addMoved(podcast, feedUrl, currentUrl);
     }
   }
 
-  /** Returns the timestamp of the answer. If no action was written, sends an empty message. */
+  /** Returns the timestamp of the answer. Without actions, it asks the service for one. */
   async readTimestamp(): Promise<number> {
     if (this.timestamp === undefined) await this.write([]);
     return this.timestamp ?? 1;
   }
 
-  private skip(reason: SkipReason): void {
+  private countSkipped(reason: SkipReason): void {
     this.skipped.set(reason, (this.skipped.get(reason) ?? 0) + 1);
   }
 }

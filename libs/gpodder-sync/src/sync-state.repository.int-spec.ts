@@ -1,10 +1,10 @@
 import { randomUUID } from 'node:crypto';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { freshUser } from '#testing';
-import { type DatabaseWorld, openDatabase } from '../../database/testing/database.world.js';
+import { type DatabaseContext, openDatabase } from '../../database/testing/database.world.js';
 import { answerList, answerWrite, sessionTimestamp } from './sync-state.repository.js';
 
-let context: DatabaseWorld;
+let context: DatabaseContext;
 let userId: string;
 let [credentialId, sessionId] = [randomUUID(), randomUUID()];
 let clientTime = 0;

@@ -9,17 +9,17 @@ import {
   uploadTimestamp,
 } from './sync-state.rules.js';
 
-/** The numbers of the lists in the column `list`. */
-const lists = { subscriptions: 1, episodes: 2 } as const;
-type List = keyof typeof lists;
+/** The number of each list in the column `list`. */
+const listNumbers = { subscriptions: 1, episodes: 2 } as const;
+type List = keyof typeof listNumbers;
 
-/** A read of a list by a client of the gpodder API. */
-interface ListRead {
+/** A request of a gpodder client for a list. */
+interface ListRequest {
   readonly userId: string;
   readonly list: List;
   /**
-   * The client: its app password, its session if it has one, and its `since` in whole seconds.
-   * Undefined reads the whole list.
+   * The client: app password, session if it has one, and `since` in seconds. Undefined for the
+   * whole list.
    */
   readonly reader?:
     | {
@@ -28,33 +28,35 @@ interface ListRead {
         readonly since: number;
       }
     | undefined;
-  /** True if K and M of the client change, because it stores the answer. */
+  /** True to update K and M: the client stores the answer. */
   readonly updatesState: boolean;
 }
 
 /** The members of `CallContext` (transport) that this library uses. */
-interface Call {
+interface CallTimes {
   readonly arrivedMs: number;
   ageMs(): number;
   remainingMs(): number;
 }
 
-/** Maximum number of rows per user in each of the tables of K and of M. */
-const maxRows = 400;
+/** Maximum number of rows of a user in the table of K, and in that of M. */
+const maxRowsPerUser = 400;
 
+/** Returns SQL that converts a time to milliseconds since 1970. */
 const inMs = (time: string) => `floor(extract(epoch FROM ${time}) * 1000)::bigint`;
+/** Returns SQL that is true if the row's last use is recorded as more than a day ago. */
 const isUseOutdated = (alias: string) =>
   `coalesce(${alias}.used < now() - interval '1 day', false)`;
 
 /**
- * Reads the clock, T, K and M, and whether the user is refused, as exactly one row. $1 user, $2
- * list, $3 app password, $4 session.
+ * Reads the clock, T, K and M, and whether the user is refused. Returns exactly one row.
+ * $1 user, $2 list, $3 app password, $4 session.
  */
 export const readState = statement(
   'sync.read_state',
   `SELECT c.refused, coalesce(${inMs('c.stamp')}, 0) AS stamp,
-     coalesce(c.answered_second, 0) AS answered, ${inMs('clock_timestamp()')} AS now,
-     r.since, r.answered_second AS "readerAnswered", r.safe_second AS safe,
+     coalesce(c.answered_second, 0) AS "answeredSecond", ${inMs('clock_timestamp()')} AS now,
+     r.since, r.answered_second AS "readerAnsweredSecond", r.safe_second AS "safeSecond",
      r.received_ms AS "receivedAt", s.stamp_ms AS "sessionStamp",
      ${isUseOutdated('r')} OR ${isUseOutdated('s')} AS "isUseOutdated"
    FROM (SELECT $1::uuid AS id) u
@@ -63,25 +65,26 @@ export const readState = statement(
    LEFT JOIN sync.reader_sessions s ON s.user_id = $1 AND s.session_id = $4 AND s.list = $2`,
 );
 
-interface Row {
+/** A row of {@link readState}. Columns are described at {@link SyncState}. */
+interface StateRow {
   readonly refused: number | null;
   readonly stamp: number;
-  readonly answered: number;
+  readonly answeredSecond: number;
   readonly now: number;
-  /** `since` of K in whole seconds; null if K is not stored. */
+  /** `since` of K in seconds; null if K is not stored. */
   readonly since: number | null;
-  readonly readerAnswered: number;
-  readonly safe: number;
+  readonly readerAnsweredSecond: number;
+  readonly safeSecond: number;
   readonly receivedAt: number;
   /** True if the column `used` of K or M is more than a day old. */
   readonly isUseOutdated: boolean;
   readonly sessionStamp: number | null;
 }
 
-/** Locks the user's clock, and with it T, K and M, until the end of the transaction. $1 user. */
+/** Locks the user's clock until the end of the transaction, and thereby T, K and M. $1 user. */
 const lockState = statement('sync.lock_state', 'SELECT sync.lock_clock($1)');
 /**
- * Stores T and the clock after sealing a second. The clock must be locked. $1 user, $2 second.
+ * Stores T and the clock of a sealed second. Requires {@link lockState}. $1 user, $2 second.
  */
 const sealClock = statement(
   'sync.seal_clock',
@@ -110,7 +113,7 @@ export const saveSession = statement(
    ON CONFLICT (user_id, session_id, list) DO UPDATE
      SET stamp_ms = excluded.stamp_ms, used = excluded.used`,
 );
-/** Returns SQL that keeps the $2 most recently used rows of a user and deletes all others. */
+/** Returns SQL that deletes rows of user $1, except the $2 most recently used ones. */
 const evictionSql = (table: string, key: string) => `
    DELETE FROM ${table} t WHERE t.user_id = $1 AND t.ctid = ANY (ARRAY(
      SELECT o.ctid FROM ${table} o WHERE o.user_id = $1
@@ -129,19 +132,19 @@ export const readSession = statement(
 
 /**
  * Returns the timestamp for the answer to a read of a list, and the second after which the list
- * starts. Stores the new state. The caller must read the list afterwards. If the state does not
- * change, this is one statement without a lock.
+ * starts. Stores the new sync state. The caller must read the list afterwards. Runs one statement
+ * without a lock if the state does not change.
  *
  * @throws Failure `unauthorized` for a refused user.
  */
 export async function answerList(
   database: Database,
-  read: ListRead,
-  call: Call,
+  read: ListRequest,
+  call: CallTimes,
 ): Promise<ListAnswer> {
-  const values = keyOf({ ...read, ...read.reader });
-  const [row] = await database.read<Row>(readState, values);
-  const unlocked = decide(read, call, row);
+  const values = toParameters({ ...read, ...read.reader });
+  const [row] = await database.read<StateRow>(readState, values);
+  const unlocked = decideAnswer(read, call, row);
   if (unlocked.writes.length === 0) return unlocked.answer;
   return database.inUserTransaction(
     read.userId,
@@ -149,9 +152,9 @@ export async function answerList(
     async (transaction) => {
       const [, [lockedRow]] = await Promise.all([
         transaction.query(lockState, [read.userId]),
-        transaction.query<Row>(readState, values),
+        transaction.query<StateRow>(readState, values),
       ]);
-      const { answer, writes } = decide(read, call, lockedRow);
+      const { answer, writes } = decideAnswer(read, call, lockedRow);
       if (writes.length > 0) await transaction.commit(...writes);
       return answer;
     },
@@ -159,8 +162,8 @@ export async function answerList(
 }
 
 /**
- * Returns the timestamp for the answer to an upload that seals no second, from M of its session. It
- * is 1 without a session.
+ * Returns the timestamp for the answer to an upload that seals no second. It follows from M of the
+ * session, and is 1 without a session.
  */
 export async function sessionTimestamp(
   database: Database,
@@ -169,17 +172,17 @@ export async function sessionTimestamp(
   sessionId: string | undefined,
 ): Promise<number> {
   if (sessionId === undefined) return uploadTimestamp(undefined);
-  const [row] = await database.read<Pick<Row, 'sessionStamp'>>(readSession, [
+  const [row] = await database.read<Pick<StateRow, 'sessionStamp'>>(readSession, [
     userId,
-    lists[list],
+    listNumbers[list],
     sessionId,
   ]);
   return uploadTimestamp(row?.sessionStamp ?? undefined);
 }
 
 /**
- * Returns the timestamp for the answer to an upload of subscriptions, and adds the new state to its
- * write. The caller has already advanced the clock and runs no later statement that does.
+ * Returns the timestamp for the answer to an upload of subscriptions, and adds the new sync state
+ * to its transaction. The caller has already advanced the clock, and does not advance it again.
  *
  * @param stampBefore stamp of the user's clock before this write.
  * @param repeatsUpload true if the client's next download must include its own upload.
@@ -196,15 +199,15 @@ export async function answerWrite(
 ): Promise<number> {
   if (sessionId === undefined) return uploadTimestamp(undefined);
   const key = { userId, list: 'subscriptions', credentialId, sessionId } as const;
-  const [row] = await transaction.query<Row>(readState, keyOf(key));
+  const [row] = await transaction.query<StateRow>(readState, toParameters(key));
   const state = toState(unlessRefused(row));
   const { timestamp, after } = answerUpload(state, Date.parse(stampBefore), repeatsUpload);
-  for (const [query, values] of writesOf(key, state, after))
+  for (const [query, values] of toWrites(key, state, after))
     transaction.sendWithCommit(query, values);
   return timestamp;
 }
 
-/** The key of K and M of one client and list. */
+/** Identifies K and M: user, list, app password (K) and session (M). */
 interface StateKey {
   readonly userId: string;
   readonly list: List;
@@ -213,30 +216,36 @@ interface StateKey {
 }
 
 /** Returns the parameters of {@link readState}. */
-const keyOf = ({ userId, list, credentialId, sessionId }: StateKey) => [
+const toParameters = ({ userId, list, credentialId, sessionId }: StateKey) => [
   userId,
-  lists[list],
+  listNumbers[list],
   credentialId ?? null,
   sessionId ?? null,
 ];
 
-function toState(row: Row): SyncState {
-  const { stamp, answered, now, since, safe, sessionStamp } = row;
+/** Converts a row of {@link readState}. */
+function toState(row: StateRow): SyncState {
+  const { stamp, answeredSecond, now, since, safeSecond, sessionStamp } = row;
   return {
-    clock: { stamp, answered, now },
+    clock: { stamp, answeredSecond, now },
     reader:
       since === null
         ? undefined
-        : { since, answered: row.readerAnswered, safe, receivedAt: row.receivedAt },
+        : {
+            since,
+            answeredSecond: row.readerAnsweredSecond,
+            safeSecond,
+            receivedAt: row.receivedAt,
+          },
     sessionStamp: sessionStamp ?? undefined,
   };
 }
 
 /** Returns the answer to a read, and the statements to commit before the answer is sent. */
-function decide(
-  read: ListRead,
-  call: Call,
-  row: Row | undefined,
+function decideAnswer(
+  read: ListRequest,
+  call: CallTimes,
+  row: StateRow | undefined,
 ): { answer: ListAnswer; writes: Bound[] } {
   const { userId, list, reader, updatesState } = read;
   const present = unlessRefused(row);
@@ -250,7 +259,7 @@ function decide(
     const clock = sealSecond(state.clock);
     return {
       answer: answerStateless(clock, reader.since),
-      writes: writesOf(key, state, { ...state, clock }),
+      writes: toWrites(key, state, { ...state, clock }),
     };
   }
   const { answer, after } = answerRead(state, {
@@ -258,28 +267,31 @@ function decide(
     receivedAt: call.arrivedMs,
     ageMs: call.ageMs(),
   });
-  return { answer, writes: writesOf(key, state, after, present.isUseOutdated) };
+  return { answer, writes: toWrites(key, state, after, present.isUseOutdated) };
 }
 
 /**
- * Returns the statements that store the changed parts of a state.
+ * Returns the statements that store the changed parts of a sync state.
  *
- * @param touches true stores K and M also if they are unchanged, to update their `used`.
+ * @param touches true to store also unchanged K and M, which updates their column `used`.
  */
-function writesOf(key: StateKey, before: SyncState, after: SyncState, touches = false): Bound[] {
-  const [userId, list, credentialId, sessionId] = keyOf(key);
+function toWrites(key: StateKey, before: SyncState, after: SyncState, touches = false): Bound[] {
+  const [userId, list, credentialId, sessionId] = toParameters(key);
   const { clock, reader, sessionStamp } = after;
   const writes: Bound[] = [];
-  if (clock !== before.clock) writes.push([sealClock, [userId, clock.answered]]);
+  if (clock !== before.clock) writes.push([sealClock, [userId, clock.answeredSecond]]);
   if (reader && (touches || reader !== before.reader)) {
-    const { since, answered, safe, receivedAt } = reader;
-    writes.push([saveReader, [userId, list, credentialId, since, answered, safe, receivedAt]]);
-    if (!before.reader) writes.push([evictReaders, [userId, maxRows]]);
+    const { since, answeredSecond, safeSecond, receivedAt } = reader;
+    writes.push([
+      saveReader,
+      [userId, list, credentialId, since, answeredSecond, safeSecond, receivedAt],
+    ]);
+    if (!before.reader) writes.push([evictReaders, [userId, maxRowsPerUser]]);
   }
   const savesSession = touches || sessionStamp !== before.sessionStamp;
   if (sessionId !== null && sessionStamp !== undefined && savesSession) {
     writes.push([saveSession, [userId, list, sessionId, sessionStamp]]);
-    if (before.sessionStamp === undefined) writes.push([evictSessions, [userId, maxRows]]);
+    if (before.sessionStamp === undefined) writes.push([evictSessions, [userId, maxRowsPerUser]]);
   }
   return writes;
 }

@@ -10,11 +10,15 @@ import {
   uploadTimestamp,
 } from './sync-state.rules.js';
 
-const clock = (stamp: number, answered = 0, now = stamp): Clock => ({ stamp, answered, now });
-const reader = (since: number, answered: number, safe: number): LastRead => ({
+const clock = (stamp: number, answeredSecond = 0, now = stamp): Clock => ({
+  stamp,
+  answeredSecond,
+  now,
+});
+const reader = (since: number, answeredSecond: number, safeSecond: number): LastRead => ({
   since,
-  answered,
-  safe,
+  answeredSecond,
+  safeSecond,
   receivedAt: 1,
 });
 const freshRead = (since: number) => ({ since, receivedAt: 2, ageMs: 0 });
@@ -31,8 +35,8 @@ describe('sealSecond', () => {
       clock(110_000, 101, 107_999),
       [101, 110_000],
     ],
-  ])('%s', (_name, before, [answered, stamp]) =>
-    expect(sealSecond(before)).toMatchObject({ answered, stamp }),
+  ])('%s', (_name, before, [answeredSecond, stamp]) =>
+    expect(sealSecond(before)).toMatchObject({ answeredSecond, stamp }),
   );
 });
 
@@ -97,7 +101,7 @@ describe('a download', () => {
     const state = { ...stateOf(clock(102_500, 101)), sessionStamp: 90_000 };
     const { answer, after } = answerRead(state, { since: 80, receivedAt: 2, ageMs: 3_000 });
     expect(answer).toEqual({ timestamp: 101, since: 80, initial: true, unchanged: false });
-    const stored = { since: 80, answered: 101, safe: 0, receivedAt: 2 };
+    const stored = { since: 80, answeredSecond: 101, safeSecond: 0, receivedAt: 2 };
     expect(after).toEqual({ ...state, reader: stored });
   });
 
@@ -135,8 +139,8 @@ describe('an upload', () => {
     const { timestamp, after } = answerUpload(state, 102_000);
     expect(timestamp).toBe(104);
     expect(after).toMatchObject({
-      clock: { stamp: 105_000, answered: 104 },
-      reader: { answered: 104, safe: 104 },
+      clock: { stamp: 105_000, answeredSecond: 104 },
+      reader: { answeredSecond: 104, safeSecond: 104 },
       sessionStamp: 105_000,
     });
   });

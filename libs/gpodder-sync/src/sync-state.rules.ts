@@ -5,16 +5,16 @@
  *
  * Clients receive and send whole seconds since 1970. Stamps are milliseconds since 1970.
  *
- * To seal a second means to move the clock to the end of the next second. All later rows then have
- * stamps after that.
+ * To seal a second means to move the clock to the end of the next second, so that all later rows
+ * have later stamps. An answer with that second as timestamp then contains all rows up to it.
  */
 
 /** A user's clock, and the last second that was sealed for any client. */
 export interface Clock {
-  /** The stamp of the latest write; 0 for a user without writes. */
+  /** Stamp of the user's latest write; 0 without a write. */
   readonly stamp: number;
-  /** T: the sealed second; 0 for none. No row has a stamp after T s and up to T + 1 s. */
-  readonly answered: number;
+  /** T: the last sealed second; 0 for none. No row has a stamp after T s and up to T + 1 s. */
+  readonly answeredSecond: number;
   /** Current time of the database in milliseconds since 1970. */
   readonly now: number;
 }
@@ -23,74 +23,73 @@ export interface Clock {
 export interface LastRead {
   /** The `since` of the read, in seconds. */
   readonly since: number;
-  /** The latest timestamp that was returned for this `since`. */
-  readonly answered: number;
+  /** Latest timestamp that an answer to this `since` had. */
+  readonly answeredSecond: number;
   /**
-   * The second up to which the client has all rows: the timestamp that was returned before the
-   * client first sent this `since`. 0 for none.
+   * Second up to which the client has all rows: the timestamp of the answer before the first read
+   * with this `since`; 0 for none.
    */
-  readonly safe: number;
-  /** Time at which the transport received the read, by Redis' clock, in milliseconds since 1970. */
+  readonly safeSecond: number;
+  /** Time at which Redis received the read, in milliseconds since 1970. */
   readonly receivedAt: number;
 }
 
-/** The stored state that answers a client's request about one list. README.md explains T, K, M. */
+/** The sync state of a client and one list. README.md explains T, K and M. */
 export interface SyncState {
   /** T: the user's clock. */
   readonly clock: Clock;
-  /** K: the last read with the app password of the request. */
+  /** K: the last read with the client's app password; undefined if it is not stored. */
   readonly reader?: LastRead | undefined;
-  /** M: the stamp up to which the session of the request has all rows. */
+  /** M: the stamp up to which the client's session has all rows; undefined if it is not stored. */
   readonly sessionStamp?: number | undefined;
 }
 
-/** A read of a list. */
-export interface Read {
-  /** `since` from the client in whole seconds; 0 if absent. */
+/** A client's read of a list. */
+export interface ListRead {
+  /** `since` of the client, in seconds; 0 if the client sent none. */
   readonly since: number;
   /**
-   * Time at which the transport received the read, in milliseconds since 1970. A redelivery has the
-   * same time.
+   * Time at which Redis received the read, in milliseconds since 1970: the same in all deliveries.
    */
   readonly receivedAt: number;
   /** Milliseconds since {@link receivedAt}. */
   readonly ageMs: number;
 }
 
-/** The answer to a read. */
+/** The answer to a read of a list: its timestamp, and which rows it contains. */
 export interface ListAnswer {
-  /** The second that the client sends as `since` of its next read. Never 0. */
+  /** The client's next `since`, in seconds; never 0. */
   readonly timestamp: number;
-  /** The second after which the rows of the answer changed; see {@link initial}. */
+  /** The answer has the rows that changed after this second; see also {@link initial}. */
   readonly since: number;
   /**
    * True if the server does not know which rows the client has. The answer then contains all rows
    * that exist, and the removals after {@link since}.
    */
   readonly initial: boolean;
-  /** True if no row changed after {@link since}, so that the list need not be read. */
+  /** True if no row changed after {@link since}: the caller need not read the list. */
   readonly unchanged: boolean;
 }
 
 /**
- * Maximum time in milliseconds by which a clock can be ahead of the database's time to be sealed.
- * Each seal moves it up to two seconds ahead.
+ * Maximum lead of a user's clock before the time of the database, in milliseconds, with which a
+ * second can still be sealed. Each seal moves the clock up to two seconds ahead.
  */
 const maxLeadMs = 2_000;
-/** Time after which the transport no longer delivers a message, in milliseconds. */
+/** Age in milliseconds after which the transport no longer delivers a message. */
 const deliveryLimitMs = 60_000;
-/** Age in milliseconds above which a message can be a redelivery, or its client gone. */
+/** Age in ms above which a message can be a redelivery, or its client can have given up. */
 const redeliveryAgeMs = 1_000;
 
 /**
- * Returns the clock after sealing a second: the end of the next second, because the app Kasts adds
- * one to the timestamp.
+ * Returns the stamp of the clock after a second is sealed: the end of the next second, because the
+ * app Kasts adds one to the timestamp.
  */
 const stampAfter = (second: number): number => (second + 1) * 1_000;
 
-/** Returns true if a second was sealed and nothing was written since. */
-const isSealed = ({ answered, stamp }: Clock): boolean =>
-  answered > 0 && stamp <= stampAfter(answered);
+/** Returns true if nothing was written since the last second was sealed. */
+const isSealed = ({ answeredSecond, stamp }: Clock): boolean =>
+  answeredSecond > 0 && stamp <= stampAfter(answeredSecond);
 
 /**
  * Returns the clock after sealing the whole second at or after the latest stamp. Returns the same
@@ -98,103 +97,124 @@ const isSealed = ({ answered, stamp }: Clock): boolean =>
  * the database.
  */
 export function sealSecond(clock: Clock): Clock {
-  const { stamp, answered, now } = clock;
-  if (isSealed(clock) || (answered > 0 && stamp > now + maxLeadMs)) return clock;
+  const { stamp, answeredSecond, now } = clock;
+  if (isSealed(clock) || (answeredSecond > 0 && stamp > now + maxLeadMs)) return clock;
   return sealAt(clock, Math.ceil((stamp > 0 ? stamp : now) / 1_000));
 }
 
-/** Returns the clock after sealing a second. */
+/** Returns the clock after this second is sealed. */
 const sealAt = (clock: Clock, second: number): Clock => ({
   ...clock,
-  answered: second,
+  answeredSecond: second,
   stamp: stampAfter(second),
 });
 
-/** Returns true if a client can send this `since` because it received the second `answered`. */
-const isEcho = (since: number, answered: number): boolean =>
-  since === answered || since === answered + 1;
+/** Returns true if a client can send this `since` because it received that timestamp. */
+const isEcho = (since: number, answeredSecond: number): boolean =>
+  since === answeredSecond || since === answeredSecond + 1;
 
-/** Answers a read by T alone, without K and M of its client. */
+/** Answers a read by the user's clock (T) alone, without the state of the client (K and M). */
 export function answerStateless(clock: Clock, since: number): ListAnswer {
-  const from = Math.min(since, clock.answered);
-  const unchanged = isSealed(clock) && from === clock.answered;
-  return { timestamp: clock.answered, since: from, initial: false, unchanged };
+  const from = Math.min(since, clock.answeredSecond);
+  const unchanged = isSealed(clock) && from === clock.answeredSecond;
+  return { timestamp: clock.answeredSecond, since: from, initial: false, unchanged };
 }
 
 /**
  * Answers a read of a list, and returns the state to store.
  *
  * - A `since` other than that of the last read shows that the client received the last answer. With
- *   the same `since`, that answer can have been lost, so its rows are returned again.
+ *   the same `since`, that answer can be lost, so this answer has its rows again.
  * - A late read ({@link isLate}) does not change the state, except that it creates an absent K.
  *
  * @returns `after`, the new state. Unchanged parts are the same objects.
  */
-export function answerRead(state: SyncState, read: Read): { answer: ListAnswer; after: SyncState } {
+export function answerRead(
+  state: SyncState,
+  read: ListRead,
+): { answer: ListAnswer; after: SyncState } {
   const { reader, sessionStamp = 0 } = state;
   const { since, receivedAt } = read;
   if (isLate(read, state.clock, reader)) {
-    if (reader) return { answer: answerOf(state.clock, reader, since), after: state };
-    // It neither seals a second nor sets M, because the client possibly does not get this answer.
-    const first = { since, answered: Math.max(1, state.clock.answered), safe: 0, receivedAt };
-    return { answer: answerOf(state.clock, first, since), after: { ...state, reader: first } };
+    if (reader) return { answer: toAnswer(state.clock, reader, since), after: state };
+    // Neither seals a second nor sets M, because the client possibly does not get this answer.
+    const first = {
+      since,
+      answeredSecond: Math.max(1, state.clock.answeredSecond),
+      safeSecond: 0,
+      receivedAt,
+    };
+    return { answer: toAnswer(state.clock, first, since), after: { ...state, reader: first } };
   }
   let clock = sealSecond(state.clock);
-  let next = lastReadAfter(reader, read, clock.answered);
-  // If the timestamp of this answer equaled `since`, the client would repeat that `since`, as after
-  // a lost answer, and get the same rows in each sync. So another second is sealed. A client whose
-  // `since` is the last timestamp has confirmed it and needs no new second.
+  let next = lastReadAfter(reader, read, clock.answeredSecond);
+  // Seals another second if this answer's timestamp would equal `since`: the client would repeat
+  // that `since`, as after a lost answer, and get the same rows in each sync. No new second is
+  // necessary for a `since` that is the last timestamp, because it confirms that answer.
   const continues =
-    reader !== undefined && since !== reader.since && isEcho(since, reader.answered);
+    reader !== undefined && since !== reader.since && isEcho(since, reader.answeredSecond);
   const isAhead = clock.stamp > clock.now + maxLeadMs;
-  if (!continues && next.safe < next.answered && isEcho(since, next.answered) && !isAhead) {
+  if (
+    !continues &&
+    next.safeSecond < next.answeredSecond &&
+    isEcho(since, next.answeredSecond) &&
+    !isAhead
+  ) {
     clock = sealAt(clock, since + 1);
-    next = lastReadAfter(reader, read, clock.answered);
+    next = lastReadAfter(reader, read, clock.answeredSecond);
   }
   return {
-    answer: answerOf(clock, next, since),
+    answer: toAnswer(clock, next, since),
     after: {
       clock,
       reader: next,
-      sessionStamp: Math.max(sessionStamp, stampAfter(clock.answered)),
+      sessionStamp: Math.max(sessionStamp, stampAfter(clock.answeredSecond)),
     },
   };
 }
 
 /**
  * Returns true if a read can be a redelivery, or its client can have stopped waiting:
- * - it was received at or before the last read that changed K, within the delivery limit; or
- * - it is older than a second and the clock advanced since: an answer that the client already has
- *   does not include that write.
+ * - Redis received it at or before the last read that changed K, within the delivery limit; or
+ * - it is older than a second and the clock advanced meanwhile, so an answer that the client
+ *   already has does not include that write.
  */
-function isLate({ receivedAt, ageMs }: Read, clock: Clock, reader?: LastRead): boolean {
+function isLate({ receivedAt, ageMs }: ListRead, clock: Clock, reader?: LastRead): boolean {
   const newest = reader?.receivedAt ?? -Infinity;
   if (receivedAt <= newest && newest - receivedAt < deliveryLimitMs) return true;
   return ageMs > redeliveryAgeMs && clock.stamp > clock.now - ageMs;
 }
 
-function answerOf(clock: Clock, { answered, safe }: LastRead, since: number): ListAnswer {
-  const initial = since > 0 && safe === 0;
-  // Limits a `since` that is too late because it is from the client's own clock or another server.
-  const from = Math.min(since, initial ? clock.answered : safe);
-  const unchanged = !initial && isSealed(clock) && from >= clock.answered;
-  return { timestamp: answered, since: from, initial, unchanged };
+/** Returns the answer that follows from T and K. */
+function toAnswer(
+  clock: Clock,
+  { answeredSecond, safeSecond }: LastRead,
+  since: number,
+): ListAnswer {
+  const initial = since > 0 && safeSecond === 0;
+  // Limits a `since` that is too late, because it is from the client's own clock or another server.
+  const from = Math.min(since, initial ? clock.answeredSecond : safeSecond);
+  const unchanged = !initial && isSealed(clock) && from >= clock.answeredSecond;
+  return { timestamp: answeredSecond, since: from, initial, unchanged };
 }
 
-/** Returns K after a read was answered with the timestamp `answered`. */
+/** Returns K after a read is answered with the timestamp `answeredSecond`. */
 function lastReadAfter(
   reader: LastRead | undefined,
-  { since, receivedAt }: Read,
-  answered: number,
+  { since, receivedAt }: ListRead,
+  answeredSecond: number,
 ): LastRead {
-  if (reader?.since !== since) return { since, answered, safe: reader?.answered ?? 0, receivedAt };
-  return reader.answered === answered ? reader : { ...reader, answered, receivedAt };
+  if (reader?.since !== since)
+    return { since, answeredSecond, safeSecond: reader?.answeredSecond ?? 0, receivedAt };
+  return reader.answeredSecond === answeredSecond
+    ? reader
+    : { ...reader, answeredSecond, receivedAt };
 }
 
 /**
  * Returns the timestamp in the answer to an upload that seals no second: the last second up to
- * which the session has all rows. Too low a timestamp is safe, because it only repeats rows. It is
- * at least 1, because some clients take 0 for "never".
+ * which the session has all rows. A lower timestamp would be correct too, but repeat rows. It is at
+ * least 1, because 0 means "never" to some clients.
  *
  * @param sessionStamp M; undefined if it is not stored.
  */
@@ -204,10 +224,10 @@ export function uploadTimestamp(sessionStamp: number | undefined): number {
 
 /**
  * Answers an upload of subscriptions that changed rows. If no other client wrote after M, the
- * session has all rows now, and its next download omits its own upload.
+ * session now has all rows, and its next download omits its own upload.
  *
  * @param state T, K and M after the write.
- * @param stampBefore the stamp of the clock before the write, in milliseconds.
+ * @param stampBefore stamp of the user's clock before the write, in milliseconds.
  * @param repeatsUpload true if the next download must include the client's own upload.
  */
 export function answerUpload(
@@ -223,10 +243,10 @@ export function answerUpload(
     const after = { ...state, sessionStamp: clock.stamp };
     return { timestamp: uploadTimestamp(clock.stamp), after };
   }
-  const { answered, stamp } = sealed;
-  const readerAfterUpload = reader && { ...reader, answered, safe: answered };
+  const { answeredSecond, stamp } = sealed;
+  const readerAfterUpload = reader && { ...reader, answeredSecond, safeSecond: answeredSecond };
   return {
-    timestamp: answered,
+    timestamp: answeredSecond,
     after: { clock: sealed, reader: readerAfterUpload, sessionStamp: stamp },
   };
 }

@@ -3,7 +3,7 @@ import {
   answerUpload,
   type Clock,
   type ListAnswer,
-  type Read,
+  type ListRead,
   type SyncState,
   uploadTimestamp,
 } from '../src/sync-state.rules.js';
@@ -104,7 +104,7 @@ export class Simulation {
     // In 1 of 20 runs, the clock is ahead, as with data from a server whose time was ahead.
     const stamp = random(20) === 0 ? this.now + 7_000 : 0;
     this.stored = {
-      clock: { stamp, answered: 0 },
+      clock: { stamp, answeredSecond: 0 },
       rows: { subscriptions: rows(), episodes: rows() },
       readers: new Map(),
       sessionStamps: new Map(),
@@ -327,15 +327,15 @@ export class Simulation {
 
   private store(client: Client, list: List, before: SyncState, after: SyncState): void {
     const session = this.sessionKey(client, list);
-    const { stamp, answered } = after.clock;
+    const { stamp, answeredSecond } = after.clock;
     if (after.clock !== before.clock || after.reader !== before.reader) this.stateChanges += 1;
-    this.stored.clock = { stamp, answered };
+    this.stored.clock = { stamp, answeredSecond };
     if (after.reader) this.stored.readers.set(`${client.credential} ${list}`, after.reader);
     if (session !== undefined && after.sessionStamp !== undefined)
       this.stored.sessionStamps.set(session, after.sessionStamp);
   }
 
-  private answerRead(client: Client, list: List, read: Read): ListAnswer {
+  private answerRead(client: Client, list: List, read: ListRead): ListAnswer {
     const before = this.stateOf(client, list);
     const { answer, after } = answerRead(before, read);
     this.store(client, list, before, after);

@@ -16,18 +16,19 @@ import type { UserLimiter } from './user.limiter.js';
 
 declare module 'fastify' {
   interface FastifyRequest {
-    /** The user's id, or the network of an unauthenticated client: the key of the user limiter. */
+    /** Key of the user limiter: the user id, or the network of an unauthenticated client. */
     limitKey: string;
   }
 }
 
-/** Limits, authentication and error answers of an app's admission. */
+/** The checks of an app's requests: limits, authentication, and answers to rejected requests. */
 export interface AdmissionOptions {
   readonly limits: RateLimits;
   readonly limiter: UserLimiter;
   readonly errors: ErrorFormat;
   /**
-   * Returns the id of the user whose credential a request has; `undefined` for an open path.
+   * Returns the id of the user whose credential a request has; `undefined` for a path
+   * that needs no credential.
    *
    * @throws AuthenticationFailure, RateLimited, Failure.
    */
@@ -37,11 +38,11 @@ export interface AdmissionOptions {
    * without a session. The body of the request then counts for the user, and not for the network.
    */
   sessionUser?(request: FastifyRequest): Promise<string | undefined>;
-  /** Checks permissions before the body is read. @throws Error for {@link ErrorFormat}. */
+  /** Checks permissions before the body is read. @throws Error that {@link ErrorFormat} answers. */
   authorize?(request: FastifyRequest): void;
   /**
-   * Maximum bytes of a refused request's body that are read before the answer, for clients that
-   * send the whole body first. By default the body is not read.
+   * Maximum bytes of a rejected request's body that are read before the answer, for clients that
+   * read no answer before they have sent the whole body. By default the body is not read.
    */
   readonly refusedBodyBytes?: number;
 }
@@ -52,7 +53,7 @@ export interface AdmissionOptions {
  * the user's requests, and the route.
  */
 export class Admission {
-  private readonly refused = authenticationFailureMetrics();
+  private readonly countFailure = authenticationFailureMetrics();
 
   constructor(
     private readonly options: AdmissionOptions,
@@ -73,7 +74,7 @@ export class Admission {
     return error === undefined;
   }
 
-  /** Answers a request whose path can't be decoded, with the error of the first failed check. */
+  /** Rejects a request whose path cannot be decoded, or which fails an earlier check. */
   async refuse(request: FastifyRequest, reply: FastifyReply): Promise<void> {
     await this.answer(
       request,
@@ -89,14 +90,14 @@ export class Admission {
   ): Promise<ErrorAnswer | undefined> {
     const { limits, limiter, errors } = this.options;
     try {
-      await limits.ofAddress(request.ip, reply);
+      await limits.countForAddress(request.ip, reply);
       const userId = await this.authenticate(request, reply);
-      if (userId !== undefined) await limits.ofUser(userId, reply);
+      if (userId !== undefined) await limits.countForUser(userId, reply);
       this.options.authorize?.(request);
       if (userId === undefined) await this.admitOpen(request);
       else {
         request.limitKey = userId;
-        // Fastify runs no hook for a path that can't be decoded. Such a request holds no bytes.
+        // `end` is absent for a path that cannot be decoded. Such a request holds no bytes.
         if (request.end) request.hold = limiter.admit(userId, request.end);
       }
       return undefined;
@@ -106,11 +107,11 @@ export class Admission {
   }
 
   /**
-   * Admits a request without a credential. The number of such requests is not limited, except of
-   * those whose body has not arrived completely.
+   * Admits a request without a credential. Limits the number of such requests only while their
+   * bodies arrive.
    */
   private async admitOpen(request: FastifyRequest): Promise<void> {
-    const body = ArrivingBody.of(request.raw, request.end);
+    const body = ArrivingBody.watch(request.raw, request.end);
     const user = body && (await this.options.sessionUser?.(request));
     request.limitKey = user ?? networkOf(request.ip);
     if (request.end)
@@ -126,14 +127,17 @@ export class Admission {
     } catch (error) {
       if (error instanceof AuthenticationFailure) {
         const { reason, cause } = error;
-        this.refused(reason);
-        // Logs only the code of the cause, because its message could quote the token.
-        const facts = {
+        this.countFailure(reason);
+        // Logs only the code of the cause, because its message can contain the token.
+        const fields = {
           correlationId: request.id,
           reason,
           detail: (cause as { code?: string } | undefined)?.code,
         };
-        this.log[reason === 'missing' ? 'debug' : 'info'](facts, 'a credential was refused');
+        this.log[reason === 'missing' ? 'debug' : 'info'](
+          fields,
+          'request rejected: credential missing or not accepted',
+        );
       }
       throw error;
     }
@@ -144,13 +148,14 @@ export class Admission {
    * else 404. Returns `undefined` if there is a route.
    */
   private missingRoute({ url, method, is404 }: FastifyRequest): ErrorAnswer | undefined {
-    // The CORS route of preflights matches every OPTIONS request.
+    // Ignores the route of CORS preflights, which matches every OPTIONS request.
     if (!is404 && method !== 'OPTIONS') return undefined;
     const methods = this.routes.methodsOf(url.split('?', 1)[0] as string);
     if (methods.length === 0) return httpAnswers[404];
     return { ...this.options.errors.wrongMethod, headers: { allow: methods.join(', ') } };
   }
 
+  /** Sends an error answer. Closes the connection if the body is longer than permitted. */
   private async answer(
     request: FastifyRequest,
     reply: FastifyReply,

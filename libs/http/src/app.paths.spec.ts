@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { appNames, appOfPath, appPaths, singleSlashes } from './app.paths.js';
+import { appNames, appOfPath, appPaths, normalizeTarget } from './app.paths.js';
 
 const guid = '0d3b5a52-6a3e-5a0c-9a9e-6c1d7c6c2c11';
 
@@ -52,4 +52,4 @@ it.each([
   ['http://a.example//docs', '/docs'],
   ['https://a.example', '/'],
   ['/a?b?c', '/a?b?c'],
-])('%s means %s', (target, path) => expect(singleSlashes(target)).toBe(path));
+])('%s means %s', (target, path) => expect(normalizeTarget(target)).toBe(path));

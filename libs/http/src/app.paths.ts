@@ -2,7 +2,7 @@
 export const appNames = ['gpodder', 'gateway', 'account'] as const;
 export type AppName = (typeof appNames)[number];
 
-/** The paths of an app by kind of match, as in a Kubernetes Ingress. */
+/** The paths of an HTTP app, by kind of match as in a Kubernetes Ingress. */
 export interface AppPaths {
   readonly exact: readonly string[];
   /** Prefixes of whole segments: `/docs` matches `/docs` and `/docs/a`, but not `/docsa`. */
@@ -15,8 +15,8 @@ export interface AppPaths {
 }
 
 /**
- * Paths by app, for the edge and the chart's Ingress. Exact paths and prefixes of two apps never
- * overlap; expressions override both ({@link AppPaths.expressions}).
+ * Paths of each HTTP app, for the edge and the chart's Ingress. Exact paths and prefixes of two
+ * apps never overlap; expressions override both ({@link AppPaths.expressions}).
  */
 export const appPaths: Readonly<Record<AppName, AppPaths>> = {
   gpodder: {
@@ -25,7 +25,7 @@ export const appPaths: Readonly<Record<AppName, AppPaths>> = {
     expressions: [
       '/subscriptions/[^/]+(?:/[^/]+)?\\.(?:json|jsonp|txt|opml|xml)',
       '/(?:toplist|gpodder-examples|search)\\.[^/]*',
-      // Nextcloud below a folder.
+      // Paths of Nextcloud below a folder.
       '/.+/index\\.php/(?:apps/gpoddersync|login/v2)(?:/.*)?',
       '/.+/ocs/v2\\.php/core/.*',
     ],
@@ -88,17 +88,17 @@ export const appPaths: Readonly<Record<AppName, AppPaths>> = {
   },
 };
 
-const expressions = appNames.flatMap((app) =>
+const compiledExpressions = appNames.flatMap((app) =>
   appPaths[app].expressions.map((expression) => ({ app, pattern: new RegExp(`^${expression}$`) })),
 );
 
-/** Returns the app of a path; `undefined` for a path of no app. */
+/** Returns the app that serves a path; `undefined` if no app does. */
 export function appOfPath(path: string): AppName | undefined {
-  const match = expressions.find(({ pattern }) => pattern.test(path));
-  return match?.app ?? appNames.find((app) => isListed(path, appPaths[app]));
+  const match = compiledExpressions.find(({ pattern }) => pattern.test(path));
+  return match?.app ?? appNames.find((app) => matchesPath(path, appPaths[app]));
 }
 
-function isListed(path: string, { exact, prefixes }: AppPaths): boolean {
+function matchesPath(path: string, { exact, prefixes }: AppPaths): boolean {
   return (
     exact.includes(path) ||
     prefixes.some((prefix) => path === prefix || path.startsWith(`${prefix}/`))
@@ -106,10 +106,10 @@ function isListed(path: string, { exact, prefixes }: AppPaths): boolean {
 }
 
 /**
- * Returns the path and query of a request's target, which can be a whole URL (RFC 9112, 3.2.2). In
- * the path, consecutive slashes become one, because people end a base URL with a slash.
+ * Returns path and query of a request's target, which can be a whole URL (RFC 9112, 3.2.2). Merges
+ * consecutive slashes in the path, because people end a base URL with a slash.
  */
-export function singleSlashes(target: string): string {
+export function normalizeTarget(target: string): string {
   const [path = '', ...query] = target.replace(/^https?:\/\/[^/?]*\/?/i, '/').split('?');
   return [path.replace(/\/{2,}/g, '/'), ...query].join('?');
 }

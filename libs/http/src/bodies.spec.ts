@@ -3,18 +3,18 @@ import { PassThrough, Readable } from 'node:stream';
 import { describe, expect, it } from 'vitest';
 import { Failure, JsonText } from '#contracts';
 import type { FastifyRequest } from 'fastify';
-import { dropBody, readBody, readJson, sentBatch } from './bodies.js';
+import { dropBody, readBody, parseJson, sentBatch } from './bodies.js';
 
 const limit = 2 * 1_024 * 1_024;
-const read = (text: string) => readJson(Buffer.from(text)).value;
+const read = (text: string) => parseJson(Buffer.from(text)).value;
 
-describe('readJson', () => {
+describe('parseJson', () => {
   it.each(['{"a":[1,"x",null]}', '7', '"x"', '{"__proto__":1}'])('reads %s', (text) => {
     expect(JSON.stringify(read(text))).toBe(text);
   });
 
   it('returns the text as well, without a byte order mark', () => {
-    expect(readJson(Buffer.from('\ufeff{"a": 1e999}'))).toEqual({
+    expect(parseJson(Buffer.from('\ufeff{"a": 1e999}'))).toEqual({
       value: { a: Infinity },
       text: '{"a": 1e999}',
     });
@@ -27,7 +27,7 @@ describe('readJson', () => {
   });
 
   it('rejects invalid UTF-8', () => {
-    expect(() => readJson(Buffer.from([0x22, 0xff, 0x22]))).toThrowError('invalid');
+    expect(() => parseJson(Buffer.from([0x22, 0xff, 0x22]))).toThrowError('invalid');
   });
 
   it('rejects more than 32 levels of nesting', () => {
@@ -43,9 +43,9 @@ describe('readJson', () => {
 
   it('rejects too many values with the error that the caller passed', () => {
     const tooMany = () => new Error('too many');
-    expect(() => readJson(Buffer.from('[0,0,0]'), 2, tooMany)).toThrowError('too many');
-    expect(readJson(Buffer.from('[0,0]'), 2, tooMany).value).toEqual([0, 0]);
-    expect(() => readJson(Buffer.from('['.repeat(33)), 2, tooMany)).toThrowError('invalid');
+    expect(() => parseJson(Buffer.from('[0,0,0]'), 2, tooMany)).toThrowError('too many');
+    expect(parseJson(Buffer.from('[0,0]'), 2, tooMany).value).toEqual([0, 0]);
+    expect(() => parseJson(Buffer.from('['.repeat(33)), 2, tooMany)).toThrowError('invalid');
   });
 
   const worst: Record<string, string> = {
@@ -70,7 +70,7 @@ describe('readJson', () => {
     const body = Buffer.from(text);
     const start = performance.now();
     try {
-      readJson(body);
+      parseJson(body);
     } catch (error) {
       if (!(error instanceof Failure)) throw error;
     }

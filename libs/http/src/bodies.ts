@@ -4,15 +4,15 @@ import { Failure, JsonText } from '#contracts';
 import { parsingSlot } from '#runtime';
 import type { FastifyInstance, FastifyRequest } from 'fastify';
 import { TooLarge } from './errors.js';
-import type { Hold } from './user.limiter.js';
+import type { HoldBytes } from './user.limiter.js';
 
 declare module 'fastify' {
   interface FastifyRequest {
-    /** Accounts for memory of this request. Admission sets it; without it no body is read. */
-    hold?: Hold;
-    /** Length of the body in bytes, once it is read. */
+    /** Counts bytes that this request keeps in memory. Admission sets it; else no body is read. */
+    hold?: HoldBytes;
+    /** Length of the body in bytes; absent before the body is read. */
     bodyBytes?: number;
-    /** Text of a JSON body that was parsed without an error. */
+    /** Text of the JSON body; absent if the body is not valid JSON. */
     sentJson?: JsonText<never>;
   }
 }
@@ -35,19 +35,20 @@ export interface BodyOptions {
   readonly onBody?: ((request: FastifyRequest, body: Buffer) => void) | undefined;
 }
 
-/** Content types of the kind `xml`. */
+/** Content types of bodies of the kind `xml`. */
 export const xmlTypes = ['text/x-opml', 'application/opml+xml', 'text/xml', 'application/xml'];
-/** Maximum length of an XML body in bytes. A lower general limit applies too. */
+/** Maximum length of an XML body in bytes, in addition to `MAX_BODY_BYTES`. */
 const maxXmlBytes = 2 * 1_048_576;
 
+/** Maximum fields of a form. */
 const maxFields = 64;
 
 /**
- * Registers parsers for bodies of these kinds; a body of another kind is invalid input. A body is
- * accounted for by `request.hold` before it is copied.
+ * Registers parsers for bodies of these kinds; a body of another kind is invalid input. Counts the
+ * bytes of a body with `request.hold` before it copies them.
  */
 export function parseBodies(fastify: FastifyInstance, { kinds, limit, onBody }: BodyOptions): void {
-  const on = (
+  const addParser = (
     types: string | string[],
     parse: (request: FastifyRequest, body: Buffer) => unknown,
     max = limit,
@@ -65,10 +66,10 @@ export function parseBodies(fastify: FastifyInstance, { kinds, limit, onBody }: 
   };
   fastify.removeAllContentTypeParsers();
   if (kinds.includes('json'))
-    on('application/json', async (request, body) => {
+    addParser('application/json', async (request, body) => {
       await waitToParse(body);
       onBody?.(request, body);
-      const { value, text } = readJson(body);
+      const { value, text } = parseJson(body);
       request.sentJson = JsonText.from(text);
       return value;
     });
@@ -77,22 +78,23 @@ export function parseBodies(fastify: FastifyInstance, { kinds, limit, onBody }: 
       onBody?.(request, body);
       return body;
     };
-    on(xmlTypes, parse, Math.min(limit, maxXmlBytes));
+    addParser(xmlTypes, parse, Math.min(limit, maxXmlBytes));
   }
-  if (kinds.includes('form')) on('application/x-www-form-urlencoded', (_, body) => readForm(body));
+  if (kinds.includes('form'))
+    addParser('application/x-www-form-urlencoded', (_, body) => parseForm(body));
   if (kinds.includes('bytes')) {
-    // Fastify rejects an invalid content type before it calls a parser.
+    // Replaces the content type: Fastify would reject an invalid one before it calls a parser.
     fastify.addHook('onRequest', (request, _reply, done) => {
       request.raw.headers['content-type'] = 'application/octet-stream';
       done();
     });
-    on('*', (_, body) => body);
+    addParser('*', (_, body) => body);
   }
 }
 
 /**
- * Returns the body of a batch as the client sent it, for the service that validates its entries.
- * Checks only their number.
+ * Returns the JSON text of a batch, for the service that validates its entries. Checks only the
+ * number of entries.
  *
  * @throws Failure `invalid` without a JSON body, or for more than `max` entries.
  */
@@ -110,7 +112,7 @@ export function sentBatch(
  *
  * @throws Failure `invalid` for more than {@link maxFields} fields; no page has more.
  */
-function readForm(body: Buffer): Record<string, string> {
+function parseForm(body: Buffer): Record<string, string> {
   const text = body.toString('utf8');
   if (text.split('&', maxFields + 1).length > maxFields) throw new Failure('invalid');
   return Object.assign(
@@ -121,7 +123,7 @@ function readForm(body: Buffer): Record<string, string> {
 
 const utf8 = new TextDecoder('utf-8', { fatal: true });
 
-/** Maximum nesting depth: more than the interface needs, and far too few to overflow the stack. */
+/** Maximum nesting depth of JSON: more than the interface needs, too few to overflow the stack. */
 const maxDepth = 32;
 
 /**
@@ -133,12 +135,12 @@ const defaultMaxValues = 65_536;
 /** Bytes of memory for each byte of a body: its text, parsed values and message to a service. */
 const memoryPerByte = 3;
 
-/** Initial buffer of a body in bytes; it is doubled as needed. */
+/** Initial size of the buffer of a body in bytes. Its size is doubled as needed. */
 const initialBytes = 16_384;
 
 /**
- * Reads a body of at most `limit` bytes. Accounts for received bytes, not for the declared length,
- * so that a client cannot reserve memory without sending.
+ * Reads a body of at most `limit` bytes. Counts received bytes with `hold`, not the declared
+ * length, so that a client cannot reserve memory without sending.
  *
  * @throws TooLarge; Error with the `statusCode` 400 if the connection closes early; Failure
  *   `unavailable` of `hold`.
@@ -147,14 +149,14 @@ export function readBody(
   payload: Readable,
   declaredBytes: number,
   limit: number,
-  hold: Hold,
+  hold: HoldBytes,
 ): Promise<Buffer> {
   return new Promise((resolve, reject) => {
     if (declaredBytes > limit) return reject(new TooLarge());
-    // One buffer for all chunks, which can be very small.
+    // Copies all chunks into one buffer, because chunks can be very small.
     let body = Buffer.alloc(0);
     let length = 0;
-    const makeRoom = (bytes: number) => {
+    const ensureRoom = (bytes: number) => {
       if (bytes > limit) throw new TooLarge();
       if (bytes <= body.length) return;
       const room = Math.min(Math.max(bytes, body.length * 2, initialBytes), limit);
@@ -163,22 +165,22 @@ export function readBody(
       body.copy(larger, 0, 0, length);
       body = larger;
     };
-    const take = (chunk: Buffer) => {
+    const onChunk = (chunk: Buffer) => {
       try {
-        makeRoom(length + chunk.length);
+        ensureRoom(length + chunk.length);
         length += chunk.copy(body, length);
       } catch (error) {
-        payload.off('data', take);
+        payload.off('data', onChunk);
         reject(error as Error);
       }
     };
-    payload.on('data', take);
+    payload.on('data', onChunk);
     payload.once('end', () => resolve(body.subarray(0, length)));
     payload.once('error', (error: Error) => reject(Object.assign(error, { statusCode: 400 })));
   });
 }
 
-/** Bytes above which bodies are parsed one per event loop iteration. */
+/** Length in bytes above which one body at most is parsed per event loop iteration. */
 const largeBytes = 65_536;
 
 /** Resolves when a body can be parsed: a small one immediately, a large one after earlier ones. */
@@ -194,13 +196,13 @@ export function waitToParse(body: Buffer): Promise<void> {
  * @param tooMany creates the error for too many values.
  * @throws Failure `invalid`; the error of `tooMany`.
  */
-export function readJson(
+export function parseJson(
   body: Buffer,
   maxValues = defaultMaxValues,
   tooMany = (): Error => new Failure('invalid'),
 ): { value: unknown; text: string } {
   if (body.length === 0) return { value: undefined, text: '' };
-  const { depth, values } = shape(body);
+  const { depth, values } = measureJson(body);
   if (depth > maxDepth) throw new Failure('invalid');
   if (values > maxValues) throw tooMany();
   try {
@@ -211,10 +213,10 @@ export function readJson(
   }
 }
 
-/** Returns nesting depth and approximate number of values, of a text that may be invalid JSON. */
-function shape(body: Buffer): { depth: number; values: number } {
+/** Returns nesting depth and approximate number of values of JSON, which can be invalid. */
+function measureJson(body: Buffer): { depth: number; values: number } {
   const [quote, backslash, comma] = [0x22, 0x5c, 0x2c];
-  let [now, depth, values, inString] = [0, 0, 0, false];
+  let [currentDepth, depth, values, inString] = [0, 0, 0, false];
   for (let index = 0; index < body.length; index++) {
     const byte = body[index] as number;
     if (inString) {
@@ -222,18 +224,19 @@ function shape(body: Buffer): { depth: number; values: number } {
       else if (byte === quote) inString = false;
     } else if (byte === quote) inString = true;
     else if (byte === comma) values++;
-    // "[" and "{" differ in one bit, as do "]" and "}".
+    // Compares without the bit in which "[" and "{" differ, as do "]" and "}".
     else if ((byte | 0x20) === 0x7b) {
       values++;
-      depth = Math.max(depth, ++now);
-    } else if ((byte | 0x20) === 0x7d) now--;
+      depth = Math.max(depth, ++currentDepth);
+    } else if ((byte | 0x20) === 0x7d) currentDepth--;
   }
   return { depth, values };
 }
 
 /**
- * Discards a body of at most `limit` bytes and resolves when all of it has arrived. Some clients
- * send everything before they read an answer, and report a closed connection as a failure.
+ * Reads and discards a body of at most `limit` bytes; resolves when all of it has arrived. Some
+ * clients send a whole body before they read the answer, and report a closed connection as a
+ * failure.
  *
  * @returns false if the body is longer than `limit`, so that bytes are left on the connection.
  */

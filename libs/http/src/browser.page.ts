@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 
-/** The colours of the site (libs/ui/src/style.css), whose stylesheet can be on another host. */
+/** CSS with the colours of the site (libs/ui/src/style.css). The site can be on another host. */
 const style =
   ':root{color-scheme:light dark;background:light-dark(#f4f3f8,#14121b)}' +
   'body{font:1rem/1.5 system-ui,sans-serif;max-width:32rem;margin:10vh auto;padding:0 1rem;' +
@@ -26,7 +26,7 @@ const texts = {
   },
 } as const;
 
-/** Returns true if a person opened a URL of an API in a browser. Apps do not accept HTML. */
+/** Returns true for a request of a browser for a page: podcast apps do not accept HTML. */
 export function isOpenedByBrowser({ method, headers }: FastifyRequest): boolean {
   return (
     method === 'GET' &&
@@ -36,8 +36,8 @@ export function isOpenedByBrowser({ method, headers }: FastifyRequest): boolean 
 }
 
 /**
- * Sends an error as a page with links to the site. A 401 gets a Bearer challenge, because browsers
- * would open a password dialog for a Basic challenge.
+ * Sends an error as a page with links to the site. Replaces a Basic challenge of a 401 by Bearer,
+ * because browsers open a password dialog for Basic.
  *
  * @param site base URL of the pages of accounts; empty for this origin.
  */
@@ -51,10 +51,10 @@ export function sendBrowserPage(reply: FastifyReply, message: string, site: stri
       'content-security-policy',
       `default-src 'none'; style-src 'sha256-${styleHash}'; frame-ancestors 'none'`,
     )
-    .send(pageOf(language, site, `${reply.statusCode} ${message}`));
+    .send(renderPage(language, site, `${reply.statusCode} ${message}`));
 }
 
-function pageOf(language: keyof typeof texts, site: string, answer: string): string {
+function renderPage(language: keyof typeof texts, site: string, answer: string): string {
   const { title, text, podcasts, connect, answer: label } = texts[language];
   return (
     `<!doctype html><html lang="${language}"><head><meta charset="utf-8">` +

@@ -12,13 +12,14 @@ export interface Connections {
   readonly revocations: Revocations;
   readonly appPasswords: AppPasswordVerifier;
   readonly limits: RateLimits;
-  /** Settles after the first connection to Redis. */
+  /** Settles when Redis has been connected once. */
   readonly opened: Promise<unknown>;
-  /** Returns a text for the operator until Redis was connected once; then an empty list. */
+  /** Returns a text for the operator as long as Redis has never been connected; else nothing. */
   missing(): readonly string[];
   close(): Promise<void>;
 }
 
+/** Variables that the connections need. */
 type ConnectionsConfig = RedisConfig &
   Pick<HttpConfig, 'RATE_LIMIT_PER_ADDRESS'> & {
     readonly MAX_CALLS: number;
@@ -38,7 +39,7 @@ export function openConnections(
   const revocations = new Revocations(config, log);
   const limits = new RateLimits(config, log);
   let hasConnected = false;
-  // Rejects only if the client is closed first.
+  // Ignores the rejection, which occurs only if the client is closed before it has connected.
   const connected = client.connect().then(
     () => void (hasConnected = true),
     () => {},

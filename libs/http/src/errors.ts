@@ -15,34 +15,34 @@ export interface ErrorAnswer {
   headers?: Readonly<Record<string, string>>;
 }
 
-/** Status and message of every failure of a call. Each app has its own table. */
+/** Status and message for each failure code. Each app has its own table. */
 export type FailureAnswers = Readonly<Record<FailureCode, ErrorAnswer>>;
 
-/** Format of an app's error answers. */
+/** The functions and answers with which an app answers errors. */
 export interface ErrorFormat {
-  /** Returns the answer to a thrown error, and logs errors of the server. */
+  /** Returns the answer to a thrown error, and logs an error of the server. */
   answerTo(error: unknown, request: FastifyRequest, log: Log): ErrorAnswer;
   send(reply: FastifyReply, answer: ErrorAnswer): unknown;
-  /** Answer for a path that has routes of other methods only. */
+  /** Answer to a request whose path has routes, but none with its method. */
   readonly wrongMethod: ErrorAnswer;
-  /** Answer for a path that cannot be decoded. */
+  /** Answer to a request whose path cannot be decoded. */
   readonly badPath: ErrorAnswer;
 }
 
-/** A missing or rejected credential. The reason is for the operator only. */
+/** Failure for a missing or rejected credential. Only log and metrics contain the reason. */
 export class AuthenticationFailure extends Failure {
   constructor(
     readonly reason: string,
     options?: ErrorOptions,
-    /** The missing scope, if that is the reason. */
-    readonly wanted?: string,
+    /** Scope that the route requires, if the credential lacks it. */
+    readonly missingScope?: string,
   ) {
     super('unauthorized', options);
     this.name = 'AuthenticationFailure';
   }
 }
 
-/** Answers errors that handlers throw, in the format of the app. */
+/** Nest filter that answers the errors that handlers throw. */
 @Catch()
 export class FailureFilter implements ExceptionFilter {
   constructor(
@@ -60,7 +60,7 @@ export class FailureFilter implements ExceptionFilter {
   }
 }
 
-/** Answers for errors of HTTP itself, by status. */
+/** Answers to requests that fail before a handler runs, by HTTP status. */
 export const httpAnswers: Readonly<Record<HttpFault, ErrorAnswer>> &
   Readonly<Record<number, ErrorAnswer>> = {
   400: { status: 400, message: 'Bad request' },
@@ -73,13 +73,14 @@ export const httpAnswers: Readonly<Record<HttpFault, ErrorAnswer>> &
   431: { status: 431, message: 'Request header is too large' },
   503: { status: 503, message: 'Service unavailable' },
 };
+/** Statuses of {@link httpAnswers}. */
 type HttpFault = 400 | 404 | 408 | 413 | 414 | 421 | 429 | 431 | 503;
 
 /** Error for a request that exceeds a limit; answered with 413. */
 export class TooLarge extends Error {
   readonly statusCode = 413;
 
-  /** @param limit text of the documented limit for people, such as `more than 5000 feeds`. */
+  /** @param limit what exceeds the limit, for people, such as `more than 5000 feeds`. */
   constructor(limit?: string) {
     super(httpAnswers[413].message + (limit === undefined ? '' : `: ${limit}`));
     this.name = 'TooLarge';
@@ -91,8 +92,8 @@ export function errorBody({ status, message }: ErrorAnswer): { code: string; mes
   return { code: String(status), message };
 }
 
-/** Returns the answer to an error of a request, and logs errors of the server. */
-export function answerFor(error: unknown, log: Log, failures: FailureAnswers): ErrorAnswer {
+/** Returns the answer to a thrown error, and logs an error of the server. */
+export function toErrorAnswer(error: unknown, log: Log, failures: FailureAnswers): ErrorAnswer {
   if (error instanceof Failure) {
     if (failures[error.code].status >= 500)
       log[error.code === 'unavailable' ? 'debug' : 'error']({ err: error }, error.code);
@@ -104,17 +105,20 @@ export function answerFor(error: unknown, log: Log, failures: FailureAnswers): E
   const { statusCode, status = statusCode } = error as { statusCode?: number; status?: number };
   const answer = httpAnswers[status ?? 500];
   if (answer && status !== 400) return answer;
-  // Other 4xx errors of Fastify and Nest, such as bad requests, count as invalid input.
+  // Answers other 4xx errors of Fastify and Nest, such as bad requests, as invalid input.
   if (status !== undefined && status >= 400 && status < 500) return failures.invalid;
   log.error({ err: error }, 'request failed: internal error');
   return failures.internal;
 }
 
-/** Maximum `Retry-After` in seconds. */
+/** Maximum of the random `Retry-After` of a 503, in seconds. */
 const maxRetrySeconds = 5;
 
-/** Sets status and headers. A random `Retry-After` spreads the retries of clients. */
-export function beginError(reply: FastifyReply, { status, headers }: ErrorAnswer): FastifyReply {
+/** Sets status and headers. The random `Retry-After` of a 503 spreads the retries of clients. */
+export function setErrorHeaders(
+  reply: FastifyReply,
+  { status, headers }: ErrorAnswer,
+): FastifyReply {
   if (status === 503) void reply.header('retry-after', String(randomInt(1, maxRetrySeconds + 1)));
   return reply.code(status).headers(headers ?? {});
 }
@@ -126,18 +130,19 @@ export function beginError(reply: FastifyReply, { status, headers }: ErrorAnswer
  * @param site base URL of the pages of accounts. Default: this origin.
  */
 export function send(reply: FastifyReply, answer: ErrorAnswer, site = ''): FastifyReply {
-  beginError(reply, answer);
+  setErrorHeaders(reply, answer);
   if (answer.status !== 421 && isOpenedByBrowser(reply.request))
     return sendBrowserPage(reply, answer.message, site);
   return reply.type('application/json; charset=utf-8').send(errorBody(answer));
 }
 
-const brokenHttp: Readonly<Record<string, 408 | 431>> = {
+/** Statuses of invalid HTTP by the error code of Node; 400 for other codes. */
+const brokenHttpStatuses: Readonly<Record<string, 408 | 431>> = {
   ERR_HTTP_REQUEST_TIMEOUT: 408,
   HPE_HEADER_OVERFLOW: 431,
 };
 
-/** Answers `Expect` and `CONNECT` with a JSON error, which Node does not do. */
+/** Answers requests with `Expect` and the method CONNECT with a JSON error, in place of Node. */
 export function answerExpectAndConnect(server: Server): void {
   server.on('checkExpectation', (_request: IncomingMessage, response: ServerResponse) => {
     const answer = httpAnswers[400];
@@ -154,10 +159,10 @@ export function answerBrokenHttp(
   error: Error & { code?: string },
   socket: Socket & { _httpMessage?: ServerResponse },
 ): void {
-  // Nothing can be sent on a lost connection or in the middle of an answer.
+  // Sends nothing on a lost connection or in the middle of an answer.
   if (error.code === 'ECONNRESET' || !socket.writable || socket._httpMessage?.headersSent)
     return void socket.destroy();
-  const answer = httpAnswers[brokenHttp[error.code ?? ''] ?? 400];
+  const answer = httpAnswers[brokenHttpStatuses[error.code ?? ''] ?? 400];
   const body = JSON.stringify(errorBody(answer));
   socket.end(
     `HTTP/1.1 ${answer.status} ${answer.message}\r\n` +

@@ -13,7 +13,7 @@ import { eventually } from '#testing';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { createHttpAdapter, type HttpOptions } from './http.adapter.js';
 import { httpConfig } from './http.config.js';
-import { answerFor, type ErrorFormat, FailureFilter, send } from './errors.js';
+import { toErrorAnswer, type ErrorFormat, FailureFilter, send } from './errors.js';
 import { RateLimits } from './rate.limits.js';
 import { serveHttp } from './serve.http.js';
 import { UserLimiter } from './user.limiter.js';
@@ -64,7 +64,7 @@ const log = pino(
   { write: (line: string) => void logged.push(JSON.parse(line) as object as never) },
 );
 const errors: ErrorFormat = {
-  answerTo: (error, _request, to) => answerFor(error, to, failures),
+  answerTo: (error, _request, to) => toErrorAnswer(error, to, failures),
   send,
   wrongMethod: { status: 405, message: 'Another method' },
   badPath: { status: 400, message: 'Bad request' },
@@ -122,7 +122,7 @@ async function serve(served: HttpOptions, answersMs?: number): Promise<RunningPr
   const pages = {
     module: { module: PageModule },
     adapter,
-    begin: async () => ({ close: async () => {} }),
+    configure: async () => ({ close: async () => {} }),
   };
   return serveHttp(pages, { config, log, connections, answersMs });
 }

@@ -18,44 +18,43 @@ import type { HttpConfig } from './http.config.js';
 import { Admission, type AdmissionOptions } from './admission.js';
 import { httpAnswers } from './errors.js';
 import { watchHeldBytes } from './http.metrics.js';
-import { hasValidHost, ownHost } from './own.host.js';
+import { hasValidHost, ownHostCheck } from './own.host.js';
 import { correlationId, recordRequests, securityHeaders, trackEnds } from './request.hooks.js';
 import { RouteTable } from './route.table.js';
 
-/** Compression of JSON and OPML answers. See docs/design/security.md for its safety. */
+/** Options of the compression of JSON and OPML answers (docs/design/security.md). */
 const compression = {
   encodings: ['br' as const, 'gzip' as const],
   threshold: 1_024,
   customTypes: /^(application\/json|text\/x-opml)\b/,
-  // Request bodies are never decompressed, because one could grow a thousandfold.
+  // Never decompresses request bodies, because they could grow a thousandfold.
   globalDecompression: false,
 };
 
 /**
- * Maximum size in bytes of an answer that is compressed. To compress a larger answer would take as
- * much CPU time as a hundred polls. No page of ordinary episodes is larger. Streams are not
- * compressed.
+ * Maximum size in bytes of an answer that is compressed; pages of ordinary episodes are smaller.
+ * The compression of a larger answer would take as much CPU time as a hundred polls.
  */
 export const maxCompressedBytes = 524_288;
 
-/** A listener of Node that answers a request instead of a route of Fastify. */
+/** A request listener of Node that answers instead of a route of Fastify, as the issuer does. */
 export interface NodeHandler {
   /** Pattern of the request's path, for logs and metrics. */
   readonly route: string;
   /**
-   * Answers the request. It reads the body itself; these bytes do not count towards
+   * Answers the request, and reads its body itself: these bytes do not count towards
    * `MAX_HELD_BYTES`. The response already has the headers of the app.
    */
   readonly listen: RequestListener;
 }
 
-/** Options of an HTTP app. Admission runs after CORS, so that a browser can read a refusal. */
+/** Options of an HTTP app. Admission runs after CORS, so that web apps can read error answers. */
 export interface HttpOptions extends AdmissionOptions {
   readonly config: HttpConfig;
   readonly log: Log;
-  /** Returns further headers of an answer: at least `content-security-policy`. */
+  /** Returns the app's headers of an answer: at least `content-security-policy`. */
   headers(request: FastifyRequest): Readonly<Record<string, string>>;
-  /** Kinds of bodies that are read. A body of another kind is answered as invalid input. */
+  /** Kinds of bodies that the app accepts. Others are answered as invalid input. */
   readonly bodies: readonly BodyKind[];
   /** Called with each JSON or XML body before it is parsed. */
   readonly onBody?: BodyOptions['onBody'];
@@ -63,7 +62,7 @@ export interface HttpOptions extends AdmissionOptions {
   readonly cors?: FastifyCorsOptions;
   /** Enables `request.cookies` and `reply.setCookie`. */
   readonly cookies?: boolean;
-  /** Returns the listener that answers a request after admission; `undefined` to use a route. */
+  /** Returns the listener that answers an admitted request; `undefined` for a route of the app. */
   readonly handOver?: (request: FastifyRequest) => NodeHandler | undefined;
   /** Rewrites the URL of a request before routing. */
   readonly rewrite?: (url: string) => string;
@@ -75,12 +74,12 @@ export interface HttpOptions extends AdmissionOptions {
  */
 export async function createHttpAdapter(options: HttpOptions): Promise<FastifyAdapter> {
   const { config, log, limiter, errors, rewrite = (url) => url } = options;
-  const isOwn = ownHost(config);
+  const isOwn = ownHostCheck(config);
   const protect = securityHeaders(config.PUBLIC_URL, options.headers);
   const adapter = new FastifyAdapter({
     bodyLimit: config.MAX_BODY_BYTES,
-    // A guid that is too long is answered as an invalid guid (405) and not as a missing route
-    // (404). Handlers parse queries themselves.
+    // Accepts long parameters, so that a long guid gets 405 as invalid, not 404. Parses no query,
+    // because handlers do.
     routerOptions: { maxParamLength: config.MAX_HEADER_BYTES, querystringParser: () => ({}) },
     trustProxy: config.TRUSTED_PROXIES ?? false,
     return503OnClosing: false,
@@ -88,7 +87,7 @@ export async function createHttpAdapter(options: HttpOptions): Promise<FastifyAd
     genReqId: correlationId,
     rewriteUrl: ({ url = '/' }) => rewrite(url),
     frameworkErrors: (_error: FastifyError, request: FastifyRequest, reply: FastifyReply) => {
-      // Fastify runs no hook for such a request.
+      // Adds the headers here, because Fastify runs no hook for a path that cannot be decoded.
       protect(request, reply.header('x-request-id', request.id));
       void admission.refuse(request, reply);
     },
@@ -96,15 +95,15 @@ export async function createHttpAdapter(options: HttpOptions): Promise<FastifyAd
   const fastify = adapter.getInstance();
   const admission = new Admission(options, new RouteTable(fastify), log);
   watchHeldBytes(() => limiter.heldBytes);
-  // Fastify sends a Buffer unchanged; only its types require a string.
+  // Returns a Buffer as a string for the types of Fastify, which sends a Buffer unchanged.
   fastify.setReplySerializer(
     (body) => (body instanceof JsonText ? body.text : JSON.stringify(body)) as string,
   );
-  // Without this handler, routes of plugins would answer errors with the texts of Fastify.
+  // Answers errors in routes of plugins, which Fastify would answer with its own texts.
   fastify.addHook('onRoute', (route) => {
     route.errorHandler ??= (error, request, reply) => {
-      const to = log.child({ correlationId: request.id });
-      errors.send(reply, errors.answerTo(error, request, to));
+      const requestLog = log.child({ correlationId: request.id });
+      errors.send(reply, errors.answerTo(error, request, requestLog));
     };
   });
   trackEnds(fastify);
@@ -138,6 +137,7 @@ export async function createHttpAdapter(options: HttpOptions): Promise<FastifyAd
   return adapter;
 }
 
+/** Gives a request to a listener of Node, with the headers that the answer already has. */
 function handOver(
   { route, listen }: NodeHandler,
   request: FastifyRequest,
@@ -150,6 +150,7 @@ function handOver(
   listen(request.raw, reply.raw);
 }
 
+/** Registers CORS, which answers preflights. */
 function allowOrigins(fastify: FastifyInstance, options: FastifyCorsOptions): void {
   fastify.register(
     cors,
@@ -159,10 +160,10 @@ function allowOrigins(fastify: FastifyInstance, options: FastifyCorsOptions): vo
   );
 }
 
-/** Adds compression. Must run before routes are added, because the plugin configures each route. */
+/** Registers compression. Must run before routes are added: the plugin configures each of them. */
 async function compressAnswers(fastify: FastifyInstance): Promise<void> {
   fastify.addHook('onSend', (request, _reply, payload, done) => {
-    // The plugin does not compress answers to requests with this header.
+    // Disables compression by a request header, as the plugin requires.
     const isWhole = typeof payload === 'string' || Buffer.isBuffer(payload);
     const isStream = payload instanceof Readable;
     if (isStream || (isWhole && Buffer.byteLength(payload) > maxCompressedBytes))
@@ -171,7 +172,7 @@ async function compressAnswers(fastify: FastifyInstance): Promise<void> {
   });
   await fastify.register(compress, compression);
   fastify.addHook('onRoute', (route) => {
-    if (route.method === 'HEAD') route.onSend = [route.onSend ?? [], withoutLength].flat();
+    if (route.method === 'HEAD') route.onSend = [route.onSend ?? [], removeLength].flat();
   });
 }
 
@@ -180,8 +181,8 @@ function isPreflight({ headers }: FastifyRequest): boolean {
   return Boolean(headers.origin && headers['access-control-request-method']);
 }
 
-/** Removes the length from answers to HEAD, as GET might compress them (RFC 9110, 8.6). */
-const withoutLength: onSendAsyncHookHandler = async (request, reply, payload) => {
+/** Removes the length from answers to HEAD, because GET can compress them (RFC 9110, 8.6). */
+const removeLength: onSendAsyncHookHandler = async (request, reply, payload) => {
   if (request.headers['accept-encoding'] !== undefined) reply.removeHeader('content-length');
   return payload;
 };

@@ -1,7 +1,7 @@
 import { commaList, integer } from '#runtime';
 import { z } from 'zod';
 
-/** A rate limit as `requests/seconds`, e.g. 600/60. */
+/** Schema of a rate limit: `requests/seconds`, e.g. 600/60. */
 const rateLimit = z
   .string()
   .regex(/^[1-9]\d{0,8}\/[1-9]\d{0,5}$/, 'must look like 600/60: requests/seconds')
@@ -18,7 +18,7 @@ function withoutSlashes(url: string): string {
   return url.endsWith('/') ? withoutSlashes(url.slice(0, -1)) : url;
 }
 
-/** Variables of every HTTP process. Processes can override defaults. */
+/** Variables of every HTTP process. A process can have other defaults. */
 export const httpConfig = z.object({
   HOST: z.string().default('127.0.0.1').describe('Address to listen on.'),
   PORT: integer(0, 65_535).default(3000).describe('Port to listen on; 0 for any free one.'),

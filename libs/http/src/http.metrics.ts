@@ -1,7 +1,7 @@
-import { gauge, oneCounter, secondsBuckets } from '#runtime';
+import { registerGauge, oneCounter, secondsBuckets } from '#runtime';
 import { Histogram, register } from 'prom-client';
 
-/** Returns a function that records the duration of a request. Its route must contain no ids. */
+/** Registers the histogram of requests; their `route` is a pattern, without ids of a request. */
 export function httpMetrics(): (
   route: string,
   method: string,
@@ -9,7 +9,7 @@ export function httpMetrics(): (
   seconds: number,
 ) => void {
   const name = 'podcast_sync_http_request_duration_seconds';
-  // One histogram per process, which can serve several apps.
+  // Registers one histogram per process, because several apps of a process share it.
   const durations =
     (register.getSingleMetric(name) as Histogram<'method' | 'route' | 'status'> | undefined) ??
     new Histogram({
@@ -21,7 +21,7 @@ export function httpMetrics(): (
   return (route, method, status, seconds) => durations.observe({ method, route, status }, seconds);
 }
 
-/** Returns a function that counts rejected credentials by reason. */
+/** Registers the counter of missing and rejected credentials, by reason. */
 export function authenticationFailureMetrics(): (reason: string) => void {
   const refused = oneCounter(
     'podcast_sync_refused_credentials_total',
@@ -31,7 +31,7 @@ export function authenticationFailureMetrics(): (reason: string) => void {
   return (reason) => refused.inc({ reason });
 }
 
-/** Returns a function that counts limited and unchecked requests by policy. */
+/** Registers the counter of rejected and of unchecked requests, by rate limit. */
 export function rateLimitMetrics(): (policy: string, outcome: 'limited' | 'unchecked') => void {
   const outcomes = oneCounter(
     'podcast_sync_rate_limit_total',
@@ -41,9 +41,9 @@ export function rateLimitMetrics(): (policy: string, outcome: 'limited' | 'unche
   return (policy, outcome) => outcomes.inc({ policy, outcome });
 }
 
-/** Exports the bytes that the requests of this process hold. */
+/** Registers the metric of bytes that the requests of this process keep in memory. */
 export function watchHeldBytes(read: () => number): void {
-  gauge(
+  registerGauge(
     'podcast_sync_held_bytes',
     'Bytes of request bodies and of unsent answers in memory (limit: `MAX_HELD_BYTES`).',
     read,

@@ -1,4 +1,4 @@
-export { dropBody, readJson, sentBatch, waitToParse, xmlTypes } from './bodies.js';
+export { dropBody, parseJson, sentBatch, waitToParse, xmlTypes } from './bodies.js';
 export {
   createHttpAdapter,
   type HttpOptions,
@@ -16,9 +16,9 @@ export {
   type ServeOptions,
 } from './serve.http.js';
 export {
-  answerFor,
+  toErrorAnswer,
   AuthenticationFailure,
-  beginError,
+  setErrorHeaders,
   type ErrorAnswer,
   errorBody,
   type ErrorFormat,
@@ -33,6 +33,6 @@ export { type Connections, openConnections } from './connections.js';
 export { rateLimitMetrics } from './http.metrics.js';
 export { linkBase } from './link.base.js';
 export { RateLimits } from './rate.limits.js';
-export { RequestEnd } from './request.end.js';
+export { RequestEnd } from './request.hooks.js';
 export { type ServiceCallOptions, Services } from './services.js';
-export { type Hold, type CallPool, UserLimiter } from './user.limiter.js';
+export { type HoldBytes, type CallPool, UserLimiter } from './user.limiter.js';

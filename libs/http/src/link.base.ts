@@ -3,8 +3,8 @@ import type { FastifyRequest } from 'fastify';
 import type { HttpConfig } from './http.config.js';
 
 /**
- * Returns the base URL of links: PUBLIC_URL if it is set, else scheme and host of the request. For
- * a request without a valid host it is the address that the server listens on.
+ * Returns the base URL of links in an answer: PUBLIC_URL if it is set, else scheme and host of the
+ * request, else (without a valid host) the address that the server listens on.
  */
 export function linkBase(
   { protocol, host, headers }: Pick<FastifyRequest, 'protocol' | 'host' | 'headers'>,

@@ -1,7 +1,10 @@
 import { expect, it } from 'vitest';
-import { hasValidHost, ownHost } from './own.host.js';
+import { hasValidHost, ownHostCheck } from './own.host.js';
 
-const isOwn = ownHost({ PUBLIC_URL: 'https://sync.example.org', HOST_NAMES: ['pods.example'] });
+const isOwn = ownHostCheck({
+  PUBLIC_URL: 'https://sync.example.org',
+  HOST_NAMES: ['pods.example'],
+});
 
 it.each([
   'sync.example.org',
@@ -25,7 +28,7 @@ it.each([
 ])('%s is not a name of the server', (name) => expect(isOwn(name)).toBe(false));
 
 it('a server without configured names accepts every name', () => {
-  expect(ownHost({})('evil.example')).toBe(true);
+  expect(ownHostCheck({})('evil.example')).toBe(true);
 });
 
 it.each([

@@ -2,7 +2,7 @@ import type { IncomingMessage } from 'node:http';
 import ipaddr from 'ipaddr.js';
 import type { HttpConfig } from './http.config.js';
 
-/** Address ranges that are not routed on the internet. */
+/** Ranges of IP addresses that are not routed on the internet. */
 const privateRanges: readonly string[] = [
   'loopback',
   'private',
@@ -12,19 +12,19 @@ const privateRanges: readonly string[] = [
 ];
 
 /**
- * Names that no attacker can register: those of local networks, and those without a dot. Below
- * `arpa` this is only `home.arpa` (RFC 8375), because owners of networks get other names there.
+ * Host names that no attacker can register: those of local networks, and those without a dot. Of
+ * the domain `arpa` only `home.arpa` (RFC 8375), because owners of networks get other names in it.
  */
 const unregistrableName = /^[^.]+$|\.(?:local|localhost|lan|internal|home\.arpa)$/;
 
 /**
- * Returns a predicate of the server's own host names: the public URL's, configured names, and names
- * or addresses of local networks. Any other name can belong to an attacker (DNS rebinding), and
- * browsers would give the attacker's page access to this server.
+ * Returns a function that checks the host name of a request. It accepts the name in PUBLIC_URL, the
+ * configured names, and names and addresses of local networks. Any other name can belong to an
+ * attacker (DNS rebinding): browsers would give pages of the attacker access to this server.
  *
- * If neither variable is set, the predicate accepts every name.
+ * If neither variable is set, the function accepts every name.
  */
-export function ownHost({
+export function ownHostCheck({
   PUBLIC_URL,
   HOST_NAMES = [],
 }: Pick<HttpConfig, 'PUBLIC_URL' | 'HOST_NAMES'>): (hostname: string) => boolean {
@@ -41,12 +41,12 @@ export function ownHost({
   };
 }
 
-/** `uri-host [ ":" port ]` of RFC 9110, 7.2: an address in brackets or a name, also empty. */
-const hostValue = /^(?:\[[\da-f:.]+\]|[\w.~!$&'()*+,;=%-]*)(?::\d*)?$/i;
+/** A valid `Host` (RFC 9110, 7.2): address in brackets or name, also empty, and optional port. */
+const validHost = /^(?:\[[\da-f:.]+\]|[\w.~!$&'()*+,;=%-]*)(?::\d*)?$/i;
 
 /**
  * Returns true for a request with one valid `Host`, which HTTP/1.1 requires (RFC 9112, 3.2).
- * HTTP/1.0 needs none. Reads the raw headers, because Node drops all but the first.
+ * HTTP/1.0 needs none. Reads the raw headers, because Node drops every `Host` but the first.
  */
 export function hasValidHost({
   rawHeaders,
@@ -59,5 +59,5 @@ export function hasValidHost({
     if (host !== undefined) return false;
     host = rawHeaders[at + 1] as string;
   }
-  return host === undefined ? httpVersionMinor === 0 : hostValue.test(host);
+  return host === undefined ? httpVersionMinor === 0 : validHost.test(host);
 }

@@ -8,29 +8,31 @@ import { RateLimiterRedis, RateLimiterRes } from 'rate-limiter-flexible';
 import type { RateLimit } from './http.config.js';
 import { rateLimitMetrics } from './http.metrics.js';
 
+/** The key by which a rate limit counts requests. */
 type RateLimitKind = 'address' | 'user';
 
-/** Rate limits; `undefined` means no limit. */
+/** Variables of the rate limits; `undefined` means no limit. */
 interface RateLimitConfig {
   readonly RATE_LIMIT_PER_ADDRESS?: RateLimit;
   readonly RATE_LIMIT_PER_USER?: RateLimit;
 }
 
-/** Maximum wait for Redis to count a request, in milliseconds. */
+/** Maximum time in ms that a request waits for Redis to count it. */
 const countLimitMs = 250;
-/** Maximum wait for Redis at the start, in milliseconds. The app then starts without limits. */
+/** Maximum time in ms that the start waits for Redis. Then the app starts without rate limits. */
 const openLimitMs = 2_000;
 
 /**
  * Rate limits by address and by user, counted in Redis for all replicas. Off by default.
  * Invariants:
  * - If Redis is unavailable or slow, a request is admitted and counted as `unchecked` in a metric.
- * - Requests above a limit are refused from memory, without a call to Redis, until the window ends.
+ * - After a request above its limit, this process rejects further ones without a call to Redis,
+ *   until the window ends.
  */
 export class RateLimits {
   private readonly redis: Redis | Cluster | undefined;
   private readonly limiters = new Map<RateLimitKind, RateLimiterRedis>();
-  private readonly count = rateLimitMetrics();
+  private readonly countOutcome = rateLimitMetrics();
   private readonly condition = new Condition<'counting' | 'unchecked'>('counting');
 
   constructor(
@@ -40,11 +42,11 @@ export class RateLimits {
     const policies = { address: config.RATE_LIMIT_PER_ADDRESS, user: config.RATE_LIMIT_PER_USER };
     if (!policies.address && !policies.user) return;
     this.redis = connectRedis(config, { commandTimeout: countLimitMs });
-    // The method `check` logs failures of Redis.
+    // Ignores errors of the connection: `check` logs failures.
     this.redis.on('error', () => {});
     for (const policy of ['address', 'user'] as const) {
       const limit = policies[policy];
-      if (limit) this.limiters.set(policy, limiter(this.redis, policy, limit));
+      if (limit) this.limiters.set(policy, createLimiter(this.redis, policy, limit));
     }
   }
 
@@ -55,12 +57,12 @@ export class RateLimits {
   }
 
   /** Counts a request of an address. @throws RateLimited for too many requests of the address. */
-  ofAddress(address: string, reply: FastifyReply): Promise<void> {
+  countForAddress(address: string, reply: FastifyReply): Promise<void> {
     return this.check('address', networkOf(address), reply);
   }
 
   /** Counts a request of a user. @throws RateLimited for too many requests of the user. */
-  ofUser(userId: string, reply: FastifyReply): Promise<void> {
+  countForUser(userId: string, reply: FastifyReply): Promise<void> {
     return this.check('user', userId, reply);
   }
 
@@ -74,25 +76,25 @@ export class RateLimits {
     try {
       addHeaders(reply, policy, limit, await limit.consume(key));
       if (this.condition.becomes('counting'))
-        this.log.info({ outage: 'Redis' }, 'rate limits active again');
+        this.log.info({ outage: 'Redis' }, 'rate limits applied again: Redis available');
     } catch (outcome) {
       if (!(outcome instanceof RateLimiterRes)) {
-        this.count(policy, 'unchecked');
+        this.countOutcome(policy, 'unchecked');
         if (this.condition.becomes('unchecked'))
           this.log.warn(
             { outage: 'Redis', err: outcome },
-            'rate limits not applied: Redis unavailable',
+            'rate limits not applied, all requests admitted: Redis unavailable',
           );
         return;
       }
-      this.count(policy, 'limited');
+      this.countOutcome(policy, 'limited');
       addHeaders(reply, policy, limit, outcome);
-      throw new RateLimited(seconds(outcome));
+      throw new RateLimited(secondsToReset(outcome));
     }
   }
 }
 
-function limiter(
+function createLimiter(
   redis: Redis | Cluster,
   policy: RateLimitKind,
   { quota, seconds: window }: { quota: number; seconds: number },
@@ -106,7 +108,7 @@ function limiter(
   });
 }
 
-/** Adds a limit to the list fields of draft-ietf-httpapi-ratelimit-headers. */
+/** Adds a limit to RateLimit and RateLimit-Policy (draft-ietf-httpapi-ratelimit-headers). */
 function addHeaders(
   reply: FastifyReply,
   policy: RateLimitKind,
@@ -118,9 +120,12 @@ function addHeaders(
     void reply.header(field, before === undefined ? item : `${String(before)}, ${item}`);
   };
   add('ratelimit-policy', `"${policy}";q=${limit.points};w=${limit.duration}`);
-  add('ratelimit', `"${policy}";r=${Math.max(result.remainingPoints, 0)};t=${seconds(result)}`);
+  add(
+    'ratelimit',
+    `"${policy}";r=${Math.max(result.remainingPoints, 0)};t=${secondsToReset(result)}`,
+  );
 }
 
-function seconds(result: RateLimiterRes): number {
+function secondsToReset(result: RateLimiterRes): number {
   return Math.max(Math.ceil(result.msBeforeNext / 1_000), 1);
 }

@@ -5,34 +5,33 @@ import { type Context, type Span, SpanKind, SpanStatusCode } from '@opentelemetr
 import { httpMetrics } from './http.metrics.js';
 import { beginSpan, type Log, traceOf } from '#runtime';
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
-import { RequestEnd } from './request.end.js';
 
 declare module 'fastify' {
   interface FastifyRequest {
-    /** The span of this request, and the trace of its calls to services. */
+    /** Span of the request, and the context in which its calls to services are traced. */
     trace: { span: Span; context: Context };
-    /** The end of the answer or the connection, whichever comes first. Absent if no hook ran. */
+    /** End of the request; absent for a path that cannot be decoded, for which no hook runs. */
     end?: RequestEnd;
-    /** Route pattern of a request that a listener of Node answers. Absent for other requests. */
+    /** Route pattern of a request that a listener of Node answers; absent for other requests. */
     nodeRoute?: string;
-    /** Start of a streamed answer in milliseconds since the request. Absent for other answers. */
+    /** Time from the request to the start of a streamed answer, in ms; absent for other answers. */
     streamStartMs?: number;
   }
 }
 
-/** Accepted form of an `X-Request-Id`: short, and safe in logs and shells. */
-const saneId = /^[\w.:-]{1,128}$/;
+/** Accepted values of `X-Request-Id`: short, and harmless in logs and shells. */
+const validRequestId = /^[\w.:-]{1,128}$/;
 
 /** Returns the correlation id of a request: a valid `X-Request-Id`, else a new UUID. */
 export function correlationId(request: IncomingMessage): string {
   const id = request.headers['x-request-id'];
-  return typeof id === 'string' && saneId.test(id) ? id : randomUUID();
+  return typeof id === 'string' && validRequestId.test(id) ? id : randomUUID();
 }
 
 /**
- * Records every request: its id in the answer, a log line, its duration in the metrics, and a span
- * in the client's trace or a new one. Each names the route and never the path, which can contain
- * names of users and devices, feed URLs with passwords, and secrets of links.
+ * Records every request: id in the answer, log line, duration in the metrics, and span in the
+ * client's trace or a new one. Records the route and never the path, which can contain names of
+ * users and devices, feed URLs with passwords, and secrets.
  */
 export function recordRequests(fastify: FastifyInstance, log: Log): void {
   const observe = httpMetrics();
@@ -45,11 +44,14 @@ export function recordRequests(fastify: FastifyInstance, log: Log): void {
     const { method, id } = request;
     const route = routeOf(request);
     const status = reply.statusCode;
-    // The duration of a stream depends on its client, not on the speed of this process.
+    // Observes a stream only until its start: its duration depends on the client.
     observe(route, method, status, (request.streamStartMs ?? reply.elapsedTime) / 1_000);
     const ms = Math.round(reply.elapsedTime * 10) / 10;
     const { span } = request.trace;
-    log.info({ correlationId: id, method, route, status, ms, trace_id: traceId(span) }, 'request');
+    log.info(
+      { correlationId: id, method, route, status, ms, trace_id: traceId(span) },
+      'request answered',
+    );
     span.updateName(`${method} ${route}`);
     span.setAttributes({
       'http.request.method': method,
@@ -62,7 +64,7 @@ export function recordRequests(fastify: FastifyInstance, log: Log): void {
   });
 }
 
-/** Returns the pattern of a request's route, `none` for a request without one. */
+/** Returns the route pattern of a request; `none` without a route. */
 function routeOf({ is404, nodeRoute, routeOptions }: FastifyRequest): string {
   return nodeRoute ?? ((is404 ? undefined : routeOptions.url) || 'none');
 }
@@ -72,13 +74,43 @@ function traceId(span: Span): string | undefined {
 }
 
 /**
+ * The end of a request: its answer was sent, or its connection was closed. Each request has one. It
+ * is not an `AbortSignal`, because that would take ten times as much CPU time.
+ */
+export class RequestEnd {
+  private readonly listeners = new Set<() => void>();
+  private ended = false;
+
+  get reached(): boolean {
+    return this.ended;
+  }
+
+  /**
+   * Calls `listener` when the request ends, but not if it has ended already. Returns a function
+   * that removes the listener.
+   */
+  onReached(listener: () => void): () => void {
+    if (!this.ended) this.listeners.add(listener);
+    return () => void this.listeners.delete(listener);
+  }
+
+  /** Marks the request as ended and calls the listeners. Has no effect on an ended request. */
+  reach(): void {
+    if (this.ended) return;
+    this.ended = true;
+    for (const listener of this.listeners) listener();
+    this.listeners.clear();
+  }
+}
+
+/**
  * Sets `request.end` of each request. The events of Node do not suffice: if a connection is lost,
  * Node closes only the answer that is being sent, without an event for the pipelined requests
  * behind it.
  */
 export function trackEnds(fastify: FastifyInstance): void {
   const connections = new WeakMap<Socket, Set<RequestEnd>>();
-  const openOn = (socket: Socket) => {
+  const openRequestsOn = (socket: Socket) => {
     const existing = connections.get(socket);
     if (existing) return existing;
     const open = new Set<RequestEnd>();
@@ -87,7 +119,7 @@ export function trackEnds(fastify: FastifyInstance): void {
     return open;
   };
   fastify.addHook('onRequest', (request, reply, done) => {
-    const open = openOn(request.raw.socket);
+    const open = openRequestsOn(request.raw.socket);
     const end = new RequestEnd();
     open.add(end);
     reply.raw.once('close', () => {
@@ -100,21 +132,21 @@ export function trackEnds(fastify: FastifyInstance): void {
 }
 
 /** Default headers of answers: no type sniffing, no referrer, no embedding in other sites. */
-const always = {
+const defaultHeaders = {
   'x-content-type-options': 'nosniff',
   'referrer-policy': 'no-referrer',
   'cross-origin-resource-policy': 'same-origin',
 };
 
-/** Returns a function that sets an answer's security headers. Those of `own` take precedence. */
+/** Returns a function that sets security headers. The headers of `appHeaders` take precedence. */
 export function securityHeaders(
   publicUrl: string | undefined,
-  own: (request: FastifyRequest) => Readonly<Record<string, string>>,
+  appHeaders: (request: FastifyRequest) => Readonly<Record<string, string>>,
 ): (request: FastifyRequest, reply: FastifyReply) => void {
-  // HSTS requires that TLS is always available, which only a public https URL ensures.
+  // Adds HSTS only with a public https URL, because HSTS requires that TLS is always available.
   const transport = publicUrl?.startsWith('https:') && {
     'strict-transport-security': 'max-age=31536000',
   };
-  const common = { ...always, ...transport };
-  return (request, reply) => void reply.headers(common).headers(own(request));
+  const common = { ...defaultHeaders, ...transport };
+  return (request, reply) => void reply.headers(common).headers(appHeaders(request));
 }

@@ -9,31 +9,31 @@ import { type Log, nestLogger, type RunningProcess, stopLimitMs } from '#runtime
 import type { Connections } from './connections.js';
 import { answerBrokenHttp, answerExpectAndConnect } from './errors.js';
 import type { HttpConfig } from './http.config.js';
-import { singleSlashes } from './app.paths.js';
+import { normalizeTarget } from './app.paths.js';
 
 /** An HTTP app before its Nest application is created. */
 export interface HttpApp {
   readonly module: DynamicModule;
   readonly adapter: FastifyAdapter;
-  /** Completes the created application before its first request. */
-  begin(app: NestFastifyApplication): Promise<RunningApp>;
+  /** Configures the created Nest application, before its first request. */
+  configure(app: NestFastifyApplication): Promise<RunningApp>;
 }
 
-/** An HTTP app that answers requests. */
+/** An HTTP app that is configured and serves requests. */
 export interface RunningApp {
-  /** Returns the dependencies that are currently missing, as texts for an operator. */
+  /** Returns why the app is not ready, as texts for the operator; none if it is. */
   missing?(): readonly string[];
-  /** Ends open streams within `overMs` milliseconds, in which the app still serves. */
+  /** Ends open streams within `overMs` milliseconds; the app still serves other requests. */
   drain?(overMs: number): void;
   /** Closes the app's own resources, after its last answer. */
   close(): Promise<void>;
 }
 
-/** Timeouts of clients in milliseconds. */
+/** Times in ms within which a client must send a request. */
 export interface HttpTimeouts {
-  /** To send the head of a request. */
+  /** Time to send the head of a request. */
   readonly headMs: number;
-  /** To send a whole request. */
+  /** Time to send a whole request. */
   readonly requestMs: number;
 }
 
@@ -44,20 +44,20 @@ export interface HttpTimeouts {
  */
 export const defaultTimeouts: HttpTimeouts = { headMs: 10_000, requestMs: 60_000 };
 
-/** Maximum wait for the connections at the start, in milliseconds. */
+/** Maximum time in ms that the start waits for the connections to Redis. */
 const openLimitMs = 2_000;
 
-/** Maximum parsed headers of one request; real clients send less than a quarter of that. */
+/** Maximum number of headers that are parsed; real clients send less than a quarter of that. */
 const maxHeaders = 100;
 
 /**
- * Maximum connections that the kernel queues. With Node's 511, a burst of a thousand connections
- * delays other clients by the TCP retransmission timeout of one second.
+ * Maximum connections that the kernel queues. With the 511 of Node, a burst of a thousand
+ * connections would delay other clients by a TCP retransmission timeout of one second.
  */
 const backlog = 4_096;
 
-/** Time that a stop reserves to close apps and connections after the last answer, in ms. */
-const closeMs = 5_000;
+/** Time in ms that a stop reserves to close apps and connections after the last answer. */
+const closeReserveMs = 5_000;
 
 /** Options of an HTTP server. */
 export interface ServeOptions {
@@ -66,15 +66,15 @@ export interface ServeOptions {
     'HOST' | 'PORT' | 'MAX_CONNECTIONS' | 'MAX_HEADER_BYTES' | 'DRAIN_SECONDS'
   >;
   readonly log: Log;
-  /** The apps share them. A start waits at most 2 s for them, and the apps serve in any case. */
+  /** Connections that the apps share. The start waits at most 2 s until they are open. */
   readonly connections: Pick<Connections, 'opened' | 'close'>;
   /** Maximum long-lived connections, in addition to `MAX_CONNECTIONS`. Default 0. */
   readonly maxStreams?: number;
   /** Timeouts of clients; only tests override them. */
   readonly timeouts?: HttpTimeouts;
   /**
-   * Maximum wait for started answers at a stop, in milliseconds. Default: {@link stopLimitMs} less
-   * the times to drain and to close. Only tests override it.
+   * Maximum time in ms that a stop waits for started answers. Default: {@link stopLimitMs} less the
+   * times to drain and to close. Only tests override it.
    */
   readonly answersMs?: number | undefined;
   /** Creates the Nest application of an app; only tests override it. */
@@ -99,13 +99,13 @@ export async function serveApps(
   for (const app of apps) {
     const nest = await create(app);
     nests.push(nest);
-    runningApps.set(app, await app.begin(nest));
+    runningApps.set(app, await app.configure(nest));
     await nest.init();
     await nest.getHttpAdapter().getInstance().ready();
   }
   const listeners = new Map(apps.map((app) => [app, app.adapter.getInstance().routing]));
   const server = openServer(options, (request, response) => {
-    request.url = singleSlashes(request.url ?? '/');
+    request.url = normalizeTarget(request.url ?? '/');
     listeners.get(appOf(request.url.split('?', 1)[0] as string, request))?.(request, response);
   });
   server.listen({ port: config.PORT, host: config.HOST, backlog });
@@ -116,13 +116,13 @@ export async function serveApps(
     facts: { port: (server.address() as AddressInfo).port },
     missing: async () => running.flatMap((app) => app.missing?.() ?? []),
     stop: async () => {
-      // The process is no longer ready, but still serves: load balancers send requests until their
-      // next readiness check.
+      // Still serves, although not ready: load balancers send requests until their next readiness
+      // check.
       const drainMs = config.DRAIN_SECONDS * 1_000;
       for (const app of running) app.drain?.(drainMs);
       await delay(drainMs);
       for (const app of running) app.drain?.(0);
-      await closeServer(server, options.answersMs ?? stopLimitMs - drainMs - closeMs);
+      await closeServer(server, options.answersMs ?? stopLimitMs - drainMs - closeReserveMs);
       await Promise.all(nests.map((nest) => nest.close()));
       await Promise.all(running.map((app) => app.close()));
       await connections.close();
@@ -141,8 +141,8 @@ function createApp(
   });
 }
 
-/** Connections with their answers that have not ended, by server. */
-const connectionsOf = new WeakMap<Server, Map<Socket, Set<ServerResponse>>>();
+/** Connections of each server, with their answers that have not ended. */
+const connectionsByServer = new WeakMap<Server, Map<Socket, Set<ServerResponse>>>();
 
 function openServer(
   { config, maxStreams = 0, timeouts: { headMs, requestMs } = defaultTimeouts }: ServeOptions,
@@ -151,7 +151,7 @@ function openServer(
   const connections = new Map<Socket, Set<ServerResponse>>();
   const server = createServer(
     {
-      // The app answers a request without a Host with its own error.
+      // Does not let Node reject a request without a Host: the app answers it with its own error.
       requireHostHeader: false,
       maxHeaderSize: config.MAX_HEADER_BYTES,
       headersTimeout: headMs,
@@ -164,19 +164,19 @@ function openServer(
       open?.add(response);
       response.once('close', () => {
         open?.delete(response);
-        // The head of this answer can have been sent before the stop, and promise keep-alive.
+        // Closes the connection after its last answer, whose head can have promised keep-alive.
         if (!server.listening && open?.size === 0) request.socket.destroySoon();
       });
       if (!server.listening) response.setHeader('connection', 'close');
       listener(request, response);
     },
   );
-  connectionsOf.set(server, connections);
+  connectionsByServer.set(server, connections);
   server.on('connection', (socket) => {
     connections.set(socket, new Set());
     socket.once('close', () => connections.delete(socket));
   });
-  // Closes idle connections. Longer than any answer takes.
+  // Closes connections that are idle for longer than any answer takes.
   server.timeout = requestMs + 30_000;
   server.maxConnections = config.MAX_CONNECTIONS + maxStreams;
   server.maxHeadersCount = maxHeaders;
@@ -186,14 +186,14 @@ function openServer(
 }
 
 /**
- * Stops listening, and resolves after all started answers, which close their connections. After
- * `limitMs` it closes the remaining ones, whose clients do not read.
+ * Stops listening, and resolves when all started answers have been sent and their connections are
+ * closed. After `limitMs` it closes the connections of clients that do not read.
  */
 async function closeServer(server: Server, limitMs: number): Promise<void> {
   const closed = once(server, 'close');
-  // `close` of an HTTP server would cut off answers that Node still holds for slow clients.
+  // Calls `close` of the TCP server: that of the HTTP server would cut off answers to slow clients.
   NetServer.prototype.close.call(server);
-  for (const [socket, open] of connectionsOf.get(server) ?? []) {
+  for (const [socket, open] of connectionsByServer.get(server) ?? []) {
     if (open.size === 0) socket.destroy();
     for (const response of open)
       if (!response.headersSent) response.setHeader('connection', 'close');

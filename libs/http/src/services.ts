@@ -5,16 +5,16 @@ import type { StreamClient } from '#transport';
 import { SpanKind } from '@opentelemetry/api';
 import type { FastifyRequest } from 'fastify';
 import type { HttpConfig } from './http.config.js';
-import { RequestEnd } from './request.end.js';
+import { RequestEnd } from './request.hooks.js';
 import { type CallPool, UserLimiter } from './user.limiter.js';
 
-/** Options of a call in addition to its contract. */
+/** Options of one call of a service. */
 export interface ServiceCallOptions {
   /** Maximum size of the answer to a read, in bytes. */
   readonly answerBytes?: number;
-  /** Name of this write in a request of several writes; a repeated request repeats the name. */
+  /** Name of the write, if its HTTP request makes several; the same if the request is repeated. */
   readonly part?: string | undefined;
-  /** Remaining time of the request in milliseconds, if it is less than the contract's deadline. */
+  /** Time limit of the call in ms, if it is less than the contract's `deadlineMs`. */
   readonly budgetMs?: number;
 }
 
@@ -26,7 +26,7 @@ type ServicesConfig = Pick<HttpConfig, 'MAX_HELD_BYTES' | 'MAX_BODY_BYTES'> &
 export interface ServicesOptions {
   /** Maximum bytes of the answers to concurrent reads of one user. Default: no limit. */
   readonly readBytes?: number;
-  /** Returns the idempotency identity of a write. By default a new one for each call. */
+  /** Returns request id and fingerprint of a write. By default each call gets a new request id. */
   readonly writeIdentity?: (
     request: FastifyRequest,
     part?: string,
@@ -34,13 +34,13 @@ export interface ServicesOptions {
 }
 
 /** Maximum queued requests of one user. */
-const waitingPerUser = 200;
+const maxQueuedPerUser = 200;
 /** Approximate maximum size of an answer that is not a list, in bytes. */
 const smallAnswerBytes = 16_384;
 
-/** Calls the services for HTTP requests, within the user's limits for reads and writes. */
+/** Calls services for HTTP requests, within each user's limits of concurrent reads and writes. */
 export class Services {
-  /** Limits the requests of each user to the running and queued ones, reads and writes together. */
+  /** Limits the requests of each user: running and queued, reads and writes together. */
   readonly limiter: UserLimiter;
   private readonly reads: CallPool;
   private readonly writes: CallPool;
@@ -51,7 +51,7 @@ export class Services {
     private readonly options: ServicesOptions = {},
   ) {
     const { MAX_READS_PER_USER: reads, MAX_WRITES_PER_USER: writes } = config;
-    const requests = reads + writes + waitingPerUser;
+    const requests = reads + writes + maxQueuedPerUser;
     this.limiter = new UserLimiter({ requests, bytes: config.MAX_HELD_BYTES });
     this.reads = { calls: reads, bytes: options.readBytes ?? Infinity };
     this.writes = { calls: writes, bytes: config.MAX_BODY_BYTES };
@@ -85,21 +85,22 @@ export class Services {
         bytes: isWrite ? (request.bodyBytes ?? 0) : answerBytes,
         budgetMs: Math.min(budgetMs, contract.deadlineMs),
       },
-      (leftMs) =>
+      (remainingMs) =>
         inSpan(contract.pattern, { kind: SpanKind.CLIENT, parent: request.trace.context }, () =>
           client.call(contract, payload, {
             ...identity,
             correlationId: request.id,
-            budgetMs: leftMs,
+            budgetMs: remainingMs,
           }),
         ),
     );
-    // A write has taken effect, so its answer is sent even above the byte limits.
+    // Counts the bytes of the answer. That of a write is sent even above the limits, because the
+    // write has taken effect.
     request.hold?.(jsonBytes(reply), isWrite);
     return reply;
   }
 
-  /** Runs a part of a request in a pool of its user; see {@link UserLimiter.run}. */
+  /** Runs a part of a request when the pool of its user has room; see {@link UserLimiter.run}. */
   run<Result>(
     pool: CallPool,
     { limitKey: user, end = new RequestEnd() }: FastifyRequest,
@@ -110,7 +111,7 @@ export class Services {
   }
 }
 
-/** Returns the length of the {@link JsonText} in a reply, which makes up nearly all of it. */
+/** Returns the length of the JSON texts in a reply, which are nearly all of it. */
 function jsonBytes(reply: unknown): number {
   if (reply instanceof JsonText) return reply.text.length;
   if (typeof reply !== 'object' || reply === null) return 0;

@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 import { Failure } from '#contracts';
-import { RequestEnd } from './request.end.js';
+import { RequestEnd } from './request.hooks.js';
 import { type CallPool, UserLimiter } from './user.limiter.js';
 
 /** A limiter whose calls end on demand. */

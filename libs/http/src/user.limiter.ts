@@ -1,57 +1,58 @@
 import { unavailable } from '#contracts';
-import type { RequestEnd } from './request.end.js';
+import type { RequestEnd } from './request.hooks.js';
 
 /**
- * Accounts for bytes that a request makes this process hold; a negative number releases them.
+ * Counts bytes that a request keeps in memory. A negative number means that they are released.
  *
- * @param always counts them even above the limits, because they are already in memory.
+ * @param always true to count them even above the limits, because they are already in memory.
  * @throws Failure `unavailable` above the limits.
  */
-export type Hold = (bytes: number, always?: boolean) => void;
+export type HoldBytes = (bytes: number, always?: boolean) => void;
 
-/** Concurrency limits of each user for one kind of calls, such as reads. */
+/** Limits of each user's concurrent calls of one kind, such as reads. */
 export interface CallPool {
+  /** Maximum concurrent calls of a user. */
   readonly calls: number;
-  /** Maximum bytes of concurrent calls; a single call can have more. */
+  /** Maximum bytes of a user's concurrent calls; a single call can have more. */
   readonly bytes: number;
 }
 
-/** One call of a user. */
+/** A call that waits until the pool of its user has room. */
 export interface LimitedCall {
   /** The key under which {@link UserLimiter.admit} admitted the request. */
   readonly user: string;
-  /** Bytes to count: of a write those of its body, of a read those of the largest answer. */
+  /** Bytes of the call: of a write those of its body, of a read those of its largest answer. */
   readonly bytes: number;
   /** Maximum time in milliseconds to wait and run. */
   readonly budgetMs: number;
-  /** The end of the request. It cancels the call while queued, but not once it runs. */
+  /** End of the request. It cancels a queued call, but not a running one. */
   readonly end: RequestEnd;
 }
 
-/** A queued call with the function that starts it. */
+/** A queued call, and the function that starts it. */
 interface QueuedCall {
   readonly bytes: number;
   readonly start: () => void;
 }
 
-/** The running and queued calls of a user in one pool; the queue is in order of arrival. */
+/** A user's running and queued calls in one pool; `waiting` is in order of arrival. */
 interface PoolCalls {
   running: number;
   bytes: number;
   readonly waiting: Set<QueuedCall>;
 }
 
-/** The body of a request while it arrives. */
+/** A body that has not arrived completely. */
 export interface PendingBody {
   /** Time of the last received byte (`performance.now()`). */
   readonly lastByteAt: number;
   /** Calls `listener` when the whole body has arrived. */
   onArrived(listener: () => void): void;
-  /** Ends the request. */
+  /** Ends the request, whose body is too slow or makes room for others. */
   drop(): void;
 }
 
-/** A user's requests, the bytes that they hold, and their calls. */
+/** Open requests of a user, the bytes that they keep in memory, and their calls. */
 interface LimitedUser {
   requests: number;
   bytes: number;
@@ -66,8 +67,8 @@ interface LimitedUser {
  * - Unauthenticated clients of a network have at most `requests` incomplete bodies. A further body
  *   ends the request that has sent nothing for the longest time, so stalled uploads never block
  *   other clients. Requests without a body are not counted.
- * - Requests hold bodies, and answers that clients read slowly: together at most `bytes`. A user
- *   holds at most a quarter of that, and at most half of the free bytes, so that some bytes are
+ * - Bodies, and answers that clients read slowly, have together at most `bytes`. Those of one user
+ *   have at most a quarter of that, and at most half of the free bytes, so that some bytes are
  *   always free for other users. (Network switches with a shared buffer use this threshold.)
  * - A request's bytes are released when it ends, in any way.
  * - In each pool, a user's calls run within the pool's limits. Further calls wait, and start in
@@ -77,73 +78,74 @@ interface LimitedUser {
  */
 export class UserLimiter {
   private readonly users = new Map<string, LimitedUser>();
-  private held = 0;
+  private totalBytes = 0;
 
   constructor(private readonly limits: { readonly requests: number; readonly bytes: number }) {}
 
-  /** Bytes that the requests of all users hold. */
+  /** Bytes that the requests of all users keep in memory. */
   get heldBytes(): number {
-    return this.held;
+    return this.totalBytes;
   }
 
+  /** Number of users with requests or calls. */
   get size(): number {
     return this.users.size;
   }
 
   /**
-   * Admits a request of a user until it ends. Returns the function that accounts for its bytes.
+   * Admits a request of a user until it ends. Returns the function that counts its bytes.
    *
    * @throws Failure `unavailable` if the user has too many requests, or the request has ended.
    */
-  admit(key: string, end: RequestEnd): Hold {
+  admit(key: string, end: RequestEnd): HoldBytes {
     if (end.reached) throw failures.disconnected;
-    const user = this.userOf(key);
+    const user = this.getOrAddUser(key);
     if (user.requests >= this.limits.requests) throw failures.requests;
-    return this.begin(key, user, end);
+    return this.addRequest(key, user, end);
   }
 
   /**
-   * Admits a request of an unauthenticated client until it ends. Unlike {@link admit} it refuses no
-   * request for the number of requests.
+   * Admits a request of an unauthenticated client until it ends. Unlike {@link admit} it does not
+   * limit the number of requests.
    *
    * @param body the body, if it has not arrived.
    * @throws Failure `unavailable` if the request has ended.
    */
-  admitOpen(key: string, end: RequestEnd, body?: PendingBody): Hold {
+  admitOpen(key: string, end: RequestEnd, body?: PendingBody): HoldBytes {
     if (end.reached) throw failures.disconnected;
-    const user = this.userOf(key);
+    const user = this.getOrAddUser(key);
     if (body) {
       const { bodies } = user;
       if (bodies.size >= this.limits.requests) {
-        const silent = [...bodies].reduce((one, other) =>
+        const slowest = [...bodies].reduce((one, other) =>
           other.lastByteAt < one.lastByteAt ? other : one,
         );
-        bodies.delete(silent);
-        silent.drop();
+        bodies.delete(slowest);
+        slowest.drop();
       }
       bodies.add(body);
       body.onArrived(() => bodies.delete(body));
       end.onReached(() => bodies.delete(body));
     }
-    return this.begin(key, user, end);
+    return this.addRequest(key, user, end);
   }
 
-  private begin(key: string, user: LimitedUser, end: RequestEnd): Hold {
+  private addRequest(key: string, user: LimitedUser, end: RequestEnd): HoldBytes {
     user.requests += 1;
-    let own = 0;
+    let requestBytes = 0;
     end.onReached(() => {
-      this.held -= own;
-      user.bytes -= own;
+      this.totalBytes -= requestBytes;
+      user.bytes -= requestBytes;
       user.requests -= 1;
-      this.forget(key, user);
+      this.removeIfUnused(key, user);
     });
     return (bytes, always = false) => {
       if (end.reached) throw failures.disconnected;
-      const allowed = Math.min(this.limits.bytes / 4, (this.limits.bytes - this.held) / 2);
+      const allowed = Math.min(this.limits.bytes / 4, (this.limits.bytes - this.totalBytes) / 2);
       if (!always && user.bytes + bytes > allowed) throw failures.bytes;
-      this.held += bytes;
+      this.totalBytes += bytes;
       user.bytes += bytes;
-      own += bytes;
+      requestBytes += bytes;
     };
   }
 
@@ -158,27 +160,27 @@ export class UserLimiter {
     call: LimitedCall,
     run: (remainingMs: number) => Promise<Result>,
   ): Promise<Result> {
-    const until = performance.now() + call.budgetMs;
-    const user = this.userOf(call.user);
+    const deadline = performance.now() + call.budgetMs;
+    const user = this.getOrAddUser(call.user);
     const calls = user.pools.get(pool) ?? { running: 0, bytes: 0, waiting: new Set() };
     user.pools.set(pool, calls);
-    if (calls.waiting.size === 0 && hasRoom(pool, calls, call.bytes)) begin(calls, call.bytes);
-    else await wait(pool, calls, call);
+    if (calls.waiting.size === 0 && hasRoom(pool, calls, call.bytes)) addRunning(calls, call.bytes);
+    else await waitForRoom(pool, calls, call);
     try {
-      const remainingMs = until - performance.now();
-      // After a long event loop iteration, a call can start before the timer that ends its wait.
+      const remainingMs = deadline - performance.now();
+      // Checks again: after a long event loop iteration, a call can start before its timer has run.
       if (remainingMs <= 0) throw failures.tooLate;
       return await run(remainingMs);
     } finally {
       calls.running -= 1;
       calls.bytes -= call.bytes;
-      advance(pool, calls);
+      startQueued(pool, calls);
       if (calls.running === 0) user.pools.delete(pool);
-      this.forget(call.user, user);
+      this.removeIfUnused(call.user, user);
     }
   }
 
-  private userOf(key: string): LimitedUser {
+  private getOrAddUser(key: string): LimitedUser {
     const user = this.users.get(key) ?? {
       requests: 0,
       bytes: 0,
@@ -189,7 +191,7 @@ export class UserLimiter {
     return user;
   }
 
-  private forget(key: string, user: LimitedUser): void {
+  private removeIfUnused(key: string, user: LimitedUser): void {
     if (user.requests === 0 && user.pools.size === 0) this.users.delete(key);
   }
 }
@@ -198,15 +200,15 @@ function hasRoom(pool: CallPool, calls: PoolCalls, bytes: number): boolean {
   return calls.running === 0 || (calls.running < pool.calls && calls.bytes + bytes <= pool.bytes);
 }
 
-/** Resolves when the pool has room for the call, which then counts as running. */
-async function wait(
+/** Resolves when the pool has room for a queued call, which then counts as running. */
+async function waitForRoom(
   pool: CallPool,
   calls: PoolCalls,
   { bytes, budgetMs, end }: LimitedCall,
 ): Promise<void> {
   if (end.reached) throw failures.disconnected;
   await new Promise<void>((resolve, reject) => {
-    // Synchronous, so that no call starts after it left the queue.
+    // Runs synchronously, so that no call starts after it has left the queue.
     const leave = (settle: () => void) => {
       calls.waiting.delete(entry);
       unsubscribe();
@@ -216,8 +218,8 @@ async function wait(
     const giveUp = (failure: Error) =>
       leave(() => {
         reject(failure);
-        // Smaller calls behind this call can have room now.
-        advance(pool, calls);
+        // Starts smaller calls behind this one, for which there can be room now.
+        startQueued(pool, calls);
       });
     const entry = { bytes, start: () => leave(resolve) };
     const timer = setTimeout(() => giveUp(failures.tooLate), budgetMs);
@@ -226,20 +228,21 @@ async function wait(
   });
 }
 
-function advance(pool: CallPool, calls: PoolCalls): void {
+/** Starts queued calls in order, as long as there is room. */
+function startQueued(pool: CallPool, calls: PoolCalls): void {
   for (const next of calls.waiting) {
     if (!hasRoom(pool, calls, next.bytes)) return;
-    begin(calls, next.bytes);
+    addRunning(calls, next.bytes);
     next.start();
   }
 }
 
-function begin(calls: PoolCalls, bytes: number): void {
+function addRunning(calls: PoolCalls, bytes: number): void {
   calls.running += 1;
   calls.bytes += bytes;
 }
 
-/** Created once, because creating an error for every refused request would cost too much. */
+/** Failures for rejected requests, created once: an error per rejected request would cost CPU. */
 const failures = {
   requests: unavailable('the user has too many running and queued requests'),
   bytes: unavailable('requests hold too many bytes (MAX_HELD_BYTES)'),

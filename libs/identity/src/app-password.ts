@@ -3,8 +3,8 @@ import { createHash, randomBytes } from 'node:crypto';
 /** Prefix by which people, secret scanners and gateways recognize an app password. */
 export const appPasswordPrefix = 'pst_';
 
-/** The prefix, 128 random bits, and a checksum: 36 bits of a hash of the text before it. */
-const form = /^pst_[\w-]{22}[\w-]{6}$/;
+/** Matches app passwords: the prefix, 128 random bits, and 36 bits of a hash of both (checksum). */
+const appPasswordForm = /^pst_[\w-]{22}[\w-]{6}$/;
 const checksumLetters = 6;
 
 /** Creates an app password of 32 characters, of which six are a checksum, and its hash. */
@@ -22,7 +22,7 @@ export function makeAppPassword(): { secret: string; hash: string } {
  *   lookup.
  */
 export function appPasswordHash(text: string): string | undefined {
-  if (!form.test(text)) return undefined;
+  if (!appPasswordForm.test(text)) return undefined;
   const length = text.length - checksumLetters;
   return checksum(text.slice(0, length)) === text.slice(length) ? sha256(text) : undefined;
 }

@@ -13,7 +13,7 @@ import {
   AppPasswordVerifier,
   type VerifiedCredential,
 } from './app-password.verifier.js';
-import { RateLimited } from './rate.limited.js';
+import { RateLimited } from './rate.counter.js';
 import { RevocationWriter } from './revocations.js';
 
 const log = createLog('test', 'silent');

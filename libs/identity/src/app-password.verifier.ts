@@ -2,6 +2,7 @@ import { randomUUID } from 'node:crypto';
 import { checkCredential, type ReplyOf, unavailable } from '#contracts';
 import type { StreamClient } from '#transport';
 import { CredentialCache } from './credential.cache.js';
+import { LookupLimit } from './lookup.limit.js';
 import { RateCounter } from './rate.counter.js';
 import { networkOf } from './network.js';
 import type { Revocations } from './revocations.js';
@@ -50,9 +51,8 @@ export class AppPasswordVerifier {
   private readonly cache: CredentialCache<VerifiedCredential, string>;
   private readonly failures: RateCounter;
   private pending = 0;
-  /** Running lookups of app passwords that were never cached: in total and by network. */
-  private uncached = 0;
-  private readonly uncachedByNetwork = new Map<string, number>();
+  /** Limits lookups of app passwords that were never cached, by network. */
+  private readonly uncached: LookupLimit;
 
   constructor(
     private readonly client: StreamClient,
@@ -60,6 +60,7 @@ export class AppPasswordVerifier {
     private readonly bounds: AppPasswordBounds = defaultBounds,
   ) {
     this.failures = new RateCounter(bounds.failures, bounds.networks);
+    this.uncached = new LookupLimit(bounds.uncached, bounds.uncachedPerNetwork);
     this.cache = new CredentialCache({
       max: bounds.max,
       ttl: bounds.ttl,
@@ -108,24 +109,12 @@ export class AppPasswordVerifier {
     network: string,
   ): Promise<VerifiedCredential | undefined> {
     this.failures.check(network);
-    const ofNetwork = this.uncachedByNetwork.get(network) ?? 0;
-    if (this.uncached >= this.bounds.uncached || ofNetwork >= this.bounds.uncachedPerNetwork)
-      throw tooMany;
-    this.countUncached(network, 1);
-    try {
+    const lookUp = async () => {
       const credential = await this.lookUp(hash);
       if (!credential) this.failures.add(network);
       return credential;
-    } finally {
-      this.countUncached(network, -1);
-    }
-  }
-
-  private countUncached(network: string, change: 1 | -1): void {
-    const own = (this.uncachedByNetwork.get(network) ?? 0) + change;
-    this.uncached += change;
-    if (own > 0) this.uncachedByNetwork.set(network, own);
-    else this.uncachedByNetwork.delete(network);
+    };
+    return this.uncached.run(network, lookUp, () => tooMany);
   }
 }
 

@@ -36,26 +36,26 @@ interface CacheEntry<Value> {
  * - Keys without a value have their own cache, so that guesses evict no credential.
  */
 export class CredentialCache<Value extends object, Input = undefined> {
-  /** Has no TTL, because an expired value still shows that its key was valid before. */
-  private readonly found: LRUCache<string, CacheEntry<Value>>;
-  private readonly missing: LRUCache<string, true> | undefined;
-  private readonly pending = new Map<string, Promise<CacheEntry<Value> | undefined>>();
+  /** Values stay here after their `ttl`, because they show which keys were valid before. */
+  private readonly cachedValues: LRUCache<string, CacheEntry<Value>>;
+  private readonly missingKeys: LRUCache<string, true> | undefined;
+  private readonly pendingLookups = new Map<string, Promise<CacheEntry<Value> | undefined>>();
 
   constructor(private readonly options: CredentialCacheOptions<Value, Input>) {
-    this.found = new LRUCache({ max: options.max });
-    if (options.missing) this.missing = new LRUCache(options.missing);
+    this.cachedValues = new LRUCache({ max: options.max });
+    if (options.missing) this.missingKeys = new LRUCache(options.missing);
   }
 
   /** Numbers of cached values and of cached keys without one, for tests. */
   get size(): { found: number; missing: number } {
-    return { found: this.found.size, missing: this.missing?.size ?? 0 };
+    return { found: this.cachedValues.size, missing: this.missingKeys?.size ?? 0 };
   }
 
   /** Returns the value of a key; `undefined` if it has none. @throws errors of the lookup. */
   async find(key: string, input: Input): Promise<Value | undefined> {
-    const cached = this.found.get(key);
+    const cached = this.cachedValues.get(key);
     if (cached && this.isValid(cached, key)) return cached.value;
-    if (this.missing?.has(key)) return undefined;
+    if (this.missingKeys?.has(key)) return undefined;
     const first = await this.lookUpOnce(key, input, cached !== undefined);
     if (!first || this.isValid(first, key)) return first?.value;
     const second = await this.lookUpOnce(key, input, true);
@@ -64,8 +64,8 @@ export class CredentialCache<Value extends object, Input = undefined> {
 
   /** Removes the value of a key and adds the key to the negative cache. */
   remove(key: string): void {
-    this.found.delete(key);
-    this.missing?.set(key, true);
+    this.cachedValues.delete(key);
+    this.missingKeys?.set(key, true);
   }
 
   private isValid({ value, lookedUpAt }: CacheEntry<Value>, key: string): boolean {
@@ -80,9 +80,9 @@ export class CredentialCache<Value extends object, Input = undefined> {
     wasCached: boolean,
   ): Promise<CacheEntry<Value> | undefined> {
     const lookup =
-      this.pending.get(key) ??
-      this.lookUp(key, input, wasCached).finally(() => this.pending.delete(key));
-    this.pending.set(key, lookup);
+      this.pendingLookups.get(key) ??
+      this.lookUp(key, input, wasCached).finally(() => this.pendingLookups.delete(key));
+    this.pendingLookups.set(key, lookup);
     return lookup;
   }
 
@@ -98,7 +98,7 @@ export class CredentialCache<Value extends object, Input = undefined> {
       return undefined;
     }
     const found = { value, lookedUpAt };
-    this.found.set(key, found);
+    this.cachedValues.set(key, found);
     return found;
   }
 }

@@ -5,9 +5,9 @@ export {
   type VerifiedCredential,
 } from './app-password.verifier.js';
 export { CredentialCache } from './credential.cache.js';
-export { RateCounter } from './rate.counter.js';
+export { LookupLimit } from './lookup.limit.js';
+export { RateCounter, RateLimited } from './rate.counter.js';
 export * from './named.users.js';
 export * from './network.js';
-export * from './rate.limited.js';
 export * from './revocations.js';
 export * from './user-id.js';

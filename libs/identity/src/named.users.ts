@@ -7,11 +7,11 @@ import { type IdentityConfig, issuerAliases, userId } from './user-id.js';
 /** A user in a file that an operator passes to a program. */
 export interface NamedUser {
   readonly id: string;
-  /** The user as in the file. Issuer and subject cannot be computed from an id. */
+  /** The user as named in the file; an id does not reveal the issuer and subject. */
   readonly name: Readonly<DataUser>;
 }
 
-/** Error for a line that is neither a user's id nor issuer and subject. */
+/** Thrown for a line that is neither a user's id nor an issuer and a subject. */
 export class UnknownUserLine extends Error {}
 
 /** Reads users, one per line (docs/reference/data.md). @throws UnknownUserLine */

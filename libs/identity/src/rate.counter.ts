@@ -1,10 +1,18 @@
 import { LRUCache } from 'lru-cache';
-import { RateLimited } from './rate.limited.js';
+
+/** Thrown if a client sends more requests than a limit allows. */
+export class RateLimited extends Error {
+  /** @param retryAfter seconds until requests are allowed again. */
+  constructor(readonly retryAfter: number) {
+    super('too many requests');
+    this.name = 'RateLimited';
+  }
+}
 
 /**
- * Counts events by key in windows of a minute, in this process. The number of keys is limited; the
- * key whose last event is the oldest is evicted. Other in-memory limiters keep every key for its
- * window, so a client with many addresses could fill the memory.
+ * Counts events by key in windows of a minute, in this process. The number of keys is limited: a
+ * new key evicts the key whose last event is the oldest. Libraries for in-memory limits keep every
+ * key for its window, so a client with many addresses could fill the memory.
  */
 export class RateCounter {
   private readonly counts: LRUCache<string, number>;
@@ -22,17 +30,18 @@ export class RateCounter {
     return this.counts.size;
   }
 
+  /** Counts an event of a key, without a check of the limit. */
   add(key: string): void {
     this.counts.set(key, (this.counts.get(key) ?? 0) + 1);
   }
 
-  /** Checks a key. @throws RateLimited if it has `limit` events in this window. */
+  /** Checks whether a key is below its limit. @throws RateLimited if it is not. */
   check(key: string): void {
     if ((this.counts.get(key) ?? 0) < this.limit) return;
     throw new RateLimited(Math.max(Math.ceil(this.counts.getRemainingTTL(key) / 1_000), 1));
   }
 
-  /** Checks a key and adds an event. @throws as {@link check}. */
+  /** Checks a key and counts an event of it. @throws as {@link check}. */
   consume(key: string): void {
     this.check(key);
     this.add(key);

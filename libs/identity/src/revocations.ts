@@ -1,6 +1,7 @@
 import { once } from 'node:events';
 import { setTimeout as delay } from 'node:timers/promises';
 import type { Cluster, Redis } from 'ioredis';
+import { LRUCache } from 'lru-cache';
 import { Condition, type Log } from '#runtime';
 import { connectRedis, type RedisConfig } from '#redis';
 
@@ -124,6 +125,15 @@ interface StoredRevocation {
   readonly receivedAt: number;
 }
 
+/** Creates an empty cache. With `maxSize` it grows with its entries; `max` allocates them all. */
+const noRevocations = () =>
+  new LRUCache<string, StoredRevocation>({
+    maxSize: maxRevocations,
+    sizeCalculation: () => 1,
+    ttl: retentionMs,
+    ttlResolution: 1_000,
+  });
+
 /** Entries of a stream in the reply to a read. */
 type Entries = [stream: string, entries: [id: string, fields: string[]][]];
 
@@ -146,8 +156,8 @@ const retryMs = 250;
  * - The stored revocations have the same maximum number and age as those of a stream.
  */
 export class Revocations {
-  private readonly tokens = new Map<string, StoredRevocation>();
-  private readonly credentials = new Map<string, StoredRevocation>();
+  private readonly tokens = noRevocations();
+  private readonly credentials = noRevocations();
   private count = 0;
   private readonly redis: Redis | Cluster;
   private readonly ending = new AbortController();
@@ -181,7 +191,7 @@ export class Revocations {
       return true;
     if (credentialId !== undefined && this.credentials.has(`credential:${credentialId}`))
       return true;
-    const user = this.tokens.get(`user:${userId}`);
+    const user = this.tokens.peek(`user:${userId}`);
     if (!user) return false;
     if (lookedUpAt !== undefined) return lookedUpAt <= user.receivedAt;
     return issuedAt === undefined || issuedAt * 1_000 <= user.at;
@@ -246,7 +256,8 @@ export class Revocations {
         last.set(stream, entries.at(-1)?.[0] as string);
       }
       isBehind = (reply ?? []).some(([, entries]) => entries.length === perRead);
-      this.dropOld();
+      // While revocations arrive, their maximum number limits the memory.
+      if (!reply) for (const stored of [this.tokens, this.credentials]) stored.purgeStale();
       if (isBehind) continue;
       this.caughtUp();
       if (this.condition.becomes('connected'))
@@ -260,19 +271,8 @@ export class Revocations {
     const [, kind = '', , id = ''] = fields;
     const key = `${kind === 'user' || kind === 'credential' ? kind : 'gid'}:${id}`;
     const stored = ofCredentials.includes(kind) ? this.credentials : this.tokens;
-    const existing = stored.get(key);
+    const existing = stored.peek(key);
     if (existing && existing.at >= at) return;
-    // Deletes and inserts the key, so that the map stays ordered by age.
-    stored.delete(key);
     stored.set(key, { at, receivedAt: performance.now() });
-  }
-
-  private dropOld(): void {
-    const oldest = performance.now() - retentionMs;
-    for (const stored of [this.tokens, this.credentials])
-      for (const [key, { receivedAt }] of stored) {
-        if (receivedAt >= oldest && stored.size <= maxRevocations) break;
-        stored.delete(key);
-      }
   }
 }

@@ -1,10 +1,10 @@
 import { describe, expect, it } from 'vitest';
-import { textOf } from './document.text.js';
+import { decodeDocument } from './document.text.js';
 
 const declared = (encoding: string) => `<?xml version="1.0" encoding="${encoding}"?><a b="é"/>`;
 const utf16be = (text: string) => Buffer.from(`\ufeff${text}`, 'utf16le').swap16();
 
-describe('textOf', () => {
+describe('decodeDocument', () => {
   it.each<[string, Buffer, string]>([
     ['UTF-8', Buffer.from('<a b="é🎙"/>'), '<a b="é🎙"/>'],
     ['UTF-8 with a byte order mark', Buffer.from('\ufeff<a b="é"/>'), '<a b="é"/>'],
@@ -43,7 +43,7 @@ describe('textOf', () => {
     ],
     ['damaged UTF-8 with a mark', Buffer.of(0xef, 0xbb, 0xbf, 0x61, 0xe9, 0x62), 'a\ufffdb'],
     ['nothing', Buffer.alloc(0), ''],
-  ])('reads %s', (_, bytes, text) => expect(textOf(bytes)).toBe(text));
+  ])('reads %s', (_, bytes, text) => expect(decodeDocument(bytes)).toBe(text));
 });
 
 /** Returns the bytes of a text without its é. */

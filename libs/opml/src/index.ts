@@ -8,7 +8,7 @@ export {
   readOpml,
 } from './opml.reader.js';
 export {
-  escaped,
+  escapeXml,
   opmlEnd,
   opmlOutline,
   opmlStart,

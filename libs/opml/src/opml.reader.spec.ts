@@ -2,7 +2,7 @@ import fc from 'fast-check';
 import { setImmediate as nextTick } from 'node:timers/promises';
 import { describe, expect, it } from 'vitest';
 import { maxOpmlBytes, OpmlError, OpmlLimitError, readOpml } from './opml.reader.js';
-import { escaped, writeOpml } from './opml.writer.js';
+import { escapeXml, writeOpml } from './opml.writer.js';
 
 const read = (text: string) => readOpml(Buffer.from(text), nextTick);
 const urlsOf = async (text: string) => (await read(text)).feeds.map(({ feedUrl }) => feedUrl);
@@ -276,11 +276,16 @@ describe('readOpml', () => {
         body(`<outline xmlUrl="${'&amp;'.repeat(12_000)}"/>`.repeat(count / 60_000)),
     ],
   ])('takes time in proportion to %s', async (_, text) => {
+    // The fastest of three, because other processes can interrupt one.
     const timeOf = async (count: number) => {
       const document = Buffer.from(text(count));
-      const start = performance.now();
-      await readOpml(document, () => Promise.resolve()).catch(() => undefined);
-      return performance.now() - start;
+      const times: number[] = [];
+      for (let run = 0; run < 3; run += 1) {
+        const start = performance.now();
+        await readOpml(document, () => Promise.resolve()).catch(() => undefined);
+        times.push(performance.now() - start);
+      }
+      return Math.min(...times);
     };
     await timeOf(60_000);
     // Ten times the input would take a hundred times as long if it were quadratic.
@@ -309,10 +314,10 @@ describe('a written document', () => {
     ['NUL and other controls', 'a\0b\u0001c\u001fd', 'abcd'],
     ['lone surrogates', 'a\ud800b\udc00c', 'abc'],
     ['what is no character', 'a\ufffeb\uffffc', 'abc'],
-  ])('is without %s', (_, text, left) => expect(escaped(text)).toBe(left));
+  ])('is without %s', (_, text, left) => expect(escapeXml(text)).toBe(left));
 
   it('preserves white space and pairs of surrogates', () =>
-    expect(escaped('\t\n\r \u{1f399}')).toBe('&#9;&#10;&#13; \u{1f399}'));
+    expect(escapeXml('\t\n\r \u{1f399}')).toBe('&#9;&#10;&#13; \u{1f399}'));
 });
 
 /** Returns a text without the characters that XML 1.0 forbids (2.2), by an independent check. */

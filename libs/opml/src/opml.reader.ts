@@ -1,55 +1,55 @@
 import { decodeHTMLStrict } from 'entities/decode';
 import { type Handler, Parser } from 'htmlparser2';
-import { textOf } from './document.text.js';
+import { decodeDocument } from './document.text.js';
 
-/** Size limit of a document in bytes; 5,000 feeds have some 2,000,000. */
+/** Maximum bytes of a document; 5,000 feeds have some 2,000,000. */
 export const maxOpmlBytes = 10_000_000;
 
-/** Limits of nested elements, and of attributes per document; 5,000 feeds have some 35,000. */
+/** Maximum nesting depth, and maximum attributes of a document; 5,000 feeds have some 35,000. */
 const [maxDepth, maxAttributes] = [100, 100_000];
 
-/** Characters parsed between two pauses, and limit of an attribute's value. Takes up to 20 ms. */
+/** Characters parsed between two pauses (up to 20 ms); also the limit of an attribute's value. */
 const sliceLength = 65_536;
 
-/** Attributes of outlines that are read, in lower case. */
+/** Names of the attributes of outlines that the reader uses, in lower case. */
 const attributeNames = new Set(['xmlurl', 'url', 'type', 'title', 'text', 'subscribed']);
 
-/** A feed of a document. */
+/** A feed of an OPML document. */
 export interface OpmlFeed {
-  /** Not empty and trimmed; otherwise unvalidated. */
+  /** URL of the feed: not empty, trimmed, not validated. */
   readonly feedUrl: string;
-  /** The name of the feed in the document. Can be empty. */
+  /** Title of the feed in the document; can be empty. */
   readonly title: string;
 }
 
-/** The feeds of a document. */
+/** The feeds of an OPML document. */
 export interface Opml {
-  /** The feeds in the order of the document. Duplicates are kept. */
+  /** Feeds in the order of the document, with duplicates. */
   readonly feeds: readonly OpmlFeed[];
   /**
-   * The number of entries of the body that name no feed to subscribe to: outlines with neither a
-   * feed URL nor child outlines, unsubscribed feeds, other elements, and text.
+   * Number of entries of the body that are no feed to subscribe to: outlines with neither a feed
+   * URL nor child outlines, unsubscribed feeds, other elements, and text.
    */
   readonly skipped: number;
 }
 
-/** Thrown for a document that is not OPML or is truncated, as its message says. */
+/** The document is not OPML or is truncated; the message says which. */
 export class OpmlError extends Error {}
 
-/** The document exceeds a limit, which the message names. */
+/** Thrown for a document that exceeds a limit, which the message names. */
 export class OpmlLimitError extends OpmlError {}
 
-/** Limits that the caller sets. */
+/** Limits of {@link readOpml} that the caller sets. */
 export interface OpmlLimits {
-  /** Limit of feeds. Default: none. */
+  /** Maximum feeds of a document. Default: no limit. */
   readonly maxFeeds?: number;
 }
 
 /**
  * Returns the feeds of an OPML document (opml.org/spec2.opml) as podcast apps write it: element and
  * attribute names in any letter case, bare ampersands, HTML entities, any encoding ({@link
- * textOf}), folders. The feed URL is `xmlUrl`. In a document without any `xmlUrl` it is the `url`
- * of outlines of type `rss` or without a type. The time is linear in the bytes.
+ * decodeDocument}), folders. The feed URL is `xmlUrl`. In a document without any `xmlUrl` it is the
+ * `url` of outlines of type `rss` or without a type. Its time is linear in the bytes.
  *
  * @param pause called between the slices of a large document; parsing continues when it resolves.
  * @throws OpmlError, OpmlLimitError and nothing else.
@@ -61,7 +61,7 @@ export async function readOpml(
 ): Promise<Opml> {
   if (document.length > maxOpmlBytes) throw new OpmlLimitError(`more than ${maxOpmlBytes} bytes`);
   if (document.length > sliceLength) await pause();
-  const text = textOf(document);
+  const text = decodeDocument(document);
   const reader = new OutlineReader(maxFeeds);
   const parser = new Parser(reader, {
     xmlMode: true,
@@ -76,27 +76,30 @@ export async function readOpml(
   return reader.end();
 }
 
-interface Element {
+/** An element whose end tag has not been parsed. */
+interface OpenElement {
   readonly name: string;
+  /** Offset of its start tag in the document. */
   readonly start: number;
-  /** True if it has a feed, was counted as skipped, or has child elements. */
+  /** True if the element is a feed, has child elements, or is already counted as skipped. */
   isCounted: boolean;
-  /** True if it has a `url` that can replace a feed URL. */
-  hasStandIn: boolean;
+  /** True if the element has a `url`, which is its feed URL if no outline has an `xmlUrl`. */
+  hasOnlyUrl: boolean;
 }
 
+/** Collects feeds from the events of the XML parser, which calls its `on…` methods. */
 class OutlineReader implements Partial<Handler> {
   private readonly feeds: OpmlFeed[] = [];
-  /** Feeds by `url`, used if no outline has an `xmlUrl`. */
-  private readonly standIns: OpmlFeed[] = [];
+  /** Feeds whose URL is in the attribute `url`; the result if no outline has an `xmlUrl`. */
+  private readonly feedsWithUrlOnly: OpmlFeed[] = [];
   private skipped = 0;
-  /** Outlines that count as skipped unless the stand-ins are used. */
-  private skippedStandIns = 0;
+  /** Number of outlines with only a `url`, which are skipped if any outline has an `xmlUrl`. */
+  private skippedWithUrlOnly = 0;
   private hasText = false;
   private attributeCount = 0;
   private hasRoot = false;
   private hasBody = false;
-  private readonly elements: Element[] = [];
+  private readonly elements: OpenElement[] = [];
   private readonly attributes = new Map<string, string>();
   private parser!: Parser;
 
@@ -121,7 +124,7 @@ class OutlineReader implements Partial<Handler> {
       name,
       start: this.parser.startIndex,
       isCounted: false,
-      hasStandIn: false,
+      hasOnlyUrl: false,
     });
   }
 
@@ -138,11 +141,11 @@ class OutlineReader implements Partial<Handler> {
   onclosetag(_name: string, isImplied: boolean): void {
     this.endStartTag();
     const element = this.elements.pop();
-    // The parser implies the end of <a/>, at the offset of its start, and missing end tags.
+    // The parser also calls this for <a/>, at the offset of its start, and for missing end tags.
     if (isImplied && element?.start !== this.parser.startIndex)
       throw new OpmlError('an element does not end');
     if (!element || element.isCounted || this.elements[1]?.name !== 'body') return;
-    if (element.hasStandIn) this.skippedStandIns += 1;
+    if (element.hasOnlyUrl) this.skippedWithUrlOnly += 1;
     else this.skipped += 1;
   }
 
@@ -156,21 +159,21 @@ class OutlineReader implements Partial<Handler> {
     if (name.startsWith('!')) throw new OpmlError('a document type (DOCTYPE) is not allowed');
   }
 
-  /** Returns the result. @throws OpmlError if the document is truncated or has no body. */
+  /** Ends the document. @throws OpmlError if the document is truncated or has no body. */
   end(): Opml {
     if (!this.hasRoot) throw new OpmlError('there is no opml element');
     if (this.elements.length > 0) throw new OpmlError('the document is cut off');
     if (!this.hasBody) throw new OpmlError('there is no body');
     const skipped = this.skipped + Number(this.hasText);
-    if (this.feeds.length === 0) return { feeds: this.standIns, skipped };
-    return { feeds: this.feeds, skipped: skipped + this.skippedStandIns };
+    if (this.feeds.length === 0) return { feeds: this.feedsWithUrlOnly, skipped };
+    return { feeds: this.feeds, skipped: skipped + this.skippedWithUrlOnly };
   }
 
   private get isInBody(): boolean {
     return this.elements[1]?.name === 'body';
   }
 
-  /** Adds the feed of the last start tag. Its attributes are complete at the next event. */
+  /** Adds the feed of the last start tag. Called at the next event, after all attributes. */
   private endStartTag(): void {
     const element = this.elements.at(-1);
     if (this.attributes.size === 0 || !element) return;
@@ -182,8 +185,8 @@ class OutlineReader implements Partial<Handler> {
       this.skipped += 1;
     } else if (xmlUrl || url) {
       element.isCounted = xmlUrl !== '';
-      element.hasStandIn = xmlUrl === '';
-      const feeds = xmlUrl ? this.feeds : this.standIns;
+      element.hasOnlyUrl = xmlUrl === '';
+      const feeds = xmlUrl ? this.feeds : this.feedsWithUrlOnly;
       feeds.push({ feedUrl: xmlUrl || url, title: value('title') || value('text') });
       if (feeds.length > this.maxFeeds)
         throw new OpmlLimitError(`more than ${this.maxFeeds} feeds`);

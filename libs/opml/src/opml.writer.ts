@@ -9,15 +9,15 @@ export const opmlStart = `${xmlDeclaration}<opml version="2.0">
 export const opmlEnd = '</body>\n</opml>\n';
 
 /**
- * Returns the outline of a feed, named by its title, else its URL. The format requires `text`, and
- * apps show `title`.
+ * Returns the outline of a feed. Both `text`, which OPML requires, and `title`, which apps show,
+ * are the title of the feed, else its URL.
  */
 export function opmlOutline(url: string, title?: string | null): string {
-  const [text, xmlUrl] = [escaped(title ?? url), escaped(url)];
+  const [text, xmlUrl] = [escapeXml(title ?? url), escapeXml(url)];
   return `<outline type="rss" text="${text}" title="${text}" xmlUrl="${xmlUrl}"/>\n`;
 }
 
-/** Returns a whole document with the given feeds. @param titles in the order of the URLs. */
+/** Returns an OPML document with these feeds. @param titles titles in the order of the URLs. */
 export function writeOpml(
   urls: readonly string[],
   titles: readonly (string | null | undefined)[] = [],
@@ -26,17 +26,16 @@ export function writeOpml(
   return `${opmlStart}${outlines.join('')}${opmlEnd}`;
 }
 
-/** Characters that XML 1.0 forbids, even as character references (2.2). */
+/** Characters that XML 1.0 forbids, also as character references (2.2). */
 // oxlint-disable-next-line no-control-regex
-const forbidden = /[\0-\x08\x0b\x0c\x0e-\x1f\ufffe\uffff]|\p{Surrogate}/gu;
+const forbiddenCharacters = /[\0-\x08\x0b\x0c\x0e-\x1f\ufffe\uffff]|\p{Surrogate}/gu;
 
 /**
- * Returns a text escaped for an attribute or the content of an element. White space is escaped,
- * too, because readers turn it into plain spaces (XML 1.0, 3.3.3). Forbidden characters are
- * removed.
+ * Escapes a text for an attribute or the content of an element. Also escapes white space, which
+ * readers would turn into spaces (XML 1.0, 3.3.3), and removes forbidden characters.
  */
-export function escaped(text: string): string {
+export function escapeXml(text: string): string {
   return text
-    .replace(forbidden, '')
+    .replace(forbiddenCharacters, '')
     .replace(/[&<>"'\t\n\r]/g, (character) => `&#${character.charCodeAt(0)};`);
 }

@@ -1,34 +1,34 @@
 import type { Cluster, Redis } from 'ioredis';
 import { Condition, type Log } from '#runtime';
 
-/** Returns the channel of a user's clock. Never change it: the previous release uses the same. */
+/** Returns the Redis channel of a user's clock. Never change it: releases run side by side. */
 export function clockChannel(userId: string): string {
   return `clock:${userId}`;
 }
 
-/** Maximum notifications that Redis has not answered. Further notifications are dropped. */
+/** Maximum notifications that wait for an answer of Redis. Others are dropped. */
 const maxUnanswered = 1_000;
 
 /**
- * Publishes users' clock stamps to the gateways (ADR 26). A client that misses a notification
- * polls. So a notification never blocks its caller, is never sent twice, and never fails a write.
+ * Notifies the gateways when a user's clock advances (ADR 26). A client that misses a notification
+ * polls. So a notification never delays or fails a write, and is never sent twice.
  */
 export class ClockNotifier {
-  /** Counts of notifications, for metrics; `dropped` while Redis is disconnected or slow. */
+  /** Numbers of notifications; `dropped` while Redis is disconnected or slow. */
   readonly counts = { sent: 0, dropped: 0 };
   private unanswered = 0;
   private readonly condition = new Condition<'sent' | 'dropped'>('sent');
 
-  /** @param redis a connection without an offline queue; {@link close} closes it. */
+  /** @param redis connection without an offline queue, which {@link close} closes. */
   constructor(
     private readonly redis: Redis | Cluster,
     private readonly log: Log,
   ) {
-    // The method `notify` counts and logs failures.
+    // Ignores errors of the connection: `notify` counts and logs failures.
     redis.on('error', () => {});
   }
 
-  /** Publishes the stamp of a user's clock. Call it after the commit. Never throws. */
+  /** Publishes the stamp of a user's clock, after the commit. Never throws. */
   notify(userId: string, stamp: string): void {
     if (this.redis.status !== 'ready' || this.unanswered >= maxUnanswered) return this.drop();
     this.unanswered += 1;
@@ -37,7 +37,7 @@ export class ClockNotifier {
         this.unanswered -= 1;
         this.counts.sent += 1;
         if (this.condition.becomes('sent'))
-          this.log.info({ outage: 'Redis' }, 'change notifications resumed');
+          this.log.info({ outage: 'Redis' }, 'change notifications sent again: Redis available');
       },
       (error: unknown) => {
         this.unanswered -= 1;
@@ -55,7 +55,7 @@ export class ClockNotifier {
     if (this.condition.becomes('dropped'))
       this.log.warn(
         { outage: 'Redis', err: error },
-        'change notifications dropped: clients poll instead',
+        'change notifications not sent, clients must poll: Redis unavailable or slow',
       );
   }
 }

@@ -4,15 +4,16 @@ import type { Cluster, Redis } from 'ioredis';
 import { clockChannel } from './clock.notifier.js';
 import { Condition, type Log, withTimeLimit } from '#runtime';
 
+/** Called by {@link ClockSubscriptions}. */
 interface ClockEvents {
-  /** A user's clock advanced to this stamp. Calls can be late, repeated and out of order. */
+  /** Called when a user's clock advanced to this stamp; also late, repeatedly or out of order. */
   onNotification(userId: string, stamp: string): void;
-  /** Redis is available again. Notifications can be lost, and all subscriptions have ended. */
+  /** Called after a loss: notifications can be lost, and all subscriptions have ended. */
   onReconnected(): void;
 }
 
 /**
- * Interval of the heartbeats that {@link ClockSubscriptions} sends to itself through Redis, and the
+ * Interval at which {@link ClockSubscriptions} sends heartbeats to itself through Redis, and
  * maximum time without a heartbeat, in milliseconds.
  */
 export interface HeartbeatTimings {
@@ -21,7 +22,7 @@ export interface HeartbeatTimings {
 }
 const defaultTimings: HeartbeatTimings = { intervalMs: 1_000, timeoutMs: 10_000 };
 
-/** Time limit for Redis to confirm a subscription, in milliseconds. */
+/** Maximum time in ms that Redis can take to confirm a subscription. */
 const confirmLimitMs = 2_000;
 
 /**
@@ -29,25 +30,26 @@ const confirmLimitMs = 2_000;
  * Invariants:
  * - Each user has a channel, so Redis sends only the notifications of subscribed users.
  * - A lost connection, a lost heartbeat, or 10 s without a heartbeat ends all subscriptions. When
- *   heartbeats arrive again, `onReconnected` is called.
+ *   heartbeats arrive again, it calls `onReconnected`.
  */
 export class ClockSubscriptions {
-  /** Channel of its own heartbeats. */
-  private readonly self = `clock:listener:${randomUUID()}`;
-  /** Subscribed users, with the promise of the confirmation by Redis. */
+  /** Redis channel of the heartbeats of this object. */
+  private readonly heartbeatChannel = `clock:listener:${randomUUID()}`;
+  /** Subscribed users; each promise resolves when Redis has confirmed the subscription. */
   private readonly users = new Map<string, Promise<unknown>>();
-  private readonly prefix = clockChannel('');
+  private readonly channelPrefix = clockChannel('');
   private readonly condition = new Condition<'connected' | 'disconnected'>('disconnected');
   private readonly timer: NodeJS.Timeout;
-  private heartbeatAt = performance.now();
-  private sentAt = Number.NEGATIVE_INFINITY;
-  /** True from a disconnection until it is reported. */
-  private hasLost = false;
-  /** Number of the last heartbeat sent, and of the last received since the subscription. */
-  private sent = 0;
-  private lastHeartbeat: number | undefined;
+  private heartbeatReceivedAt = performance.now();
+  private heartbeatSentAt = Number.NEGATIVE_INFINITY;
+  /** True from a disconnection until `onReconnected` is called. */
+  private hasUnreportedLoss = false;
+  /** Number of the last sent heartbeat. */
+  private sentHeartbeat = 0;
+  /** Number of the last heartbeat that was received since the subscription. */
+  private receivedHeartbeat: number | undefined;
 
-  /** @param redis a connection for subscriptions only. @param writer publishes heartbeats. */
+  /** @param redis connection for subscriptions only. @param writer connection for heartbeats. */
   constructor(
     private readonly redis: Redis | Cluster,
     private readonly writer: Redis | Cluster,
@@ -57,30 +59,32 @@ export class ClockSubscriptions {
   ) {
     for (const connection of [redis, writer]) connection.on('error', () => {});
     redis.on('message', (channel: string, message: string) => {
-      if (channel === this.self) return this.onHeartbeat(Number(message));
-      const userId = channel.slice(this.prefix.length);
+      if (channel === this.heartbeatChannel) return this.onHeartbeat(Number(message));
+      const userId = channel.slice(this.channelPrefix.length);
       if (this.users.has(userId)) this.events.onNotification(userId, message);
-      // After a loss, a Cluster restores its old subscriptions, which can have ended here.
+      // Ends a subscription that a Cluster has restored after a loss, although it ended here.
       else this.redis.unsubscribe(channel).catch(() => {});
     });
     redis.on('close', () => this.onDisconnected());
-    redis.on('ready', () => void this.subscribeTo(this.self).catch(() => {}));
-    this.timer = setInterval(() => this.check(), timings.intervalMs).unref();
+    redis.on('ready', () => void this.subscribeTo(this.heartbeatChannel).catch(() => {}));
+    this.timer = setInterval(() => this.sendHeartbeat(), timings.intervalMs).unref();
   }
 
-  /** True while its own heartbeats arrive. */
+  /** True while the heartbeats of this object arrive. */
   get isUp(): boolean {
     return this.condition.state === 'connected';
   }
 
+  /** Number of subscribed users. */
   get size(): number {
     return this.users.size;
   }
 
   /**
-   * Subscribes to a user, until {@link unsubscribe}. Resolves when no later notification is missed.
+   * Subscribes to the clock of a user, until {@link unsubscribe}. Resolves when all later
+   * notifications will arrive.
    *
-   * @throws Failure `unavailable` if Redis does not confirm it within the time limit.
+   * @throws Failure `unavailable` if Redis does not confirm the subscription in time.
    */
   async subscribe(userId: string): Promise<void> {
     const existing = this.users.get(userId);
@@ -110,52 +114,52 @@ export class ClockSubscriptions {
 
   private async subscribeTo(channel: string): Promise<void> {
     await withTimeLimit(this.redis.subscribe(channel), confirmLimitMs);
-    if (channel === this.self) this.check();
+    if (channel === this.heartbeatChannel) this.sendHeartbeat();
   }
 
-  /** Sends a heartbeat, and reconnects if none has arrived for `timeoutMs`. */
-  private check(): void {
+  /** Sends a heartbeat. Reconnects if no heartbeat has arrived for `timeoutMs`. */
+  private sendHeartbeat(): void {
     const now = performance.now();
     const { timeoutMs } = this.timings;
-    // Without subscriptions there is nothing to lose; half the timeout keeps the connections open.
-    if (this.users.size === 0 && this.isUp && now - this.sentAt < timeoutMs / 2) return;
-    this.sentAt = now;
-    if (now - this.heartbeatAt > timeoutMs && this.isUp) {
+    // Sends fewer heartbeats without subscriptions, but enough to keep the connections open.
+    if (this.users.size === 0 && this.isUp && now - this.heartbeatSentAt < timeoutMs / 2) return;
+    this.heartbeatSentAt = now;
+    if (now - this.heartbeatReceivedAt > timeoutMs && this.isUp) {
       this.onDisconnected();
       this.redis.disconnect(true);
     }
     if (this.redis.status !== 'ready') return;
-    // A Cluster silently replaces its connection for subscriptions.
-    if (!this.isUp) this.redis.subscribe(this.self).catch(() => {});
-    this.writer.publish(this.self, String((this.sent += 1))).catch(() => {});
-    // Without the ping, a dead connection that only receives would stay undetected.
+    // Subscribes again while no heartbeats arrive: a Cluster can replace its connection silently.
+    if (!this.isUp) this.redis.subscribe(this.heartbeatChannel).catch(() => {});
+    this.writer.publish(this.heartbeatChannel, String((this.sentHeartbeat += 1))).catch(() => {});
+    // Detects a dead connection by a ping, because subscriptions only receive.
     this.redis.ping().catch(() => {});
   }
 
   private onHeartbeat(heartbeat: number): void {
-    // If a heartbeat was lost, notifications can be lost too.
-    if (this.lastHeartbeat !== undefined && heartbeat !== this.lastHeartbeat + 1)
+    // Takes a lost heartbeat as a loss, because notifications can be lost too.
+    if (this.receivedHeartbeat !== undefined && heartbeat !== this.receivedHeartbeat + 1)
       this.onDisconnected();
-    this.lastHeartbeat = heartbeat;
-    this.heartbeatAt = performance.now();
+    this.receivedHeartbeat = heartbeat;
+    this.heartbeatReceivedAt = performance.now();
     if (!this.condition.becomes('connected')) return;
-    if (!this.hasLost) return;
-    this.hasLost = false;
-    this.log.info({ outage: 'Redis' }, 'clock notifications available again');
+    if (!this.hasUnreportedLoss) return;
+    this.hasUnreportedLoss = false;
+    this.log.info({ outage: 'Redis' }, 'change notifications received again: Redis available');
     this.events.onReconnected();
   }
 
   private onDisconnected(): void {
-    // Users can be subscribed before the first heartbeat arrives.
+    // Reports a loss also before the first heartbeat, if users are already subscribed.
     if (this.condition.becomes('disconnected') || this.users.size > 0) {
-      if (!this.hasLost)
+      if (!this.hasUnreportedLoss)
         this.log.warn(
           { outage: 'Redis' },
-          'clock notifications unavailable: clients of change streams get none',
+          'change notifications not received, change streams are silent: Redis disconnected',
         );
-      this.hasLost = true;
+      this.hasUnreportedLoss = true;
     }
     this.users.clear();
-    this.lastHeartbeat = undefined;
+    this.receivedHeartbeat = undefined;
   }
 }

@@ -2,7 +2,7 @@ import { Cluster, Redis, type RedisOptions } from 'ioredis';
 import { z } from 'zod';
 import { ConfigurationError } from '#runtime';
 
-/** `host:port` pairs, separated by commas; an IPv6 host is in brackets. */
+/** Schema of `host:port` pairs, separated by commas; an IPv6 host is in brackets. */
 const nodesSchema = z
   .string()
   .transform((list) => list.split(',').map((node) => node.trim()))
@@ -11,9 +11,9 @@ const nodesSchema = z
       .array(z.string().regex(/^(\[[\da-fA-F:]+\]|[^\s:[\]]+):\d{1,5}$/, 'must be host:port,…'))
       .min(1),
   )
-  .transform((list) => list.map(address));
+  .transform((list) => list.map(parseAddress));
 
-/** Configuration of Redis for every app: one server, a server behind Sentinels, or a Cluster. */
+/** Configuration of Redis: one server, a server behind Sentinels, or a Cluster. */
 export const redisConfig = z.object({
   REDIS_URL: z
     .url({ protocol: /^rediss?$/ })
@@ -52,10 +52,10 @@ export const redisConfig = z.object({
 export type RedisConfig = z.output<typeof redisConfig>;
 
 /**
- * Opens a connection that reconnects permanently and fails commands immediately while disconnected.
- * It has no offline queue and sends nothing twice.
+ * Opens a connection that reconnects permanently. While disconnected, commands fail immediately: it
+ * has no offline queue, and sends no command twice.
  *
- * @param overrides options that differ, e.g. for a connection that blocks longer than
+ * @param overrides other options of ioredis, e.g. for commands that block longer than
  *   `socketTimeout`.
  * @throws ConfigurationError if both Sentinels and a Cluster are configured.
  */
@@ -68,18 +68,18 @@ export function connectRedis(
     throw new ConfigurationError([
       'REDIS_CLUSTER: set either REDIS_CLUSTER or REDIS_SENTINELS, not both',
     ]);
-  if (config.REDIS_CLUSTER) return cluster(config.REDIS_CLUSTER, options);
+  if (config.REDIS_CLUSTER) return connectToCluster(config.REDIS_CLUSTER, options);
   if (config.REDIS_SENTINELS)
-    return guarded(behindSentinels(config, config.REDIS_SENTINELS, options));
-  return guarded(new Redis(config.REDIS_URL, options));
+    return guardErrors(connectToSentinels(config, config.REDIS_SENTINELS, options));
+  return guardErrors(new Redis(config.REDIS_URL, options));
 }
 
-/** Returns the delay before the next attempt, in ms: exponential to about 1 s, with jitter. */
+/** Returns the delay before an attempt to reconnect, in ms: exponential up to 1.25 s, random. */
 export function reconnectDelay(attempt: number): number {
   return Math.min(50 * 2 ** Math.min(attempt - 1, 10), 1_000) * (0.75 + Math.random() / 2);
 }
 
-/** Returns true if only an operator can correct an error: access denied, untrusted certificate. */
+/** Returns true for an error that an operator must correct: access denied, wrong certificate. */
 export function isAccessDenied({ message, code }: Error & { code?: string }): boolean {
   return (
     /\b(WRONGPASS|NOAUTH|NOPERM|invalid password)\b/.test(message) ||
@@ -87,15 +87,15 @@ export function isAccessDenied({ message, code }: Error & { code?: string }): bo
   );
 }
 
-/** Messages of ioredis for commands without an answer: connection closed or lost, or timed out. */
+/** Messages of ioredis for a command without an answer: connection closed or lost, or timeout. */
 const unansweredCommand =
   /max retries per request|enableOfflineQueue|connection (is )?close|Command timed out/i;
-/** Codes of sockets and host names for a server that cannot be reached. */
+/** Error codes of sockets and DNS for a server that cannot be reached. */
 const unreachableCodes = /^(ECONN|EPIPE|ETIMEDOUT|ENOTFOUND|EHOST|ENET|EAI_AGAIN)/;
 
 /**
- * Returns `Redis` if a command failed because Redis is disconnected, as value of the log field
- * `outage`; undefined for an error that Redis answered, such as a full memory, and for others.
+ * Returns the value of the log field `outage` for a failed command: `Redis` if Redis is
+ * disconnected; undefined for other errors, such as a full memory.
  */
 export function redisOutage(error: unknown): 'Redis' | undefined {
   const { code, message } = error as { code?: unknown; message?: unknown };
@@ -112,22 +112,26 @@ function connectionOptions(config: RedisConfig): RedisOptions {
     ...(encrypted && { tls: config.REDIS_TLS_CA ? { ca: config.REDIS_TLS_CA } : {} }),
     enableOfflineQueue: false,
     autoResendUnfulfilledCommands: false,
-    // Our code subscribes again after a loss. ioredis does not catch the rejection of its own
-    // subscription, so a second loss during it would end the process.
+    // Lets callers subscribe again after a loss. ioredis does not catch the rejection of its own
+    // subscription, so a second loss during that would end the process.
     autoResubscribe: false,
-    // Rejects unanswered commands of a lost connection immediately. If resending is off, any other
-    // number makes ioredis drop these commands, and their promises stay pending permanently.
+    // Rejects unanswered commands of a lost connection immediately. With any other number, and
+    // resending off, ioredis drops these commands and never settles their promises.
     maxRetriesPerRequest: 0,
     retryStrategy: reconnectDelay,
     connectTimeout: 2_000,
     // Detects a server that no longer answers and has not closed the connection.
     socketTimeout: 5_000,
-    // A master that became a replica refuses writes: reconnect to reach the new master.
+    // Reconnects, to reach the new master, if the server has become a replica and rejects writes.
     reconnectOnError: (error) => error.message.startsWith('READONLY'),
   };
 }
 
-function behindSentinels(config: RedisConfig, sentinels: Address[], options: RedisOptions): Redis {
+function connectToSentinels(
+  config: RedisConfig,
+  sentinels: Address[],
+  options: RedisOptions,
+): Redis {
   return new Redis({
     ...options,
     sentinels,
@@ -141,30 +145,30 @@ function behindSentinels(config: RedisConfig, sentinels: Address[], options: Red
   });
 }
 
-function cluster(startupNodes: Address[], options: RedisOptions): Cluster {
+function connectToCluster(startupNodes: Address[], options: RedisOptions): Cluster {
   const { retryStrategy: _, enableOfflineQueue, lazyConnect, ...redisOptions } = options;
   const servers = new Cluster(startupNodes, {
     enableOfflineQueue,
     lazyConnect,
     redisOptions,
     clusterRetryStrategy: reconnectDelay,
-    // By default, a Cluster sends unanswered commands again, regardless of its nodes' options.
+    // Disables resending of unanswered commands, which a Cluster does regardless of other options.
     ...(!options.autoResendUnfulfilledCommands && { retryDelayOnFailover: 0 }),
     slotsRefreshTimeout: 2_000,
     slotsRefreshInterval: 2_000,
-    // Certificates name hosts: with TLS, compare the name and not the resolved address.
+    // Keeps host names unresolved with TLS, because certificates contain names, not addresses.
     ...(options.tls && { dnsLookup: (name, done) => done(null, name) }),
   });
-  servers.on('+node', guarded);
+  servers.on('+node', guardErrors);
   return servers;
 }
 
 /**
- * Makes a connection's errors safe. ioredis attaches the failed command, and with it the password,
- * to the logged error. A TLS socket can emit a second error, e.g. the alert of a server whose
- * certificate is not trusted. ioredis handles the first only, and the second would end the process.
+ * Removes the command from the errors of a connection, because it can contain the password and
+ * errors are logged. Also handles a second error of a TLS socket, such as the alert about a
+ * certificate: ioredis handles only the first, and an unhandled error would end the process.
  */
-function guarded(redis: Redis): Redis {
+function guardErrors(redis: Redis): Redis {
   return redis.on('error', (error: Error & { command?: unknown }) => {
     delete error.command;
     redis.stream?.on('error', () => {});
@@ -176,7 +180,7 @@ interface Address {
   port: number;
 }
 
-function address(node: string): Address {
+function parseAddress(node: string): Address {
   const colon = node.lastIndexOf(':');
   return {
     host: node.slice(0, colon).replace(/^\[|\]$/g, ''),

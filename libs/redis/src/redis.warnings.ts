@@ -4,10 +4,10 @@ import { Condition } from '#runtime';
 import { isAccessDenied } from './redis.connection.js';
 
 /**
- * Warns about servers that evict keys when memory is short, which would silently lose requests or
- * jobs. Ignores servers that do not report their policy.
+ * Warns about servers that evict keys when memory is short: they would lose requests or jobs
+ * without an error. Ignores servers that do not report their policy.
  *
- * @param purpose the purpose of the server, for the log.
+ * @param purpose what the server stores, for the log, such as `the requests`.
  */
 export async function warnOfEviction(
   redis: Redis | Cluster,
@@ -15,7 +15,9 @@ export async function warnOfEviction(
   purpose: string,
 ): Promise<void> {
   const policies = await Promise.all(
-    masters(redis).map((server) => server.info('memory').then(policyIn, () => undefined)),
+    masters(redis).map((server) =>
+      server.info('memory').then(parseEvictionPolicy, () => undefined),
+    ),
   );
   const evicting = policies.find((policy) => policy !== undefined && policy !== 'noeviction');
   if (evicting)
@@ -29,13 +31,13 @@ export async function warnOfEviction(
 /**
  * Logs, once per outage, that Redis denies access or has an untrusted certificate.
  *
- * @param purpose the purpose of the server, for the log.
+ * @param purpose what the server stores, for the log, such as `the requests`.
  */
 export function warnOfDenial(redis: Redis | Cluster, log: Logger, purpose: string): void {
   const access = new Condition<'granted' | 'denied'>('granted');
   const failed = (error: Error) => {
     if (!isAccessDenied(error) || !access.becomes('denied')) return;
-    // The error itself carries the command, and with it the password.
+    // Logs only the message: the error object contains the command AUTH with the password.
     const reason = error.message;
     log.error(
       { reason },
@@ -44,30 +46,30 @@ export function warnOfDenial(redis: Redis | Cluster, log: Logger, purpose: strin
     );
   };
   redis.on('error', failed);
-  // A Cluster's own error does not contain its nodes' errors.
+  // A Cluster does not report the errors of its nodes in its own `error` event.
   redis.on('node error', failed);
   redis.on('ready', () => access.becomes('granted'));
 }
 
-function policyIn(info: string): string | undefined {
+function parseEvictionPolicy(info: string): string | undefined {
   return /^maxmemory_policy:(\S+)/m.exec(info)?.[1];
 }
 
-/** Number of replies of maximum size that Redis must buffer for a gateway that is briefly busy. */
-const largestRepliesAtOnce = 8;
+/** Number of largest replies that Redis must be able to buffer for a busy gateway. */
+const minBufferedReplies = 8;
 
-/** Warns about servers whose output buffers are too small for the replies to a busy gateway. */
+/** Warns about servers whose output buffers are too small: they would disconnect busy gateways. */
 export async function warnOfSmallReplyBuffers(
   redis: Redis | Cluster,
   log: Logger,
   maxReplyBytes: number,
 ): Promise<void> {
-  const needed = largestRepliesAtOnce * maxReplyBytes;
+  const needed = minBufferedReplies * maxReplyBytes;
   const ask = (server: Redis) =>
     server.config('GET', 'client-output-buffer-limit') as Promise<string[]>;
-  // Many hosted servers do not let clients read their configuration: these get no warning.
+  // Ignores servers whose configuration clients cannot read, such as many hosted ones.
   const limits = await Promise.all(
-    masters(redis).map((server) => ask(server).then(pubsubLimitIn, () => undefined)),
+    masters(redis).map((server) => ask(server).then(parsePubsubLimit, () => undefined)),
   );
   const lowest = Math.min(...limits.map((limit) => limit || Number.POSITIVE_INFINITY));
   if (lowest < needed)
@@ -78,8 +80,8 @@ export async function warnOfSmallReplyBuffers(
     );
 }
 
-/** Returns the hard limit in bytes; 0 means no limit, `undefined` that it was not reported. */
-function pubsubLimitIn([, limits]: readonly string[]): number | undefined {
+/** Returns the hard limit in bytes: 0 for no limit, `undefined` if it is not reported. */
+function parsePubsubLimit([, limits]: readonly string[]): number | undefined {
   const limit = /\bpubsub (\d+)/.exec(limits ?? '')?.[1];
   return limit === undefined ? undefined : Number(limit);
 }

@@ -1,6 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { z } from 'zod';
 
+/** The schema of a variable that lists values, separated by commas. */
 export const commaList = z
   .string()
   .transform((text) => text.split(',').map((value) => value.trim()));

@@ -1,6 +1,5 @@
 import { beforeEach, expect, it } from 'vitest';
-import { FaultLog } from './fault.log.js';
-import { createLog } from './log.js';
+import { createLog, FaultLog } from './log.js';
 
 class ServerError extends Error {
   constructor(readonly server: string) {

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { createLog, withoutSecrets } from './log.js';
+import { Condition, createLog, withoutSecrets } from './log.js';
 
 describe('withoutSecrets', () => {
   it.each([
@@ -80,4 +80,19 @@ describe('createLog', () => {
       err: { message: 'duplicate key', code: '23505' },
     });
   });
+});
+
+it('a condition returns true only for a change of state', () => {
+  const redis = new Condition<'connected' | 'disconnected'>('connected');
+  expect(redis.becomes('connected')).toBe(false);
+  expect([redis.becomes('disconnected'), redis.becomes('disconnected'), redis.state]).toEqual([
+    true,
+    false,
+    'disconnected',
+  ]);
+  expect([
+    redis.becomes('connected'),
+    redis.becomes('connected'),
+    redis.becomes('disconnected'),
+  ]).toEqual([true, false, true]);
 });

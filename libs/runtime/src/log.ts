@@ -11,18 +11,18 @@ export const logLevels = ['trace', 'debug', 'info', 'warn', 'error', 'silent'] a
  * Matches secrets: users and passwords in URLs, and anything that looks like a token. Its time is
  * linear in the length of a line, whatever clients send.
  */
-const secrets =
+const secretPattern =
   /(:\/\/)[^\s/@"\\]+@|(\bBearer +)[\w.~+/-]+|(?<![\w-])(?:eyJ[\w-]+\.[\w-]+\.[\w-]*|pst_[\w-]+)/gi;
 
 /** Returns a line without its secrets. */
 export function withoutSecrets(line: string): string {
-  return line.replace(secrets, (_, url?: string, bearer?: string) =>
+  return line.replace(secretPattern, (_, url?: string, bearer?: string) =>
     url ? `${url}***@` : `${bearer ?? ''}***`,
   );
 }
 
-/** Fields of an SQL error that contain the statement or data of users (`where` quotes JSON). */
-const ofStatements: ReadonlySet<string> = new Set([
+/** Fields of an SQL error that contain the statement or users' data; `where` can quote JSON. */
+const statementFields: ReadonlySet<string> = new Set([
   'query',
   'parameters',
   'driverError',
@@ -31,15 +31,15 @@ const ofStatements: ReadonlySet<string> = new Set([
   'internalQuery',
 ]);
 
-/** Serializes an error for the log, without the SQL statements of it and of its causes. */
-function shownError(error: Error): unknown {
+/** Serializes an error and its causes for the log, without their SQL statements. */
+function serializeError(error: Error): unknown {
   return withoutStatements(pino.stdSerializers.err(error));
 }
 
 function withoutStatements(shown: unknown): unknown {
   if (Array.isArray(shown)) return shown.map(withoutStatements);
   if (typeof shown !== 'object' || shown === null || !('stack' in shown)) return shown;
-  const kept = Object.entries(shown).filter(([key]) => !ofStatements.has(key));
+  const kept = Object.entries(shown).filter(([key]) => !statementFields.has(key));
   return Object.fromEntries(kept.map(([key, value]) => [key, withoutStatements(value)]));
 }
 
@@ -63,7 +63,7 @@ export function createLog(
       const span = trace.getActiveSpan();
       return span ? { trace_id: span.spanContext().traceId } : {};
     },
-    serializers: { err: shownError },
+    serializers: { err: serializeError },
     hooks: { streamWrite: withoutSecrets },
   };
   return pino(options, destination);
@@ -90,4 +90,59 @@ export function nestLogger(log: Log): LoggerService {
     error: write('error'),
     fatal: write('error'),
   });
+}
+
+/** The last state of a repeated check, so that only changes are logged. */
+export class Condition<State extends string> {
+  constructor(public state: State) {}
+
+  /** Sets the state. @returns true if it changed. */
+  becomes(state: State): boolean {
+    const isNew = state !== this.state;
+    this.state = state;
+    return isNew;
+  }
+}
+
+/** Messages of a {@link FaultLog}: at the first failure, and at the first success after it. */
+export interface FaultMessages {
+  readonly start: string;
+  readonly end: string;
+}
+
+/**
+ * Logs when repeated work starts to fail and when it works again. Invariants:
+ * - A failure is logged as one line, however often it repeats. A different failure before the next
+ *   success is another line.
+ * - The field `outage` names an unavailable server, once at the start of its outage and once at the
+ *   end, so that tools which read the log count each outage once.
+ */
+export class FaultLog {
+  /** The unavailable server or the message of the last failure; empty after a success. */
+  private readonly fault = new Condition<string>('');
+  /** The server that the last start line names as unavailable. */
+  private outage: string | undefined;
+
+  /** @param serverOf returns the name of the server whose outage an error shows, if it does. */
+  constructor(
+    private readonly log: Log,
+    private readonly messages: FaultMessages,
+    private readonly serverOf: (error: unknown) => string | undefined = () => undefined,
+  ) {}
+
+  /** Logs the end of the failures, if there were any. */
+  recordSuccess(): void {
+    if (!this.fault.becomes('')) return;
+    this.log.info({ outage: this.outage }, this.messages.end);
+    this.outage = undefined;
+  }
+
+  /** Logs a failure, unless the last line logged the same one. */
+  recordFailure(error: unknown): void {
+    const server = this.serverOf(error);
+    if (!this.fault.becomes(server ?? String(error))) return;
+    const outage = this.outage === undefined ? server : undefined;
+    this.outage ??= server;
+    this.log.warn({ outage, err: error }, this.messages.start);
+  }
 }

@@ -6,8 +6,8 @@ export const secondsBuckets = [
 ];
 
 /** Registers metrics of the process (CPU, memory, event loop, garbage collection) and build. */
-export function watchProcess(app: string, version: string): void {
-  // At the default of 10 ms an idle process wakes up a hundred times a second.
+export function registerProcessMetrics(app: string, version: string): void {
+  // With the default precision of 10 ms, an idle process would wake up a hundred times a second.
   collectDefaultMetrics({ eventLoopMonitoringPrecision: 50 });
   const info = new Gauge({
     name: 'podcast_sync_build_info',
@@ -30,7 +30,7 @@ export function oneCounter<Label extends string>(
 }
 
 /** Registers a counter with one label; `read` returns its total by label value at collection. */
-export function countBy(
+export function registerCounterByLabel(
   name: string,
   help: string,
   label: string,
@@ -51,30 +51,30 @@ export function countBy(
 }
 
 /** Registers a gauge; `read` returns its value at collection. Repeated calls sum their values. */
-export function gauge(name: string, help: string, read: Source): void {
+export function registerGauge(name: string, help: string, read: MetricSource): void {
   registerSum(Gauge, name, help, read);
 }
 
 /** Registers a counter; `read` returns its total at collection. Repeated calls sum their values. */
-export function counter(name: string, help: string, read: Source): void {
+export function registerCounter(name: string, help: string, read: MetricSource): void {
   registerSum(Counter, name, help, read);
 }
 
-type Source = () => number | undefined;
+type MetricSource = () => number | undefined;
 
-/** Sources of the metrics of this process, by name. */
-const sources = new Map<string, Source[]>();
+/** The functions that return the values of a metric, by the name of the metric. */
+const metricSources = new Map<string, MetricSource[]>();
 
 function registerSum(
   Metric: typeof Gauge | typeof Counter,
   name: string,
   help: string,
-  read: Source,
+  read: MetricSource,
 ): void {
-  const others = register.getSingleMetric(name) && sources.get(name);
+  const others = register.getSingleMetric(name) && metricSources.get(name);
   if (others) return void others.push(read);
   const all = [read];
-  sources.set(name, all);
+  metricSources.set(name, all);
   const metric = new Metric({
     registers: [],
     name,

@@ -33,7 +33,9 @@ export class OpsServer {
   routes: OpsRoutes = () => false;
 
   private readonly server = createServer((request, response) => {
-    this.answer(request, response).catch((error: unknown) => reply(response, 500, String(error)));
+    this.answer(request, response).catch((error: unknown) =>
+      sendReply(response, 500, String(error)),
+    );
   });
 
   /** @param missing returns the reasons why the app cannot serve; an empty list if it is ready. */
@@ -44,7 +46,7 @@ export class OpsServer {
     await new Promise<void>((resolve, reject) => {
       this.server.once('error', reject).listen(config.OPS_PORT, config.OPS_HOST, resolve);
     });
-    // The ops port must not keep a process alive whose app has ended.
+    // The ops port must not keep the process alive after its app has ended.
     this.server.unref();
     return (this.server.address() as AddressInfo).port;
   }
@@ -52,18 +54,18 @@ export class OpsServer {
   private async answer(request: IncomingMessage, response: ServerResponse): Promise<void> {
     const [path] = (request.url ?? '').split('?', 1);
     if (request.method !== 'GET' || !['/livez', '/readyz', '/metrics'].includes(path ?? '')) {
-      if (!this.routes(request, response)) reply(response, 404, 'not found');
+      if (!this.routes(request, response)) sendReply(response, 404, 'not found');
       return;
     }
-    if (path === '/livez') return reply(response, 200, 'ok');
+    if (path === '/livez') return sendReply(response, 200, 'ok');
     if (path === '/metrics')
-      return reply(response, 200, await register.metrics(), register.contentType);
+      return sendReply(response, 200, await register.metrics(), register.contentType);
     // A check that fails or times out counts as a missing dependency.
     const late = () => new Error(`the readiness check took longer than ${checkLimitMs} ms`);
     const missing = await withTimeLimit(this.missing(), checkLimitMs, late).catch(
       (error: Error) => [error.message],
     );
-    reply(
+    sendReply(
       response,
       missing.length === 0 ? 200 : 503,
       missing.length === 0 ? 'ok' : missing.join('\n'),
@@ -71,7 +73,7 @@ export class OpsServer {
   }
 }
 
-function reply(
+function sendReply(
   response: ServerResponse,
   status: number,
   body: string,

@@ -1,12 +1,13 @@
 import { setImmediate as nextTick } from 'node:timers/promises';
 
-let last: Promise<void> = Promise.resolve();
+let lastSlot: Promise<void> = Promise.resolve();
 
 /**
- * Resolves when a large document of a client or publisher, or a slice of one, can be parsed: one
- * per event loop iteration of the process, in the order of the calls.
+ * Resolves when the caller can parse a large document, or a slice of one. One call resolves per
+ * event loop iteration of the process, in the order of the calls, so that parsing does not block
+ * other requests.
  */
 export function parsingSlot(): Promise<void> {
-  last = last.then(() => nextTick());
-  return last;
+  lastSlot = lastSlot.then(() => nextTick());
+  return lastSlot;
 }

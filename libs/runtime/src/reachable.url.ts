@@ -1,8 +1,8 @@
 import { networkInterfaces } from 'node:os';
 
 /**
- * Returns the http URL of a server. For a wildcard host it has an IPv4 address of this machine in
- * its network, or 127.0.0.1 if there is none.
+ * Returns the http URL at which other machines reach a server. For a wildcard host, the URL has an
+ * IPv4 address of this machine in its network, or 127.0.0.1 if there is none.
  */
 export function reachableUrl(host: string, port: number): string {
   const address = host === '0.0.0.0' || host === '::' ? localAddress() : host;

@@ -2,7 +2,7 @@ import { setFlagsFromString } from 'node:v8';
 import { z } from 'zod';
 import { ConfigurationError, loadConfig } from './config.js';
 import { createLog, logLevels, type Log } from './log.js';
-import { watchProcess } from './metrics.js';
+import { registerProcessMetrics } from './metrics.js';
 import { startTracing, type TracingConfig } from './tracing.js';
 import { type OpsConfig, type OpsRoutes, OpsServer } from './ops.server.js';
 
@@ -11,10 +11,11 @@ export const commonConfig = z.object({
   LOG_LEVEL: z.enum(logLevels).default('info').describe('Least important level that is logged.'),
 });
 
+/** A started app, as {@link runApp} needs it. */
 export interface RunningProcess {
   /** Finishes the started work and closes every connection. Called once. */
   stop(): Promise<void>;
-  /** Sent to the parent process together with `ready`, e.g. the port. */
+  /** Values to send to the parent process together with `ready`, such as the port. */
   facts?: Record<string, unknown>;
   /** Returns the unavailable dependencies, as texts for an operator. Default: an empty list. */
   missing?(): Promise<readonly string[]>;
@@ -24,7 +25,7 @@ export interface RunningProcess {
 /** Sets the check that `/readyz` runs while an app starts. It returns the missing dependencies. */
 export type WaitFor = (missing: () => Promise<readonly string[]>) => void;
 
-/** Sent to a parent process over IPC once the app serves. */
+/** The message to the parent process over IPC once the app serves requests. */
 export interface ReadyMessage {
   ready: true;
   facts: Record<string, unknown>;
@@ -39,10 +40,11 @@ export const stopLimitMs = 70_000;
 
 /**
  * Growth of the heap until the next full garbage collection, in percent of the bytes that survived
- * the last one. V8 uses 300 without a small heap limit, but about 35 with ours, and counts Buffers
- * too. With 35, a gateway that forwards pages of 30 kB collected the full heap every hundred pages.
+ * the last collection. This is V8's value for large heap limits. For our small limit, V8 would use
+ * about 35. As V8 counts Buffers too, a gateway that forwards pages of 30 kB would then collect the
+ * full heap every hundred pages.
  */
-const heapGrowth = 300;
+const heapGrowthPercent = 300;
 
 /**
  * Runs an app as a process: reads its configuration, starts it and reports that it is ready. Stops
@@ -54,12 +56,12 @@ export async function runApp<Schema extends z.ZodObject>(
   schema: Schema,
   start: (config: z.output<Schema>, log: Log, waitFor: WaitFor) => Promise<RunningProcess>,
 ): Promise<void> {
-  setFlagsFromString(`--heap-growing-percent=${heapGrowth}`);
-  const config = configured(app, schema);
+  setFlagsFromString(`--heap-growing-percent=${heapGrowthPercent}`);
+  const config = loadConfigOrExit(app, schema);
   const log = createLog(app, (config as z.output<typeof commonConfig>).LOG_LEVEL);
   const die = (error: unknown): never => {
-    if (error instanceof ConfigurationError) return refuse(app, error);
-    log.fatal({ err: error }, 'the process ends on an unexpected error');
+    if (error instanceof ConfigurationError) return exitForConfiguration(app, error);
+    log.fatal({ err: error }, 'process ends: unexpected error');
     process.exit(1);
   };
   process.on('uncaughtException', die);
@@ -68,17 +70,17 @@ export async function runApp<Schema extends z.ZodObject>(
   const flushTraces = await startTracing(app, config as Partial<OpsConfig & TracingConfig>);
   let running: RunningProcess | undefined;
   let stopping = false;
-  let awaited: () => Promise<readonly string[]> = async () => [];
+  let missingAtStart: () => Promise<readonly string[]> = async () => [];
   const ops = await openOps(app, config as Partial<OpsConfig>, async () => {
     if (stopping) return ['the process is stopping'];
-    if (!running) return ['the process is starting', ...(await awaited())];
+    if (!running) return ['the process is starting', ...(await missingAtStart())];
     return (await running.missing?.()) ?? [];
   }).catch(die);
   const stop = (cause: string) => {
     if (stopping) return;
     stopping = true;
-    log.info({ cause }, 'stopping');
-    // An app that is still starting has no work to finish, and can wait for a server permanently.
+    log.info({ cause }, 'app stopping');
+    // An app that is still starting has no work to finish. It could wait for a server permanently.
     if (!running) process.exit(0);
     setTimeout(
       () => die(new Error(`the stop took longer than ${stopLimitMs} ms`)),
@@ -93,10 +95,10 @@ export async function runApp<Schema extends z.ZodObject>(
   process.on('SIGINT', () => stop('SIGINT'));
   if (process.send) process.on('disconnect', () => stop('the parent process ended'));
 
-  running = await start(config, log, (missing) => (awaited = missing)).catch(die);
+  running = await start(config, log, (missing) => (missingAtStart = missing)).catch(die);
   if (ops && running.opsRoutes) ops.server.routes = running.opsRoutes;
   const facts = { ...running.facts, ...(ops && { opsPort: ops.port }) };
-  log.info(facts, 'ready');
+  log.info(facts, 'app ready');
   process.send?.({ ready: true, facts } satisfies ReadyMessage);
 }
 
@@ -107,21 +109,24 @@ async function openOps(
   missing: () => Promise<readonly string[]>,
 ) {
   if (config.OPS_PORT === undefined) return undefined;
-  watchProcess(app, config.VERSION ?? '');
+  registerProcessMetrics(app, config.VERSION ?? '');
   const server = new OpsServer(missing);
   return { server, port: await server.open(config as OpsConfig) };
 }
 
-function configured<Schema extends z.ZodObject>(app: string, schema: Schema): z.output<Schema> {
+function loadConfigOrExit<Schema extends z.ZodObject>(
+  app: string,
+  schema: Schema,
+): z.output<Schema> {
   try {
     return loadConfig(schema);
   } catch (error) {
     if (!(error instanceof ConfigurationError)) throw error;
-    return refuse(app, error);
+    return exitForConfiguration(app, error);
   }
 }
 
-function refuse(app: string, error: ConfigurationError): never {
+function exitForConfiguration(app: string, error: ConfigurationError): never {
   process.stderr.write(`${app}: ${error.message}\n`);
   return process.exit(78);
 }

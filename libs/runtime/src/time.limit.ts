@@ -1,5 +1,5 @@
 /**
- * Waits for a promise for at most `limitMs` milliseconds, and ignores its outcome after that.
+ * Waits for a promise for at most `limitMs` milliseconds. A later outcome is ignored.
  *
  * @throws the promise's rejection; after the limit the error of `late`, by default an `Error`.
  */

@@ -7,8 +7,9 @@ export interface StackServers {
   readonly urls: RoleUrls;
   readonly redisUrl: string;
   readonly queueRedisUrl: string;
+  /** Folder with the token signing keys. */
   readonly keys: string;
-  /** The file with the public keys that the gateway accepts. */
+  /** File with the public keys by which the gateway verifies tokens. */
   readonly keySetFile: string;
 }
 

@@ -7,17 +7,20 @@ import { repository } from './launched.system.js';
 export type App =
   'gateway' | 'subscription' | 'episode' | 'deletion-worker' | 'account' | 'gpodder' | 'feed';
 
+/** Maximum time in ms until an app is ready. */
 const startLimitMs = 120_000;
 
-/** A built app as a separate process, for fault tests. */
+/** A built app in a separate process, which a test can kill, stop and pause. */
 export class AppProcess {
+  /** Everything that the process has written to stdout and stderr. */
   output = '';
-  /** Facts that the app reported when it was ready. */
+  /** Values that the app reported when it was ready, such as its ports. */
   facts: Readonly<Record<string, unknown>> = {};
+  /** Resolves when the process has ended. */
   readonly ended: Promise<void>;
 
-  /** True if a test requested the end. */
-  private asked = false;
+  /** True if a test has ended the process. */
+  private isExpectedToEnd = false;
 
   private constructor(
     readonly app: App,
@@ -55,15 +58,15 @@ export class AppProcess {
       void started.ended.then(() => resolve(false));
       AbortSignal.timeout(startLimitMs).addEventListener('abort', () => resolve(false));
     });
-    if (await ready) return started.watched();
+    if (await ready) return started.reportUnexpectedEnd();
     await started.kill();
     throw new Error(`${app} did not start.\n${started.output}`);
   }
 
-  /** Prints the reason of an unexpected end, which the failing test does not show. */
-  private watched(): this {
+  /** Prints the reason of an unexpected end, because the failing test does not show it. */
+  private reportUnexpectedEnd(): this {
     this.child.once('exit', (code, signal) => {
-      if (this.asked) return;
+      if (this.isExpectedToEnd) return;
       console.error(
         `${this.app} exited unexpectedly (${code ?? signal}):\n${this.output.slice(-5_000)}`,
       );
@@ -79,28 +82,28 @@ export class AppProcess {
     return this.child.exitCode !== null || this.child.signalCode !== null;
   }
 
-  /** Kills it with SIGKILL, as in a crash. */
+  /** Kills the process with SIGKILL, as in a crash. */
   async kill(): Promise<void> {
-    this.asked = true;
+    this.isExpectedToEnd = true;
     if (!this.hasExited) this.child.kill('SIGKILL');
     await this.ended;
   }
 
-  /** Stops it with SIGTERM. Resolves after its end. */
+  /** Stops the process with SIGTERM. Resolves when it has ended. */
   async stop(): Promise<void> {
-    this.asked = true;
+    this.isExpectedToEnd = true;
     this.child.kill('SIGTERM');
     await this.ended;
   }
 
-  /** Sends a signal; resolves to the next message of the process. */
+  /** Sends a signal; resolves to the next message that the process sends. */
   ask(signal: NodeJS.Signals): Promise<unknown> {
     const answer = new Promise((resolve) => this.child.once('message', resolve));
     this.child.kill(signal);
     return answer;
   }
 
-  /** Freezes it with SIGSTOP. Its connections remain. */
+  /** Suspends the process with SIGSTOP. Its connections remain. */
   pause(): void {
     this.child.kill('SIGSTOP');
   }

@@ -15,15 +15,17 @@ import { createDatabase } from './test.database.js';
 import { startPostgresServer, startRedisServer, type TestServer } from './test.server.js';
 import { TokenIssuer, type TokenTerms } from './token.issuer.js';
 
-/** Options of a stack. */
+/** Options of an {@link AppStack}. */
 export interface StackOptions {
+  /** True for a separate Redis of the queue. */
   readonly ownQueue?: boolean;
-  /** A separate Postgres, for faults. Default: a database of the shared one. */
+  /** True for a separate Postgres, for faults. Default: a database of the shared Postgres. */
   readonly ownPostgres?: boolean;
-  /** A separate Postgres that keeps committed data over a crash. */
+  /** True for a separate Postgres that keeps committed data after a crash. */
   readonly durablePostgres?: boolean;
+  /** True for a Redis that keeps its data after a restart. */
   readonly durableRedis?: boolean;
-  /** Additional variables of every app. They override those that name the servers. */
+  /** Environment variables of every app, which override those that name the servers. */
   readonly environment?: Readonly<Record<string, string>>;
 }
 
@@ -34,6 +36,7 @@ interface StackDatabase {
   dispose(): Promise<void>;
 }
 
+/** Apps that run as processes on the same servers. */
 abstract class Stack {
   private readonly processes: AppProcess[] = [];
 
@@ -45,8 +48,8 @@ abstract class Stack {
   ) {}
 
   /**
-   * Starts apps with additional variables, and waits until they are ready. Services start first: an
-   * edge that starts before them answers 503 until its next poll.
+   * Starts apps with additional variables, and waits until they are ready. Services start before
+   * gateway and gpodder, which would else answer 503 until their next poll.
    *
    * @param root the folder of their built repository. Default: this one.
    */
@@ -56,20 +59,20 @@ abstract class Stack {
     root?: string,
   ): Promise<AppProcess[]> {
     const started: AppProcess[] = [];
-    const begin = async (app: App, place: number) => {
-      const own = {
+    const startApp = async (app: App, index: number) => {
+      const variables = {
         LOG_LEVEL: 'info',
         ...appEnvironment(app, this.servers),
         ...this.environment,
         ...environment,
       };
-      started[place] = await AppProcess.start(app, own, root);
-      this.processes.push(started[place]);
+      started[index] = await AppProcess.start(app, variables, root);
+      this.processes.push(started[index]);
     };
     const isEdge = (app: App) => app === 'gateway' || app === 'gpodder';
     for (const edges of [false, true])
       await Promise.all(
-        apps.map((app, place) => (isEdge(app) === edges ? begin(app, place) : undefined)),
+        apps.map((app, index) => (isEdge(app) === edges ? startApp(app, index) : undefined)),
       );
     return started;
   }
@@ -108,6 +111,7 @@ abstract class Stack {
     return { name, password: secret };
   }
 
+  /** Kills all processes that {@link start} started. */
   protected async end(): Promise<void> {
     await Promise.all(this.processes.map((process) => process.kill()));
   }
@@ -117,13 +121,13 @@ abstract class Stack {
 
 /**
  * Starts built apps as processes that a test can kill, stop and pause, on their own database and
- * Redis. Only in the `int` tier. {@link close} ends it in any state of its parts.
+ * Redis. Only in the `int` tier. {@link close} ends all processes in any state.
  */
 export class AppStack extends Stack {
   private constructor(
     private readonly database: StackDatabase,
     readonly redis: TestServer,
-    /** The queue's Redis; by default the same one. */
+    /** Redis of the queue; by default the same as `redis`. */
     readonly queueRedis: TestServer,
     private readonly keys: string,
     issuer: TokenIssuer,
@@ -157,7 +161,7 @@ export class AppStack extends Stack {
     );
   }
 
-  /** Its separate Postgres. @throws Error if the stack has none. */
+  /** Separate Postgres of the stack. @throws Error if the stack has none. */
   get postgresServer(): TestServer {
     if (!this.database.server)
       throw new Error('this stack shares its Postgres with other files: open it with ownPostgres');
@@ -189,7 +193,7 @@ export class SharedStack extends Stack {
     super({ url: system.databaseUrl, urls: servers.urls }, servers, issuer, environment);
   }
 
-  /** Connects to the running system. @param environment of the replicas that {@link start} adds. */
+  /** Connects to the running system. @param environment variables for {@link start}. */
   static async open(environment: Readonly<Record<string, string>> = {}): Promise<SharedStack> {
     const { system } = inject('servers');
     if (!system) throw new Error('only the int tier has a shared system: open an AppStack');
@@ -208,7 +212,7 @@ export class SharedStack extends Stack {
     return { url: this.system.redisUrl };
   }
 
-  /** Returns the facts of the shared process of an app. */
+  /** Returns the values that the shared process of an app reported when it was ready. */
   app(app: App): Pick<AppProcess, 'facts'> {
     return { facts: this.system.facts[app] };
   }

@@ -1,7 +1,7 @@
 import { spawn } from 'node:child_process';
 
-/** Script that keeps a core busy until its parent ends. */
-const loop = `
+/** Program that keeps a CPU core busy until its parent ends. */
+const busyLoop = `
 process.on('disconnect', () => process.exit());
 const burn = () => {
   const until = performance.now() + 50;
@@ -10,13 +10,13 @@ const burn = () => {
 };
 burn();`;
 
-/** Starts two busy loops per run with `BUSY=1`. Tests have to pass next to them, too. */
+/** With `BUSY=1`, starts two busy loops for the run: tests must also pass on a busy machine. */
 export default function setup(): (() => void) | undefined {
   if (!process.env.BUSY) return undefined;
-  // Each tier calls this. The first call starts the loops for all.
+  // Starts the loops only in the first call, because each tier calls this function.
   delete process.env.BUSY;
   const loops = [1, 2].map(() =>
-    spawn(process.execPath, ['-e', loop], { stdio: ['ignore', 'ignore', 'ignore', 'ipc'] }),
+    spawn(process.execPath, ['-e', busyLoop], { stdio: ['ignore', 'ignore', 'ignore', 'ipc'] }),
   );
   return () => loops.forEach((each) => void each.kill());
 }

@@ -1,13 +1,13 @@
-/** A response of the API. */
+/** An answer of the API. */
 export interface DeviceAnswer<Body = Record<string, unknown>> {
   readonly status: number;
   readonly headers: Headers;
   readonly body: Body;
-  /** Duration from the start of the request to the end of the response. */
+  /** Time in ms from the start of the request to the end of the answer. */
   readonly tookMs: number;
 }
 
-/** An HTTP client of one user that checks no responses. */
+/** An HTTP client of one user. It does not check answers. */
 export class Device {
   constructor(
     private readonly baseUrl: string,
@@ -15,7 +15,7 @@ export class Device {
     readonly user: string,
   ) {}
 
-  /** @throws TypeError without a complete response. */
+  /** Sends a request and returns its answer. @throws TypeError without a complete answer. */
   async send<Body = Record<string, unknown>>(
     method: string,
     path: string,
@@ -25,7 +25,7 @@ export class Device {
       headers,
     }: {
       body?: unknown;
-      /** Idempotency-Key */ key?: string;
+      /** Value of `Idempotency-Key`. */ key?: string;
       headers?: Readonly<Record<string, string>>;
     } = {},
   ): Promise<DeviceAnswer<Body>> {

@@ -10,23 +10,23 @@ import { eventually } from './eventually.js';
 import { createDatabase, type TestDatabase } from './test.database.js';
 import { startRedisServer, type TestServer } from './test.server.js';
 
-/** A test's database, as a service connects to it. */
+/** The database of a test file, with a connection like that of a service. */
 export interface FixtureDatabase extends Pick<TestDatabase, 'name' | 'ownerUrl' | 'urls'> {
   readonly database: Database;
-  /** Connected as the owner, to prepare and inspect rows. */
+  /** Connection of the owner, to prepare and inspect rows. */
   readonly owner: pg.Client;
-  /** Returns the number of statements that the server has answered for the service. */
+  /** Returns how many statements of `database` Postgres has answered. */
   statements(): number;
 }
 
 /** An HTTP app that runs in the process of a test. */
 export interface ServedApp {
-  /** Facts that its process would report when ready. */
+  /** Values that the process of the app would report when it is ready. */
   readonly facts: Readonly<Record<string, unknown>>;
   readonly url: string;
-  /** Returns the lines of its metrics with this prefix. */
+  /** Returns the lines of the app's metrics that have this prefix. */
   metrics(prefix: string): Promise<string[]>;
-  /** Stops it as SIGTERM does. Further calls have no effect. */
+  /** Stops the app as SIGTERM does. Has no effect on a stopped app. */
   stop(): Promise<void>;
 }
 
@@ -38,6 +38,7 @@ export interface ServedApp {
 export class Fixture {
   private readonly releases: (() => Promise<unknown> | void)[] = [];
 
+  /** Adds a function that {@link close} calls. */
   onClose(release: () => Promise<unknown> | void): void {
     this.releases.push(release);
   }
@@ -45,7 +46,7 @@ export class Fixture {
   /**
    * Creates a migrated database without rows and connects to it.
    *
-   * @param role the role that the service connects as.
+   * @param role Postgres role with which the service connects.
    * @param events true if writes publish events.
    */
   async database(role: keyof TestDatabase['urls'], events = false): Promise<FixtureDatabase> {
@@ -91,7 +92,7 @@ export class Fixture {
   async httpApp(
     open: () => Promise<readonly [app: HttpApp, options: ServeOptions]>,
   ): Promise<ServedApp> {
-    // A process has one registry, and each app expects it to be empty.
+    // Empties the registry of metrics: a process has one, and each app expects it to be empty.
     register.clear();
     const [served, options] = await open();
     const create = async ({ module, adapter }: HttpApp) => {
@@ -128,12 +129,12 @@ export class Fixture {
   }
 }
 
-/** Returns a counter of the statements that the server answers on the connections of a pool. */
+/** Returns a function that returns how many statements Postgres has answered to a pool. */
 function countStatements(pool: Pool): () => number {
   let answered = 0;
   const counted = new WeakSet<EventEmitter>();
   pool.on('acquire', (client) => {
-    // The server ends its response to each statement with this message.
+    // Counts `commandComplete`, the last message of Postgres about each statement.
     const { connection } = client as unknown as { connection: EventEmitter };
     if (!counted.has(connection)) connection.on('commandComplete', () => (answered += 1));
     counted.add(connection);

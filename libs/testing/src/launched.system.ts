@@ -5,13 +5,14 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { commandLine } from '#embedded';
 
-/** Options of a launched system. */
+/** Options of a {@link LaunchedSystem}. */
 export interface LaunchOptions {
+  /** Folder of the data of the system. */
   readonly data: string;
   readonly replicas?: number;
-  /** Default: any free port, also for the account app and gpodder. */
+  /** Port of the gateway. Default: any free port, also for the account app and gpodder. */
   readonly port?: number;
-  /** Runs it as another user. Needs root. */
+  /** User of the operating system that runs the system; only as root. */
   readonly account?: { readonly uid: number; readonly gid: number };
   /** Variables in addition to those of this process. */
   readonly environment?: Readonly<Record<string, string>>;
@@ -22,17 +23,18 @@ export interface LaunchOptions {
 /** The folder of this repository. */
 export const repository = fileURLToPath(new URL('../../..', import.meta.url));
 
-/** Shorter than the time limit of tests, which would hide the output. */
+/** Maximum time in ms until the system is ready: less than that of a test, to show the output. */
 const startLimitMs = 100_000;
 
-/** The whole built system in a separate process, which ends with its parent. */
+/** The whole built system, started by one process that ends with its parent. */
 export class LaunchedSystem {
-  /** Set when ready. */
+  /** URL of the gateway; empty until the system is ready. */
   baseUrl = '';
-  /** Link for creating the first account. Empty if there is one. */
+  /** Link to create the first account; empty if an account exists. */
   firstLink = '';
+  /** Everything that the process has written to stdout and stderr. */
   output = '';
-  /** Resolves to the exit code, or null for a signal. */
+  /** Resolves to the exit code when the process has ended; to null after a signal. */
   readonly ended: Promise<number | null>;
 
   private constructor(private readonly child: ChildProcess) {
@@ -41,7 +43,7 @@ export class LaunchedSystem {
     this.ended = new Promise((resolve) => child.once('close', resolve));
   }
 
-  /** Starts the system without waiting. */
+  /** Starts the system, and does not wait until it is ready. */
   static launch({
     data,
     replicas = 1,
@@ -53,7 +55,7 @@ export class LaunchedSystem {
     const programs = join(root, 'dist', 'programs');
     if (!existsSync(programs))
       throw new Error('The tests run the built apps: "npm run build" first.');
-    // Earlier releases have a separate program for it, with fewer options.
+    // Uses the separate program that earlier releases have, with fewer options.
     const earlier = join(programs, 'standalone.js');
     const main = existsSync(earlier) ? earlier : join(programs, 'podcast-sync.js');
     const args = ['--replicas', String(replicas), '--port', String(port), '--data', data];
@@ -97,7 +99,7 @@ export class LaunchedSystem {
     return this.child.pid ?? 0;
   }
 
-  /** Sends a signal to its main process only. */
+  /** Sends a signal to the main process only. */
   signal(signal: NodeJS.Signals): void {
     this.child.kill(signal);
   }
@@ -107,9 +109,9 @@ export class LaunchedSystem {
     await this.ended;
   }
 
-  /** Returns the pids of all its current processes. */
+  /** Returns the pids of all running processes of the system. */
   processes(): number[] {
-    const parents = parentsOfAll();
+    const parents = parentsByPid();
     const found = [this.pid];
     for (const pid of found)
       for (const [child, parent] of parents) if (parent === pid) found.push(child);
@@ -117,19 +119,19 @@ export class LaunchedSystem {
   }
 }
 
-/** Returns true if a process is running. A zombie counts as ended. */
+/** Returns true if a process is running; false for a zombie. */
 export function isRunning(pid: number): boolean {
-  return parentsOfAll().has(pid);
+  return parentsByPid().has(pid);
 }
 
-/** Returns the pids of this machine's processes with a text in their command lines. */
+/** Returns the pids of all processes of this machine whose command line contains a text. */
 export function processesWith(text: string): number[] {
-  return [...parentsOfAll().keys()].filter(
+  return [...parentsByPid().keys()].filter(
     (pid) => pid !== process.pid && commandLine(pid).includes(text),
   );
 }
 
-/** Links a system's directory to the shared programs, so that tests download a Redis only once. */
+/** Links a data folder to the shared programs, so that tests download Redis only once. */
 export function shareFetchedPrograms(data: string, account?: LaunchOptions['account']): void {
   const shared = join(repository, '.data', 'programs');
   for (const folder of [shared, data]) mkdirSync(folder, { recursive: true });
@@ -137,7 +139,8 @@ export function shareFetchedPrograms(data: string, account?: LaunchOptions['acco
   if (!existsSync(join(data, 'programs'))) symlinkSync(shared, join(data, 'programs'));
 }
 
-function parentsOfAll(): Map<number, number> {
+/** Returns the pid of the parent of each running process of this machine. */
+function parentsByPid(): Map<number, number> {
   if (process.platform !== 'linux') {
     const { stdout } = spawnSync('ps', ['-A', '-o', 'pid=,ppid='], { encoding: 'utf8' });
     return new Map(
@@ -148,7 +151,7 @@ function parentsOfAll(): Map<number, number> {
   return new Map(
     pids.flatMap((pid): [number, number][] => {
       try {
-        // `pid (name) state parent ...`; the name can contain any characters.
+        // Parses `pid (name) state parent ...`, where the name can contain any characters.
         const [state, parent] = readFileSync(`/proc/${pid}/stat`, 'utf8')
           .replace(/^.*\) /s, '')
           .split(' ');

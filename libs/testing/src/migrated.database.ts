@@ -3,10 +3,10 @@ import { existsSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
 
-/** The name of the migrated database of a server. */
+/** Name of the migrated database of a Postgres server. */
 export const database = 'podcast_sync';
 
-/** URLs of one database, with the role of each program. */
+/** URLs of one database, one for the Postgres role of each app. */
 export interface RoleUrls {
   readonly subscription: string;
   readonly episode: string;
@@ -16,7 +16,7 @@ export interface RoleUrls {
   readonly feed: string;
 }
 
-/** Returns the URLs of all roles for a database. In tests all have the owner's password. */
+/** Returns the URLs of all roles for a database. In tests all roles have the owner's password. */
 export function roleUrls(ownerUrl: string): RoleUrls {
   const urlOf = (role: string) =>
     Object.assign(new URL(ownerUrl), { username: `podcast_sync_${role}` }).href;
@@ -35,7 +35,7 @@ export function roleUrls(ownerUrl: string): RoleUrls {
   };
 }
 
-/** Migrates a database and creates its roles, with the built app. */
+/** Migrates a database and creates its roles, by the built program. */
 export async function migrate(ownerUrl: string): Promise<void> {
   const app = fileURLToPath(new URL('../../../dist/programs/podcast-sync.js', import.meta.url));
   if (!existsSync(app)) throw new Error('The tests run the built apps: "npm run build" first.');

@@ -2,13 +2,13 @@ import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { repository } from './launched.system.js';
 
-/** A command of the README, which can take several lines, and its output. */
+/** A command in a console session of the README, and its output. */
 export interface ReadmeCall {
   readonly command: string;
   readonly output: string;
 }
 
-/** Returns the commands of the README's console sessions: three definitions, and the calls. */
+/** Returns the commands in the console sessions of the README: three definitions, and calls. */
 export function readmeCalls(): {
   base: string;
   token: string;
@@ -36,10 +36,11 @@ export function readmeCalls(): {
   };
 }
 
-/** Returns false if the command continues: it has an open quote, or ends with a backslash. */
+/** Returns false for a command that continues: it has an open quote or ends with a backslash. */
 const isComplete = (text: string) => !text.endsWith('\\') && text.split("'").length % 2 === 1;
 
-const stamp = /(?<="subscription_changed":")[^"]*/g;
+/** Matches the stamp in an answer of a call. */
+const stampPattern = /(?<="subscription_changed":")[^"]*/g;
 
 /** Returns an answer without its stamps, which differ from run to run. */
-export const withoutStamps = (text: string) => text.replace(stamp, '…');
+export const withoutStamps = (text: string) => text.replace(stampPattern, '…');

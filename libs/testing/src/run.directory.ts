@@ -3,22 +3,22 @@ import { tmpdir, userInfo } from 'node:os';
 import { join } from 'node:path';
 import { removePostgres, removeRedis } from '#embedded';
 
-/** All test runs of this user, each in a folder named `<pid of the run>-<tier>`. */
-const runs = join(tmpdir(), `podcast-sync-tests-${userInfo().uid}`);
+/** Folder of all test runs of this user: each has a folder `<pid of the run>-<tier>` in it. */
+const runsFolder = join(tmpdir(), `podcast-sync-tests-${userInfo().uid}`);
 
 /**
  * Creates the folder for the servers of one test run: Postgres in `postgres`, Redis in `redis`.
  * Removes the leftovers of killed runs first.
  */
 export async function openRunDirectory(tier: string): Promise<string> {
-  mkdirSync(runs, { recursive: true });
-  for (const name of readdirSync(runs)) {
+  mkdirSync(runsFolder, { recursive: true });
+  for (const name of readdirSync(runsFolder)) {
     const pid = Number.parseInt(name, 10);
-    // Of this process, only the tier's own folder: the other tier's servers run concurrently.
+    // Leaves the folder of the other tier, whose servers run in the same process at the same time.
     if (name === `${process.pid}-${tier}` || !isAlive(pid))
-      await removeRunDirectory(join(runs, name));
+      await removeRunDirectory(join(runsFolder, name));
   }
-  const directory = join(runs, `${process.pid}-${tier}`);
+  const directory = join(runsFolder, `${process.pid}-${tier}`);
   mkdirSync(directory);
   return directory;
 }

@@ -10,27 +10,28 @@ import { openRunDirectory, removeRunDirectory } from './run.directory.js';
 
 /** Values that the `int` tier provides to its tests. */
 interface Servers {
-  /** The owner's URL of the migrated template database that others are cloned from. */
+  /** URL of the migrated template database, of which tests create copies; as owner. */
   templateUrl: string;
-  /** The folder of a stopped and migrated Postgres that others are copied from. */
+  /** Folder of a stopped, migrated Postgres, of which tests create copies. */
   postgresFolder: string;
-  /** The owner's URL of a database without tables. */
+  /** URL of a database without tables; as owner. */
   adminUrl: string;
   /** A Redis that all test files share. */
   redisUrl: string;
+  /** Folder with the programs of Redis. */
   programs: string;
   /** The running system that files share; only in the `int` tier. */
   system?: SharedSystem;
 }
 
 declare module 'vitest' {
-  // Vitest declares this interface for merging.
+  // Adds a property to the interface of Vitest, which is declared for this purpose.
   interface ProvidedContext {
     servers: Servers;
   }
 }
 
-/** Kept between runs, which saves downloads. */
+/** Folder of downloaded programs, kept between runs. */
 const programs = fileURLToPath(new URL('../../../.data/programs', import.meta.url));
 
 /**
@@ -76,7 +77,7 @@ async function startMigrated(directory: string) {
   await migrate(first.url);
   await first.stop();
   const postgresFolder = `${directory}-template`;
-  // Keeps the owner of the files, which is not root.
+  // Copies with `cp -a` to keep the owner of the files, which is not root.
   execFileSync('cp', ['-a', directory, postgresFolder]);
   return { postgres: await start(), postgresFolder };
 }

@@ -11,8 +11,9 @@ import { TokenIssuer } from './token.issuer.js';
 export interface SharedSystem {
   readonly databaseUrl: string;
   readonly redisUrl: string;
+  /** Folder with the token signing keys. */
   readonly keys: string;
-  /** Facts that each app reported when it was ready, such as its ports. */
+  /** Values that each app reported when it was ready, such as its ports. */
   readonly facts: Readonly<Record<App, Readonly<Record<string, unknown>>>>;
 }
 

@@ -7,23 +7,24 @@ import { openRunDirectory, removeRunDirectory } from './run.directory.js';
 /** Values that the `e2e` tier provides to its tests. */
 interface Stack {
   baseUrl: string;
-  /** The folder of the token signing keys, and the tokens' `iss`. */
+  /** Folder of the token signing keys. */
   keys: string;
+  /** `iss` of the tokens. */
   issuer: string;
-  /** True if it was started for this run, on this machine. */
+  /** True if the system was started for this run, on this machine. */
   launched: boolean;
-  /** URL of its database with one of its logins; only if it was started for this run. */
+  /** URL of the system's database; only if the system was started for this run. */
   database?: string;
 }
 
 declare module 'vitest' {
-  // Vitest declares this interface for merging.
+  // Adds a property to the interface of Vitest, which is declared for this purpose.
   interface ProvidedContext {
     stack: Stack;
   }
 }
 
-/** An allowed web origin of the system under test. A system at `BASE_URL` must allow it, too. */
+/** Web origin that the system under test allows; a system at `BASE_URL` must allow it, too. */
 const origin = 'https://app.example';
 
 const replicas = 2;
@@ -42,7 +43,7 @@ export default async function setup(
     KEYS: keys = join(repository, '.data', 'keys', 'account'),
     ISSUER: issuer,
   } = process.env;
-  // Vite sets this variable to `/` if it is unset.
+  // Ignores `/`, to which Vite sets this variable if it is unset.
   if (baseUrl?.startsWith('http')) {
     if (!existsSync(keys))
       throw new Error(`KEYS: no directory ${keys} with the keys to sign the tests' tokens with.`);

@@ -1,14 +1,14 @@
 import { once } from 'node:events';
 import { type AddressInfo, connect, createServer, type Server, type Socket } from 'node:net';
 
-/** A TCP proxy whose connections a test can hold, cut and refuse. Held data arrives later. */
+/** A TCP proxy whose connections a test can hold (data arrives later), cut and refuse. */
 export class TcpProxy {
   private readonly sockets = new Set<Socket>();
   private isRefusing = false;
 
   private constructor(
     private readonly server: Server,
-    /** The server's URL through this proxy. */
+    /** URL that reaches the server through this proxy. */
     readonly url: string,
   ) {}
 
@@ -27,7 +27,7 @@ export class TcpProxy {
     return proxy;
   }
 
-  /** Local ports of the connections to the server. */
+  /** Local ports of the proxy's connections to the server. */
   get ports(): number[] {
     return [...this.sockets].flatMap(({ localPort }) => localPort ?? []);
   }
@@ -41,12 +41,12 @@ export class TcpProxy {
     for (const socket of this.sockets) socket.resume();
   }
 
-  /** Cuts all connections and drops held data. New connections pass. */
+  /** Cuts all connections and drops held data. New connections work. */
   cut(): void {
     for (const socket of this.sockets) socket.destroy();
   }
 
-  /** Cuts all connections, and new ones until {@link accept}. */
+  /** Cuts all connections; also new ones until {@link accept} is called. */
   refuse(): void {
     this.isRefusing = true;
     this.cut();

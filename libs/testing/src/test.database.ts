@@ -6,9 +6,9 @@ import { roleUrls, type RoleUrls } from './migrated.database.js';
 /** A database that belongs to one test file. */
 export interface TestDatabase {
   readonly name: string;
-  /** URL of the owner, with all rights. */
+  /** URL with the role of the owner, which has all rights. */
   readonly ownerUrl: string;
-  /** URLs of the apps' roles, with the apps' rights. */
+  /** URLs with the roles of the apps, which have the rights of the apps. */
   readonly urls: RoleUrls;
   /** Removes the database and closes its connections. */
   drop(): Promise<void>;
@@ -30,7 +30,7 @@ export async function createDatabase(): Promise<TestDatabase> {
   };
 }
 
-/** Copies the migrated template to a new database. @returns the owner's URL of it. */
+/** Copies the migrated template to a new database. @returns the URL of the copy, as owner. */
 export async function copyDatabase(templateUrl: string, name: string): Promise<string> {
   const template = new URL(templateUrl).pathname.slice(1);
   await run(urlOf(templateUrl, 'postgres'), `CREATE DATABASE ${name} TEMPLATE ${template}`);
@@ -38,10 +38,9 @@ export async function copyDatabase(templateUrl: string, name: string): Promise<s
 }
 
 /**
- * Refuses connections to the migrated template from now on: Postgres copies no database that is in
- * use.
+ * Forbids connections to the migrated template, because Postgres copies no database that is in use.
  *
- * @returns the owner's URL of another database of the server, for tests that need no tables.
+ * @returns the URL of another database of the server, as owner, for tests that need no tables.
  */
 export async function closeTemplate(templateUrl: string): Promise<string> {
   const adminUrl = urlOf(templateUrl, 'postgres');

@@ -13,7 +13,7 @@ import {
 import { eventually } from './eventually.js';
 import { database, roleUrls, type RoleUrls } from './migrated.database.js';
 
-/** A server of one test file, for faults. Its URL never changes. */
+/** A Postgres or Redis of one test file, for faults. Its URL never changes. */
 export class TestServer {
   constructor(
     private server: EmbeddedServer,
@@ -29,7 +29,7 @@ export class TestServer {
     return this.server.port;
   }
 
-  /** Kills it with SIGKILL, as in a crash. */
+  /** Kills the server with SIGKILL, as in a crash. */
   async kill(): Promise<void> {
     process.kill(this.server.pid, 'SIGKILL');
     await this.server.exited;
@@ -39,13 +39,13 @@ export class TestServer {
     return this.server.stop();
   }
 
-  /** Restarts it after {@link kill} or {@link stop}, on the same port, with its stored data. */
+  /** Restarts a killed or stopped server on the same port, with its stored data. */
   async start(): Promise<void> {
-    // The children of a killed Postgres need a moment to end.
+    // Repeats the start until the children of a killed Postgres have ended.
     this.server = await eventually(() => this.startAgain(this.server.port));
   }
 
-  /** Freezes it: connections stay open without responses, as in a network that drops packets. */
+  /** Suspends the server: connections stay open without answers, as if packets were lost. */
   pause(): void {
     process.kill(this.server.pid, 'SIGSTOP');
   }
@@ -54,12 +54,12 @@ export class TestServer {
     process.kill(this.server.pid, 'SIGCONT');
   }
 
-  /** Stops it in any state and removes its data. Call it in `afterAll`. */
+  /** Stops the server in any state and removes its data. Call it in `afterAll`. */
   async dispose(): Promise<void> {
     try {
       this.resume();
     } catch {
-      // It has already ended.
+      // Ignores that the server has already ended.
     }
     await this.server.stop();
     await this.remove();
@@ -67,8 +67,10 @@ export class TestServer {
 }
 
 /**
- * Starts a Redis for one test file. It loses its data when it ends, unless `durable`. Without
- * `eachWrite` a kill can then still lose the last acknowledged writes.
+ * Starts a Redis for one test file.
+ *
+ * @param durable true to keep data after a restart; a kill can lose the last acknowledged writes.
+ * @param eachWrite true, with `durable`, to lose no acknowledged write.
  */
 export async function startRedisServer({
   durable = false,
@@ -81,14 +83,14 @@ export async function startRedisServer({
 }
 
 /**
- * Starts a Postgres with a migrated database for one test file, for faults; otherwise {@link
- * createDatabase} suffices. A crash loses its last commits, unless `durable`.
+ * Starts a Postgres with a migrated database for one test file, for faults. Tests without faults
+ * use {@link createDatabase}. A crash loses the last commits, unless `durable`.
  */
 export async function startPostgresServer({ durable = false } = {}): Promise<
   TestServer & { urls: RoleUrls }
 > {
   const root = mkdtempSync(join(tmpdir(), 'podcast-sync-postgres-'));
-  // Postgres' user must reach the folder if root runs the tests.
+  // Lets the user of Postgres reach the folder if root runs the tests.
   chmodSync(root, 0o711);
   const directory = join(root, 'postgres');
   execFileSync('cp', ['-a', inject('servers').postgresFolder, directory]);

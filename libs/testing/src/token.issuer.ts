@@ -1,11 +1,11 @@
 import { KeyFiles } from '#embedded';
 import { importJWK, SignJWT } from 'jose';
 
-/** Claims of a token in addition to its user. */
+/** Scopes and lifetime of a token. */
 export interface TokenTerms {
-  /** Scopes separated by spaces. Default: no such claim, which grants everything. */
+  /** Scopes, separated by spaces. Default: no claim `scope`, which allows everything. */
   readonly scope?: string;
-  /** Lifetime from now, such as `90s` or `12h`. */
+  /** Time until the token expires, such as `90s` or `12h`. */
   readonly expires?: string;
 }
 
@@ -20,10 +20,10 @@ export class TokenIssuer {
   ) {}
 
   /**
-   * Opens the keys of a directory, and creates them the first time.
+   * Opens the keys of a directory, and creates missing ones.
    *
-   * @param issuer the `iss` of tokens: the origin of a whole system, whose account app has its keys
-   * in the directory.
+   * @param issuer `iss` of the tokens. For a whole system it is the origin, and the directory has
+   *   the keys of the account app.
    */
   static async open(directory: string, issuer = TokenIssuer.issuer): Promise<TokenIssuer> {
     return new TokenIssuer(await KeyFiles.open(directory), issuer);
@@ -34,7 +34,7 @@ export class TokenIssuer {
   }
 
   async issue(user: string, { scope, expires = '30d' }: TokenTerms = {}): Promise<string> {
-    const key = this.files.signingKey();
+    const key = this.files.readSigningKey();
     return new SignJWT(scope === undefined ? {} : { scope })
       .setProtectedHeader({ alg: 'EdDSA', kid: key.kid })
       .setSubject(user)

@@ -7,7 +7,7 @@ import type { StreamClient } from './index.js';
 import { group, serviceKeys } from './wire/format.js';
 
 const { admin, replica, client } = useTransport();
-const { requests, dead } = serviceKeys('episode');
+const { requests, deadLetters: dead } = serviceKeys('episode');
 const mebibyte = 2 ** 20;
 
 const json = (bytes: number) => JSON.stringify('x'.repeat(bytes - 2));
@@ -39,7 +39,7 @@ describe('a reply', () => {
         err: { message: expect.stringMatching(/has \d+ bytes, maxReplyBytes is 10000/) },
       },
     ]);
-    expect(gateway.counters.reconnects).toBe(0);
+    expect(gateway.counters.lostConnections).toBe(0);
   });
 });
 
@@ -127,6 +127,6 @@ it.each(process.env.TEST_FULL ? [6] : [])(
     for (const reply of await Promise.all(large))
       expect((reply as JsonText).toString()).toHaveLength(7 * mebibyte);
     expect(await Promise.all(neighbours)).toHaveLength(50);
-    expect(gateway.counters.reconnects).toBe(0);
+    expect(gateway.counters.lostConnections).toBe(0);
   },
 );

@@ -1,6 +1,6 @@
 import { afterEach, describe, expect, it, vi } from 'vitest';
 import { eventually } from '#testing';
-import { killOneOfThree, longestWaitMs, poison, stopOneOfTwo } from '../testing/fault.cases.js';
+import { killOneOfThree, longBudgetMs, poison, stopOneOfTwo } from '../testing/fault.cases.js';
 import { ask, RepeatedCalls } from '../testing/repeated.calls.js';
 import { connectTo } from '../testing/probe.replica.js';
 import { Stage } from '../testing/stage.js';
@@ -51,14 +51,16 @@ describe('without any replica', () => {
       await eventually(() => expect(stage.runs()).toHaveLength(2));
       await replica.kill();
       await eventually(async () => {
-        const { sent } = gateway.counters;
+        const { sentCalls } = gateway.counters;
         expect((await ask(gateway, 'z', { budgetMs: 500 })).end).toBe('unavailable');
-        expect(gateway.counters.sent, 'calls that were sent though nobody is there').toBe(sent);
+        expect(gateway.counters.sentCalls, 'calls that were sent though nobody is there').toBe(
+          sentCalls,
+        );
       });
       const [x, y] = await Promise.all(inFlight);
       expect([x!.end, y!.end]).toEqual(['unavailable', 'unavailable']);
-      expect(x!.tookMs).toBeLessThan(longestWaitMs);
-      expect(y!.tookMs).toBeLessThan(longestWaitMs);
+      expect(x!.tookMs).toBeLessThan(longBudgetMs);
+      expect(y!.tookMs).toBeLessThan(longBudgetMs);
       await stage.replica('b');
       await eventually(async () => expect((await ask(gateway, 'again')).end).toBe('answered'));
       expect(stage.runs().map(({ text }) => text)).toEqual(['x', 'y', 'again']);
@@ -163,8 +165,8 @@ describe('two gateways', () => {
       for (const [index, calls] of all.entries()) {
         expect(calls.failed).toEqual([]);
         expect(gateways[index]!.counters).toMatchObject({
-          late: 0,
-          sent: calls.answered,
+          lateReplies: 0,
+          sentCalls: calls.answered,
           inFlight: 0,
         });
       }

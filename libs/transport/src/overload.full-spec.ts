@@ -77,7 +77,7 @@ describe('far more calls than a service can take', { timeout: 90_000 }, () => {
 async function expectNothingLeft(stage: Stage, gateway: StreamClient): Promise<void> {
   expect(gateway.counters.inFlight).toBe(0);
   const admin = connectTo({ REDIS_URL: stage.redis.url });
-  const { requests, dead } = serviceKeys('episode');
+  const { requests, deadLetters: dead } = serviceKeys('episode');
   await eventually(async () => {
     const pending = (await admin.xpending(requests, group))[0];
     expect([await admin.xlen(requests), pending, await admin.xlen(dead)]).toEqual([0, 0, 0]);

@@ -2,12 +2,18 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { type DynamicModule, type INestMicroservice, Module } from '@nestjs/common';
 import { NestFactory } from '@nestjs/core';
 import type { Service } from '#contracts';
-import { type Database, databaseConfig, DatabaseModule, openDatabase, watchPool } from '#database';
+import {
+  type Database,
+  databaseConfig,
+  DatabaseModule,
+  openDatabase,
+  registerPoolMetrics,
+} from '#database';
 import { ClockNotifier, connectRedis, redisConfig, type RedisConfig } from '#redis';
 import {
   commonConfig,
   Condition,
-  countBy,
+  registerCounterByLabel,
   integer,
   type Log,
   nestLogger,
@@ -22,7 +28,7 @@ import { StreamServer } from './server/stream.server.js';
 import { handlerMetrics, watchReplica } from './transport.metrics.js';
 import { traceHandlers } from './transport.tracing.js';
 
-/** Configuration of a service: Postgres, Redis, and its limit of concurrent requests. */
+/** Configuration of a service: log, ops port, traces, Postgres, Redis, concurrent requests. */
 export const serviceConfig = z.object({
   ...commonConfig.shape,
   ...opsConfig.shape,
@@ -41,7 +47,7 @@ export type ServiceConfig = z.output<typeof serviceConfig>;
  * Runs a replica of a service as a process.
  * - It reads no request and sends no heartbeat before Postgres answers and has every migration.
  * - While Postgres is unavailable it leaves requests to other replicas, and resumes automatically.
- * - When it stops, it answers the started requests before it closes the connections to Postgres.
+ * - When it stops, it answers its running requests before it closes the connections to Postgres.
  *
  * @param module creates the service's module.
  * @param opsRoutes creates the service's own routes on the ops port, after the app has started.
@@ -58,7 +64,7 @@ export function runService<Schema extends z.ZodObject>(
     const database = await waitForDatabase(app, config, log, waitFor);
     const notifier = new ClockNotifier(connectRedis(config), log);
     database.onClock((userId, stamp) => notifier.notify(userId, stamp));
-    countBy(
+    registerCounterByLabel(
       'podcast_sync_change_notifications_total',
       'Change notifications after commits: `sent` to Redis, or `dropped` without it.',
       'outcome',
@@ -72,8 +78,8 @@ export function runService<Schema extends z.ZodObject>(
     return {
       missing: async () => [
         ...(strategy.isUp ? [] : ['Redis: reconnecting']),
-        // While calls wait for a connection, a check would wait too. The result of the last check
-        // is reported instead.
+        // While statements wait for a pooled connection, a check would wait too: report the last
+        // result instead.
         ...(database.connections.waiting > 0
           ? database.availability.missing
           : await database.availability.check()),
@@ -83,7 +89,7 @@ export function runService<Schema extends z.ZodObject>(
         await nest.close();
         await database.close();
         notifier.close();
-        log.info({ handled: strategy.counters?.handled }, 'stopped');
+        log.info({ handledRequests: strategy.counters?.handledRequests }, 'service stopped');
       },
     };
   });
@@ -108,7 +114,7 @@ export function openReplica(
   });
   traceHandlers(strategy);
   watchReplica(() => strategy.counters);
-  watchPool(() => database.connections);
+  registerPoolMetrics(() => database.connections);
   const { availability } = database;
   availability.onChange((isAvailable) => {
     if (isAvailable) log.info({ outage }, 'Postgres available again: replica takes requests');
@@ -123,8 +129,10 @@ export function openReplica(
   return strategy;
 }
 
+/** Pause between two checks of Postgres at the start, in milliseconds. */
 const retryMs = 1_000;
-/** Value of the log field `outage`, in lines that start or end one. */
+
+/** Value of the log field `outage` in the lines about the start and end of an outage. */
 const outage = 'Postgres';
 
 /** Opens the database and waits, without a time limit, until it has every migration. */
@@ -137,17 +145,21 @@ export async function waitForDatabase(
   const database = openDatabase(config, app);
   const { availability } = database;
   waitFor(() => availability.check());
-  const trouble = new Condition<string>('');
+  const problem = new Condition<string>('');
   for (;;) {
     const missing = await availability.check();
     if (missing.length === 0) break;
-    const isFirst = trouble.state === '';
-    // Logs only changes of the list, because the operator can correct its items one by one.
-    if (trouble.becomes(missing.join('; ')))
-      log.warn({ ...(isFirst && { outage }), missing }, 'waiting for Postgres and its migrations');
+    const isFirst = problem.state === '';
+    // Logs the list again only if it changes: operators often correct one item after the other.
+    if (problem.becomes(missing.join('; ')))
+      log.warn(
+        { ...(isFirst && { outage }), missing },
+        'service not started: waiting for Postgres and its migrations',
+      );
     await delay(retryMs);
   }
-  if (trouble.state !== '') log.info({ outage }, 'Postgres available, with all migrations');
+  if (problem.state !== '')
+    log.info({ outage }, 'Postgres available with all migrations: service starts');
   return database;
 }
 

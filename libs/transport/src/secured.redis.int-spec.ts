@@ -49,7 +49,7 @@ async function isRefusedOn(environment: RedisEnvironment, reason: RegExp): Promi
   const errors = () => logged.filter(({ level }) => level === error);
   await eventually(() => expect(errors()).toHaveLength(2));
   expect((await ask(client, 'hello')).end).toBe('unavailable');
-  expect(client.counters.timedOut).toBe(0);
+  expect(client.counters.timedOutCalls).toBe(0);
   // Long enough for more attempts to connect.
   attempts = 0;
   await eventually(() => expect(attempts).toBeGreaterThan(6), { timeout: 50_000 });

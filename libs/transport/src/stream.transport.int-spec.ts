@@ -157,8 +157,8 @@ describe('deadlines', () => {
       { requestId: 'r', budgetMs: 200 },
     );
     expect(await codeOf(slow)).toBe('unavailable');
-    expect(gateway.counters.late).toBe(0);
-    await eventually(() => expect(gateway.counters.late).toBe(1));
+    expect(gateway.counters.lateReplies).toBe(0);
+    await eventually(() => expect(gateway.counters.lateReplies).toBe(1));
     expect(runs).toEqual(['slow']);
     expect((await gateway.call(probe, { text: 'next' }, { requestId: 'r' })).text).toBe('next');
   });
@@ -170,7 +170,9 @@ describe('deadlines', () => {
     const second = gateway.call(probe, { text: 'second' }, { requestId: 'r', budgetMs: 200 });
     expect(await codeOf(second)).toBe('unavailable');
     await first;
-    await eventually(() => expect(server.counters).toMatchObject({ expired: 1, inFlight: 0 }));
+    await eventually(() =>
+      expect(server.counters).toMatchObject({ expiredRequests: 1, inFlight: 0 }),
+    );
     expect(runs).toEqual(['first']);
   });
 });
@@ -181,20 +183,23 @@ describe('an unavailable service', () => {
     expect(await codeOf(gateway.call(probe, { text: 'x' }, { requestId: 'r' }))).toBe(
       'unavailable',
     );
-    expect(gateway.counters.timedOut).toBe(0);
+    expect(gateway.counters.timedOutCalls).toBe(0);
   });
 
-  // The second client has not polled since its last call.
-  it.each([500, 60_000])('fails calls after a stop in order; polls: %i ms', async (pollMs) => {
-    const { app } = await replica({ timings: {} });
-    const gateway = await client({ pollMs });
-    await gateway.call(probe, { text: 'x' }, { requestId: 'r' });
-    await app.close();
-    expect(await codeOf(gateway.call(probe, { text: 'x' }, { requestId: 'r' }))).toBe(
-      'unavailable',
-    );
-    expect(gateway.counters.timedOut).toBe(0);
-  });
+  // The second client has not read the state since its last call.
+  it.each([500, 60_000])(
+    'fails calls after a stop in order; reads every %i ms',
+    async (readIntervalMs) => {
+      const { app } = await replica({ timings: {} });
+      const gateway = await client({ readIntervalMs });
+      await gateway.call(probe, { text: 'x' }, { requestId: 'r' });
+      await app.close();
+      expect(await codeOf(gateway.call(probe, { text: 'x' }, { requestId: 'r' }))).toBe(
+        'unavailable',
+      );
+      expect(gateway.counters.timedOutCalls).toBe(0);
+    },
+  );
 });
 
 describe('a client', () => {
@@ -254,12 +259,17 @@ describe('overload', () => {
     );
     expect(await Promise.all(ends)).toEqual(['answered', 'answered', 'unavailable']);
     expect(await codeOf(gateway.call(probe, { text: 'x' }, { requestId: 'r' }))).toBe('answered');
-    expect(gateway.counters).toMatchObject({ sent: 3, refused: 1, timedOut: 0, inFlight: 0 });
+    expect(gateway.counters).toMatchObject({
+      sentCalls: 3,
+      refusedCalls: 1,
+      timedOutCalls: 0,
+      inFlight: 0,
+    });
   });
 
   it('is refused while the backlog leaves too little of the deadline', async () => {
     const { runs } = await replica({ maxInFlight: 1 });
-    const gateway = await client({ pollMs: 50 });
+    const gateway = await client({ readIntervalMs: 50 });
     const slow = gateway.call(probe, { text: 'slow', takesMs: 900 }, { requestId: 'r' });
     await eventually(() => expect(runs).toHaveLength(1));
     const waiting = gateway.call(probe, { text: 'waiting' }, { requestId: 'r' });
@@ -268,7 +278,7 @@ describe('overload', () => {
     expect(
       await codeOf(gateway.call(probe, { text: 'x' }, { requestId: 'r', budgetMs: 500 })),
     ).toBe('unavailable');
-    expect(gateway.counters).toMatchObject({ sent: 2, refused: 1, timedOut: 0 });
+    expect(gateway.counters).toMatchObject({ sentCalls: 2, refusedCalls: 1, timedOutCalls: 0 });
     const patient = gateway.call(probe, { text: 'patient' }, { requestId: 'r' });
     await Promise.all([slow, waiting, patient]);
     await eventually(async () =>
@@ -316,7 +326,7 @@ describe('the transport as part of Nest', () => {
     const { server } = await replica();
     const gateway = await client();
     await admin().call('CLIENT', 'KILL', 'TYPE', 'normal', 'SKIPME', 'yes');
-    await eventually(() => expect(server.counters?.reconnects).toBe(2));
+    await eventually(() => expect(server.counters?.lostConnections).toBe(2));
     await eventually(() => expect(server.isUp).toBe(true));
     await eventually(async () =>
       expect(await codeOf(gateway.call(probe, { text: 'x' }, { requestId: 'r' }))).toBe('answered'),

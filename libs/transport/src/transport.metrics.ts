@@ -1,9 +1,9 @@
-import { counter, gauge, secondsBuckets } from '#runtime';
+import { registerCounter, registerGauge, secondsBuckets } from '#runtime';
 import { Gauge, Histogram, register } from 'prom-client';
 import type { ClientCounters } from './client/stream.client.js';
 import type { ReplicaCounters } from './server/replica.options.js';
 
-/** Registers the histogram of handled requests. @returns a function that observes one of them. */
+/** Registers the histogram of handled requests. @returns a function that adds a request to it. */
 export function handlerMetrics(): (contract: string, outcome: string, ms: number) => void {
   const durations = new Histogram({
     name: 'podcast_sync_rpc_handler_duration_seconds',
@@ -16,65 +16,69 @@ export function handlerMetrics(): (contract: string, outcome: string, ms: number
 
 /** Registers the metrics of a service's replica. */
 export function watchReplica(read: () => ReplicaCounters | undefined): void {
-  gauge(
+  registerGauge(
     'podcast_sync_transport_handlers_in_flight',
     'Requests that this replica works on.',
     () => read()?.inFlight,
   );
-  counter(
+  registerCounter(
     'podcast_sync_transport_handled_total',
     'Requests that this replica answered.',
-    () => read()?.handled,
+    () => read()?.handledRequests,
   );
-  counter(
+  registerCounter(
     'podcast_sync_transport_expired_total',
     'Requests that were not run because their deadline had passed.',
-    () => read()?.expired,
+    () => read()?.expiredRequests,
   );
-  counter(
+  registerCounter(
     'podcast_sync_transport_takeovers_total',
     'Requests taken over from another replica.',
     () => read()?.takeovers,
   );
-  counter(
+  registerCounter(
     'podcast_sync_transport_dead_letters_total',
     'Requests that became dead letters.',
     () => read()?.deadLetters,
   );
-  counter(
+  registerCounter(
     'podcast_sync_transport_reconnects_total',
     'Connections to Redis that were lost.',
-    () => read()?.reconnects,
+    () => read()?.lostConnections,
   );
 }
 
 /** Registers the metrics of a gateway's client of the services. */
 export function watchClient(read: () => ClientCounters): void {
-  gauge(
+  registerGauge(
     'podcast_sync_transport_calls_in_flight',
     'Calls that wait for an answer.',
     () => read().inFlight,
   );
-  counter('podcast_sync_transport_calls_total', 'Calls that were sent.', () => read().sent);
-  counter(
+  registerCounter(
+    'podcast_sync_transport_calls_total',
+    'Calls that were sent.',
+    () => read().sentCalls,
+  );
+  registerCounter(
     'podcast_sync_transport_refused_total',
     'Calls that failed immediately as unavailable.',
-    () => read().refused,
+    () => read().refusedCalls,
   );
-  counter(
+  registerCounter(
     'podcast_sync_transport_timeouts_total',
     'Calls that ended by their deadline.',
-    () => read().timedOut,
+    () => read().timedOutCalls,
   );
-  counter(
+  registerCounter(
     'podcast_sync_transport_late_replies_total',
     'Replies that arrived after the deadline of their call.',
-    () => read().late,
+    () => read().lateReplies,
   );
-  counter(
+  registerCounter(
     'podcast_sync_transport_reconnects_total',
     'Connections to Redis that were lost.',
-    () => read().reconnects,
+    () => read().lostConnections,
   );
   register.registerMetric(
     new Gauge({

@@ -2,7 +2,8 @@ import type { Cluster, Redis } from 'ioredis';
 import { serviceKeys } from './wire/format.js';
 
 /**
- * Returns true if a service still has a waiting or running request that Redis received by `timeMs`.
+ * Returns true if one of the services has a waiting or running request that Redis received at or
+ * before `timeMs`.
  *
  * @param timeMs a time by the clock of Redis, in milliseconds.
  */

@@ -3,14 +3,14 @@ import { once } from 'node:events';
 import { fileURLToPath } from 'node:url';
 import type { ProbeProcessOptions } from './probe.process.js';
 
-/** A replica of the service `episode` in its own process, for tests of faults. */
+/** A replica of the service `episode` in a separate process, which a test can kill or suspend. */
 export class ChildReplica {
   private constructor(
     private readonly child: ChildProcess,
     private readonly exit: Promise<unknown[]>,
   ) {}
 
-  /** Starts it and resolves when it is ready. */
+  /** Starts a replica; resolves when it is ready. */
   static async start(options: ProbeProcessOptions, { skewMs = 0 } = {}): Promise<ChildReplica> {
     const register = new URL('typescript.register.js', import.meta.url).href;
     const child = fork(
@@ -49,19 +49,19 @@ export class ChildReplica {
     await this.exit;
   }
 
-  /** Returns its heap in bytes after garbage collection, and the number of running requests. */
+  /** Returns the heap in bytes after garbage collection, and the number of running requests. */
   async inspect(): Promise<{ heap: number; inFlight: number }> {
     this.child.send('inspect');
     const [answer] = (await once(this.child, 'message')) as [{ heap: number; inFlight: number }];
     return answer;
   }
 
-  /** Suspends the process. */
+  /** Suspends the process with SIGSTOP. */
   pause(): void {
     this.child.kill('SIGSTOP');
   }
 
-  /** Ends {@link pause}. */
+  /** Continues a suspended process. */
   resume(): void {
     this.child.kill('SIGCONT');
   }

@@ -5,8 +5,8 @@ import { ask, RepeatedCalls } from './repeated.calls.js';
 import { connectTo } from './probe.replica.js';
 import { Stage } from './stage.js';
 
-/** Maximum wait of a caller in milliseconds: more than the default budget. */
-export const longestWaitMs = 15_000;
+/** Time limit of a call in milliseconds: more than the default. */
+export const longBudgetMs = 15_000;
 
 /** Kills one of three replicas during calls of 16 callers. */
 export function killOneOfThree(): Promise<void> {
@@ -15,10 +15,10 @@ export function killOneOfThree(): Promise<void> {
     const calls = new RepeatedCalls(await stage.gateway(), {
       callers: 16,
       takesMs: 50,
-      budgetMs: longestWaitMs,
+      budgetMs: longBudgetMs,
     });
     await eventually(() => expect(calls.answered).toBeGreaterThan(60), { timeout: 20_000 });
-    // Kills it during requests, and not between two of them.
+    // Waits until the replica runs requests, so that the kill interrupts them.
     await eventually(() => {
       const ended = new Set(calls.outcomes.map(({ text }) => text));
       const running = stage
@@ -64,7 +64,7 @@ export function stopOneOfTwo(): Promise<void> {
   });
 }
 
-/** Sends a request that kills each replica, and 20 harmless ones; restarts dead replicas. */
+/** Sends a request that kills every replica, and 20 harmless ones; restarts dead replicas. */
 export function poison(): Promise<void> {
   return Stage.play(async (stage) => {
     const supervision = new Supervision(stage);
@@ -82,7 +82,7 @@ async function expectOnlyPoisonToFail(stage: Stage): Promise<void> {
   const innocent = Array.from({ length: 20 }, (_, n) =>
     ask(gateway, `innocent${n}`, { takesMs: 60, budgetMs: 60_000 }),
   );
-  // Long enough for three replicas to start.
+  // A long budget, in which three replicas can start.
   const poisonous = ask(gateway, 'poison', { outcome: 'die', budgetMs: 60_000 });
   const outcomes = await Promise.all(innocent);
   expect(
@@ -117,7 +117,7 @@ class Supervision {
   async start(name: string): Promise<ChildReplica> {
     const replica = await this.stage.replica(name);
     void replica.ended().then(() => {
-      // The end of the case can kill a starting replica, which is not a fault.
+      // Ignores an error of a replica that the end of the case kills while it starts.
       if (!this.ended) this.start(name).catch(() => {});
     });
     return replica;

@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { CallContext } from '../src/server/stream.server.js';
 
-/** Returns a call context for a handler. @param fingerprint hash of a write with a key. */
+/** Creates the context of a call. @param fingerprint hash, for a write with a key. */
 export function call(
   requestId: string = randomUUID(),
   budgetMs = 10_000,

@@ -1,12 +1,12 @@
 import { z } from 'zod';
 import { jsonOf, rpc } from '#contracts';
 
-/** Contract of the transport's tests. */
+/** Contract whose handler does what the request says: wait, fail, hang or kill the process. */
 export const probe = rpc({
   pattern: 'episode.probe',
   write: false,
   request: z.object({
-    /** Returned in the reply. */
+    /** Text that the reply repeats. */
     text: z.string(),
     /** Duration of the handler in milliseconds. */
     takesMs: z.number().optional(),

@@ -4,7 +4,7 @@ import { Failure, JsonText, type ReplyOf, type RequestOf } from '#contracts';
 import { type CallContext, Handle } from '../src/index.js';
 import { confide, probe, quote } from './probe.contracts.js';
 
-/** Records start and end of each run of a replica. */
+/** Records when a replica starts and ends the run of a request. */
 export interface Journal {
   readonly replica: string;
   ran(text: string): void;
@@ -12,7 +12,7 @@ export interface Journal {
 }
 export const journalToken = Symbol('journal');
 
-/** The handlers of a test's replica. */
+/** The handlers of a replica in tests. */
 @Controller()
 export class ProbeController {
   constructor(@Inject(journalToken) private readonly journal: Journal) {}

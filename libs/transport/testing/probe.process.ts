@@ -2,11 +2,11 @@ import { appendFileSync } from 'node:fs';
 import { heapAfterGc } from './heap.js';
 import { startReplica, type ProbeOptions, type RedisEnvironment } from './probe.replica.js';
 
-/** The argument of a child process, as JSON. */
+/** Options of the child process, which gets them as a JSON argument. */
 export interface ProbeProcessOptions extends Omit<ProbeOptions, 'journal'> {
   readonly environment: RedisEnvironment;
   readonly name: string;
-  /** File with a line `<replica> <text>` per run, which survives a killed process. */
+  /** File to which each run appends a line `<replica> <text>`; a kill does not lose it. */
   readonly runsFile: string;
 }
 
@@ -18,7 +18,7 @@ const journal = {
 };
 const { app, server } = await startReplica(environment, { ...options, journal });
 process.on('SIGTERM', () => void app.close().then(() => process.exit(0)));
-// Ends when the process of the test ends.
+// Ends this process when the process of the test ends.
 process.on('disconnect', () => process.exit(1));
 process.on('message', () =>
   process.send?.({ heap: heapAfterGc(), inFlight: server.counters?.inFlight }),

@@ -17,9 +17,9 @@ export interface ProbeOptions {
 export interface ProbeReplica {
   readonly app: INestMicroservice;
   readonly server: StreamServer;
-  /** Texts of its runs, in order. */
+  /** Texts of the requests that the replica ran, in order. */
   readonly runs: string[];
-  /** Start and end of each run. */
+  /** Start and end of each run, by `performance.now()`. */
   readonly spans: { text: string; from: number; to: number }[];
   /** Log lines of the transport. */
   readonly logged: Record<string, unknown>[];
@@ -33,7 +33,7 @@ export async function startReplica(
   const { name = 'a', maxInFlight, maxReplyBytes, timings } = options;
   const runs: string[] = [];
   const spans: ProbeReplica['spans'] = [];
-  const kept: Journal = {
+  const memoryJournal: Journal = {
     replica: name,
     ran: (text) => {
       runs.push(text);
@@ -53,7 +53,7 @@ export async function startReplica(
   });
   @Module({
     controllers: [ProbeController],
-    providers: [{ provide: journalToken, useValue: options.journal ?? kept }],
+    providers: [{ provide: journalToken, useValue: options.journal ?? memoryJournal }],
   })
   class ProbeModule {}
   const app = await NestFactory.createMicroservice(ProbeModule, {
@@ -64,14 +64,14 @@ export async function startReplica(
   return { app, server, runs, spans, logged };
 }
 
-/** Variables of {@link redisConfig}. */
+/** Environment variables of {@link redisConfig}. */
 export type RedisEnvironment = Readonly<Record<string, string>>;
 
 export function connectTo(environment: RedisEnvironment) {
   return connectRedis(redisConfig.parse(environment));
 }
 
-/** Returns a log and its lines. */
+/** Returns a log that keeps its lines in memory, and these lines. */
 export function memoryLog(): { log: Logger; logged: Record<string, unknown>[] } {
   const logged: Record<string, unknown>[] = [];
   const log = pino(

@@ -7,7 +7,7 @@ import { join } from 'node:path';
 import { Redis } from 'ioredis';
 import { generate } from 'selfsigned';
 import { inject } from 'vitest';
-import { onFreePort, redisBinary } from '#embedded';
+import { startOnFreePort, redisBinary } from '#embedded';
 import { eventually } from '#testing';
 
 interface Node {
@@ -15,13 +15,13 @@ interface Node {
   readonly child: ChildProcess;
 }
 
-/** Time limit for a server or the group to be ready, in milliseconds. */
+/** Maximum time in ms until a server or the group is ready. */
 const startLimitMs = 30_000;
 
 /** Credentials and certificate of secured servers. */
 interface Secrets {
   readonly password: string;
-  /** PEM: a certificate that is its own authority. */
+  /** Self-signed certificate (PEM). */
   readonly certificate: string;
   readonly privateKey: string;
 }
@@ -56,11 +56,12 @@ export class RedisGroup {
       'cluster-enabled yes\ncluster-node-timeout 1000\ncluster-replica-validity-factor 0\n';
     for (let n = 0; n < 6; n += 1) await group.start(settings);
     const [first, ...others] = group.nodes;
-    for (const node of others) await group.ask(first!, 'CLUSTER', 'MEET', '127.0.0.1', node.port);
+    for (const node of others)
+      await group.sendCommand(first!, 'CLUSTER', 'MEET', '127.0.0.1', node.port);
     const slots = [0, 5_461, 10_923, 16_384];
     for (const [n, node] of group.nodes.slice(0, 3).entries()) {
       const [from, to] = [slots[n]!, slots[n + 1]!];
-      await group.ask(
+      await group.sendCommand(
         node,
         'CLUSTER',
         'ADDSLOTS',
@@ -68,13 +69,14 @@ export class RedisGroup {
       );
     }
     for (const [n, node] of group.nodes.slice(3).entries()) {
-      const master = String(await group.ask(group.nodes[n]!, 'CLUSTER', 'MYID'));
-      await eventually(() => group.ask(node, 'CLUSTER', 'REPLICATE', master), {
+      const master = String(await group.sendCommand(group.nodes[n]!, 'CLUSTER', 'MYID'));
+      await eventually(() => group.sendCommand(node, 'CLUSTER', 'REPLICATE', master), {
         timeout: startLimitMs,
       });
     }
-    for (const node of group.nodes) await group.says(node, ['CLUSTER', 'INFO'], 'cluster_state:ok');
-    for (const node of group.nodes.slice(3)) await group.isInSync(node);
+    for (const node of group.nodes)
+      await group.waitForAnswer(node, ['CLUSTER', 'INFO'], 'cluster_state:ok');
+    for (const node of group.nodes.slice(3)) await group.waitUntilInSync(node);
     group.environment = { REDIS_CLUSTER: group.addresses(group.nodes), ...group.credentials() };
     return group;
   }
@@ -84,16 +86,16 @@ export class RedisGroup {
     const group = await RedisGroup.empty(secured);
     const master = await group.start('');
     const replica = await group.start(`replicaof 127.0.0.1 ${master.port}\n`);
-    const watch = `sentinel monitor mymaster 127.0.0.1 ${master.port} 2\n`;
-    const soon =
+    const monitorSetting = `sentinel monitor mymaster 127.0.0.1 ${master.port} 2\n`;
+    const fastDetection =
       'sentinel down-after-milliseconds mymaster 1000\nsentinel failover-timeout mymaster 5000\n';
     const pass = group.secrets ? `sentinel auth-pass mymaster ${group.secrets.password}\n` : '';
     const watchers = [];
     for (let n = 0; n < 3; n += 1)
-      watchers.push(await group.start(watch + soon + pass, '--sentinel'));
-    await group.isInSync(replica);
+      watchers.push(await group.start(monitorSetting + fastDetection + pass, '--sentinel'));
+    await group.waitUntilInSync(replica);
     for (const watcher of watchers)
-      await group.says(
+      await group.waitForAnswer(
         watcher,
         ['SENTINEL', 'MASTER', 'mymaster'],
         'num-slaves,1',
@@ -113,11 +115,11 @@ export class RedisGroup {
     for (const node of this.nodes.filter(
       ({ child }) => child.exitCode === null && child.signalCode === null,
     )) {
-      const role = (await this.ask(node, 'ROLE')) as [string];
-      // In a Cluster, nodes that do not own the key answer with an error (MOVED).
+      const role = (await this.sendCommand(node, 'ROLE')) as [string];
+      // A node of a Cluster that does not own the key answers with an error (MOVED).
       const owns =
         role[0] === 'master' &&
-        (await this.ask(node, 'EXISTS', key).then(
+        (await this.sendCommand(node, 'EXISTS', key).then(
           () => true,
           () => false,
         ));
@@ -138,7 +140,7 @@ export class RedisGroup {
   }
 
   private start(settings: string, ...flags: string[]): Promise<Node> {
-    return onFreePort((port) => this.startOn(port, settings, flags));
+    return startOnFreePort((port) => this.startOn(port, settings, flags));
   }
 
   private async startOn(port: number, settings: string, flags: string[]): Promise<Node> {
@@ -147,7 +149,7 @@ export class RedisGroup {
     const file = join(directory, 'redis.conf');
     writeFileSync(
       file,
-      `bind 127.0.0.1\n${this.access(port)}dir ${directory}\n` +
+      `bind 127.0.0.1\n${this.accessSettings(port)}dir ${directory}\n` +
         `save ""\nrepl-diskless-sync-delay 0\n${settings}`,
     );
     const { command, env } = await redisBinary(inject('servers').programs, console.log);
@@ -157,15 +159,15 @@ export class RedisGroup {
     const node = { port, child };
     const ended = once(child, 'close').then(() => Promise.reject(new Error(output)));
     await Promise.race([
-      eventually(() => this.ask(node, 'PING'), { timeout: startLimitMs }),
+      eventually(() => this.sendCommand(node, 'PING'), { timeout: startLimitMs }),
       ended,
     ]);
     this.nodes.push(node);
     return node;
   }
 
-  /** Returns the settings of a server's port and access. */
-  private access(port: number): string {
+  /** Returns the lines of redis.conf about port, TLS and passwords. */
+  private accessSettings(port: number): string {
     if (!this.secrets) return `port ${port}\n`;
     const { password, certificate, privateKey } = this.secrets;
     const files = [
@@ -191,19 +193,19 @@ export class RedisGroup {
     return { REDIS_TLS: 'true', REDIS_TLS_CA: certificate, REDIS_PASSWORD: password };
   }
 
-  private isInSync(replica: Node): Promise<void> {
-    return this.says(replica, ['ROLE'], 'connected');
+  private waitUntilInSync(replica: Node): Promise<void> {
+    return this.waitForAnswer(replica, ['ROLE'], 'connected');
   }
 
   /** Waits until a server's answer to a command contains all words. */
-  private async says(
+  private async waitForAnswer(
     node: Node,
     [command, ...parts]: [string, ...string[]],
     ...words: string[]
   ): Promise<void> {
     await eventually(
       async () => {
-        const answer = String(await this.ask(node, command, ...parts));
+        const answer = String(await this.sendCommand(node, command, ...parts));
         if (!words.every((word) => answer.includes(word)))
           throw new Error(`${words.join(', ')} is not in ${answer}`);
       },
@@ -211,7 +213,7 @@ export class RedisGroup {
     );
   }
 
-  private async ask(
+  private async sendCommand(
     { port }: Node,
     command: string,
     ...parts: (string | number)[]

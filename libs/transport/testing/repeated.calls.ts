@@ -9,7 +9,7 @@ export interface CallResult {
   readonly text: string;
   /** `answered` and `wrong reply` for replies, else the failure's code. */
   readonly end: 'answered' | 'wrong reply' | Failure['code'];
-  /** Time of the start (`performance.now()`). */
+  /** Start of the call, by `performance.now()`. */
   readonly started: number;
   readonly tookMs: number;
 }
@@ -21,14 +21,14 @@ export interface RepeatedCallsOptions {
   readonly budgetMs?: number;
 }
 
-/** Makes one call. @returns its result. */
+/** Makes one call and returns its result. */
 export async function ask(
   client: StreamClient,
   text: string,
   { budgetMs, ...request }: { takesMs?: number; budgetMs?: number; outcome?: 'die' | 'hang' } = {},
 ): Promise<CallResult> {
   const started = performance.now();
-  // The id differs from the text: dead letters contain the request id, but not the payload.
+  // Uses another request id than the text, because dead letters contain the id but no payload.
   const options = { requestId: randomUUID(), budgetMs };
   const end = await client.call(probe, { text, ...request }, options).then(
     (reply) => (reply.text === text ? ('answered' as const) : ('wrong reply' as const)),
@@ -62,12 +62,12 @@ export class RepeatedCalls {
     return this.outcomes.filter(({ end }) => end !== 'answered');
   }
 
-  /** Continues for a time under load. It waits for no condition. */
+  /** Lets the callers continue for a time. */
   continueFor(ms: number): Promise<void> {
     return delay(ms);
   }
 
-  /** Starts no more calls; resolves after the running ones. */
+  /** Starts no more calls; resolves when the running calls have ended. */
   async stop(): Promise<void> {
     this.stopped = true;
     await Promise.all(this.callers);
@@ -78,7 +78,7 @@ export class RepeatedCalls {
     for (let round = 0; !this.stopped; round += 1) {
       const outcome = await ask(this.client, `${caller}.${round}`, request);
       this.outcomes.push(outcome);
-      // Calls are refused immediately: a retry without a pause would only use CPU.
+      // Pauses after a failure: calls without a replica fail immediately, so retries would use CPU.
       if (outcome.end !== 'answered') await delay(20);
     }
   }

@@ -8,7 +8,7 @@ import type { ProbeProcessOptions } from './probe.process.js';
 import { connectTo, memoryLog, type RedisEnvironment } from './probe.replica.js';
 import type { RedisGroup } from './redis.group.js';
 
-/** A run of one replica. */
+/** One run of a request by a replica. */
 export interface Run {
   readonly replica: string;
   readonly text: string;
@@ -26,7 +26,7 @@ export class Stage {
     private readonly server?: TestServer,
   ) {}
 
-  /** Runs a case on its own stage, and disposes it. */
+  /** Runs a test case on a stage of its own, and disposes the stage. */
   static async play(
     play: (stage: Stage) => Promise<void>,
     { durable = false } = {},
@@ -39,7 +39,7 @@ export class Stage {
     }
   }
 
-  /** Runs a case on a group of Redis servers, and disposes both. */
+  /** Runs a test case on a group of Redis servers, and disposes stage and group. */
   static async playOn(group: RedisGroup, play: (stage: Stage) => Promise<void>): Promise<void> {
     try {
       await new Stage(group.environment).run(play);
@@ -58,7 +58,7 @@ export class Stage {
     name: string,
     { skewMs, ...options }: Partial<ProbeProcessOptions> & { skewMs?: number } = {},
   ): Promise<ChildReplica> {
-    // Also disposes a replica that is still starting at the end of the case.
+    // Keeps the promise, so that a replica that still starts at the end of the case is ended too.
     const replica = ChildReplica.start(
       { environment: this.environment, name, runsFile: this.runsFile, ...options },
       { skewMs },

@@ -40,7 +40,7 @@ export function useTransport() {
     redisUrl: () => redis.url,
 
     async replica(options: ProbeOptions = {}): Promise<ProbeReplica> {
-      // Shorter than in production, so that tests stop quickly.
+      // Shorter times than in production, so that tests stop quickly.
       const replica = await startReplica(environment(), {
         timings: { drainGraceMs: 0, blockMs: 50, drainMs: 100 },
         ...options,

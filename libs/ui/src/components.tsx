@@ -100,6 +100,7 @@ export function Field({ id, label, hint, error, ...input }: FieldProps) {
 
 interface CardProps {
   readonly title: string;
+  /** The paragraph below the title. */
   readonly lead?: string | undefined;
   /** Set by pages that move the focus to the title. */
   readonly heading?: RefObject<HTMLHeadingElement | null>;

@@ -126,11 +126,12 @@ function literal(value: unknown): string {
   if (typeof value === 'number') return String(value);
   return pg.escapeLiteral(
     Array.isArray(value)
-      ? `{${value.map((one) => JSON.stringify(plain(one))).join()}}`
+      ? `{${value.map((one) => (one === null ? 'NULL' : JSON.stringify(plain(one)))).join()}}`
       : plain(value),
   );
 }
 
 function plain(value: unknown): string {
+  if (value instanceof Date) return value.toISOString();
   return Buffer.isBuffer(value) ? `\\x${value.toString('hex')}` : String(value);
 }

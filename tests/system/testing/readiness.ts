@@ -42,7 +42,7 @@ export async function countedOn(stack: AppStack): Promise<number[]> {
     const now = Number((await redis.time())[0]) * 1_000;
     return await Promise.all(
       ['subscription', 'episode', 'deletion'].map((name) =>
-        redis.zcount(serviceKeys(name).alive, now, '+inf'),
+        redis.zcount(serviceKeys(name).heartbeats, now, '+inf'),
       ),
     );
   } finally {

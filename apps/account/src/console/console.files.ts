@@ -4,13 +4,13 @@ import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { sendFailure } from '../pages/failure.filter.js';
 import { consoleFolder } from '../pages/site.assets.js';
 
-const root = '/console/';
+const consoleRoot = '/console/';
 
-/** Path of a file with a content hash in its name, whose content never changes. */
-const hashed = /^\/console\/assets\/[^/]+$/;
+/** Matches the path of a console file whose name contains a hash of its content. */
+const hashedAssetPath = /^\/console\/assets\/[^/]+$/;
 
-/** Path of a console page: at most one word of lower-case letters. */
-const page = /^\/console\/[a-z]{0,20}$/;
+/** Matches the path of a console page: at most one word of lower-case letters. */
+const consolePagePath = /^\/console\/[a-z]{0,20}$/;
 
 /**
  * Returns the headers of the console, which allow scripts only from this origin; undefined for
@@ -22,7 +22,7 @@ export function consoleHeaders(
   { url }: FastifyRequest,
   api: string,
 ): Record<string, string> | undefined {
-  if (!url.startsWith(root)) return undefined;
+  if (!url.startsWith(consoleRoot)) return undefined;
   const site = `'self' ${new URL(api).origin}`;
   return {
     'content-security-policy':
@@ -38,15 +38,16 @@ export function consoleHeaders(
  * Serves the built console at `/console/`. All pages share `index.html`, the only file without a
  * content hash in its name.
  *
- * @param folder of the built console. Without its `index.html`, a response 503 says how to build.
+ * @param folder folder of the built console. Without its `index.html`, a response 503 says how to
+ *   build it.
  */
 export async function serveConsole(
   fastify: FastifyInstance,
   folder = consoleFolder ?? '',
 ): Promise<void> {
-  fastify.get('/console', (_request, reply) => reply.redirect(root, 308));
+  fastify.get('/console', (_request, reply) => reply.redirect(consoleRoot, 308));
   if (!existsSync(`${folder}/index.html`)) {
-    fastify.get(`${root}*`, (_request, reply) => sendMissing(reply));
+    fastify.get(`${consoleRoot}*`, (_request, reply) => sendConsoleNotBuilt(reply));
     return;
   }
   await fastify.register(fastifyStatic, {
@@ -58,19 +59,19 @@ export async function serveConsole(
     dotfiles: 'ignore',
     extensions: [],
   });
-  fastify.get(`${root}*`, (request, reply) => {
+  fastify.get(`${consoleRoot}*`, (request, reply) => {
     const [path = ''] = request.url.split('?', 1);
-    if (hashed.test(path)) {
+    if (hashedAssetPath.test(path)) {
       void reply.header('cache-control', 'public, max-age=31536000, immutable');
-      return reply.sendFile(path.slice(root.length));
+      return reply.sendFile(path.slice(consoleRoot.length));
     }
-    if (!page.test(path)) return sendFailure(reply, { kind: 'notFound' });
+    if (!consolePagePath.test(path)) return sendFailure(reply, { kind: 'notFound' });
     void reply.header('cache-control', 'no-cache');
     return reply.sendFile('index.html');
   });
 }
 
-function sendMissing(reply: FastifyReply): FastifyReply {
+function sendConsoleNotBuilt(reply: FastifyReply): FastifyReply {
   return reply
     .code(503)
     .header('cache-control', 'no-store')

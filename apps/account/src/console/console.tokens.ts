@@ -9,7 +9,7 @@ import type { Session } from '../people/sessions.js';
 /** Access token for the console in one browser. */
 export interface ConsoleToken {
   readonly access_token: string;
-  /** Lifetime in seconds. */
+  /** Lifetime of the access token in seconds. */
   readonly expires_in: number;
   /** URL of the API, the first of `API_URLS`. */
   readonly api: string;
@@ -26,8 +26,8 @@ export class ConsoleTokens {
     private readonly issuer: Issuer,
   ) {}
 
-  /** Issues a token for a session. */
-  async issue({ id, accountId }: Session): Promise<ConsoleToken> {
+  /** Issues an access token for the console in the browser of a session. */
+  async issueToken({ id, accountId }: Session): Promise<ConsoleToken> {
     const [api] = this.config.API_URLS;
     const { provider } = this.issuer;
     const client = await provider.Client.find(consoleClientId);

@@ -4,7 +4,7 @@ import { IssuerLimits } from '../issuer/issuer.limits.js';
 import { PageController } from '../pages/person.guard.js';
 import { type ConsoleToken, ConsoleTokens } from './console.tokens.js';
 
-/** The response of `POST /console/token`. */
+/** Response of `POST /console/token`: an access token for the console, and its user. */
 export interface TokenResponse extends ConsoleToken {
   /** User of the session. Another user can have signed in since the last token. */
   readonly user: { readonly id: string; readonly name: string | null };
@@ -18,7 +18,7 @@ export class TokenController {
     private readonly limits: IssuerLimits,
   ) {}
 
-  /** Returns a token; 401 without a session: a redirect would lose what the person entered. */
+  /** Returns a console token. Without a session it answers 401, since a redirect loses input. */
   @Post('console/token')
   @HttpCode(200)
   @Header('cache-control', 'no-store')
@@ -26,12 +26,12 @@ export class TokenController {
     @Req() { ip, person }: FastifyRequest,
     @Res({ passthrough: true }) reply: FastifyReply,
   ): Promise<TokenResponse | { code: string; message: string }> {
-    await this.limits.consume('token', ip);
+    await this.limits.countRequest('token', ip);
     if (!person) {
       void reply.code(401);
       return { code: '401', message: 'Sign in first' };
     }
     const { id, name } = person.account;
-    return { ...(await this.tokens.issue(person.session)), user: { id, name } };
+    return { ...(await this.tokens.issueToken(person.session)), user: { id, name } };
   }
 }

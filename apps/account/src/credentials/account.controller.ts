@@ -14,7 +14,7 @@ export class AccountController {
 
   @Handle(checkCredential)
   async checkCredential({ hash }: RequestOf<typeof checkCredential>) {
-    return { credential: await this.appPasswords.check(hash) };
+    return { credential: await this.appPasswords.checkHash(hash) };
   }
 
   @Handle(revokeCredential)
@@ -24,6 +24,6 @@ export class AccountController {
 
   @Handle(beginLogin)
   beginLogin(request: RequestOf<typeof beginLogin>) {
-    return this.flows.start(request);
+    return this.flows.startFlow(request);
   }
 }

@@ -8,7 +8,7 @@ import type { EntityManager, Repository } from 'typeorm';
 import { cleanLabel } from '../people/label.rules.js';
 import { Notices } from '../people/notices.js';
 import { Refusal } from '../people/refusal.js';
-import { type Actor, lockSession } from '../people/sessions.js';
+import { type ActingSession, lockSession } from '../people/sessions.js';
 import { queryRows } from '../people/query-rows.js';
 
 /** App password, as shown to its owner. */
@@ -17,10 +17,13 @@ export interface AppPassword {
   readonly label: string;
   readonly scopes: readonly string[];
   readonly createdAt: Date;
-  /** Time of the last use, to the minute. */
+  /** Time at which an app last used the app password, to the minute. */
   readonly lastUsedAt: Date | null;
   readonly expiresAt: Date | null;
-  /** Time when a sign-out suspended it, until {@link AppPasswords.keep}; `null` while valid. */
+  /**
+   * Time when a sign-out suspended it, until {@link AppPasswords.restoreSuspended}; `null` while
+   * valid.
+   */
   readonly suspendedAt: Date | null;
   /** True if it belongs to a podcast app, and not to a script. */
   readonly isApp: boolean;
@@ -44,7 +47,8 @@ const maxLabelLength = 64;
  * - An app password is shown once; only its hash is stored.
  * - A revoked app password is deleted. Gateways that cached it are notified and refuse it within a
  *   second; without a notification, within 60 s ({@link RevocationWriter.revoke}).
- * - An app password that a sign-out suspended (`SignOut`) is invalid until {@link keep}.
+ * - An app password that a sign-out suspended (`SignOut`) is invalid until
+ *   {@link restoreSuspended}.
  */
 @Injectable()
 export class AppPasswords {
@@ -64,7 +68,7 @@ export class AppPasswords {
   async create(
     accountId: string,
     properties: NewAppPassword,
-    by?: Actor,
+    by?: ActingSession,
   ): Promise<{ secret: string; credential: AppPassword }> {
     const label = cleanLabel(properties.label);
     if (label === '' || properties.label.trim().length > maxLabelLength) throw new Refusal('label');
@@ -74,10 +78,10 @@ export class AppPasswords {
     if (properties.expiresAt && !(properties.expiresAt.getTime() > Date.now()))
       throw new Refusal('expiry');
     const created = await this.credentials.manager.transaction(async (manager) => {
-      await lockBelowLimit(manager, accountId, by?.id);
+      await lockAndCheckAppPasswordLimit(manager, accountId, by?.id);
       return insertAppPassword(manager, accountId, { ...properties, label, scopes });
     });
-    await this.notices.add(accountId, 'app_password', by, { label });
+    await this.notices.addNotice(accountId, 'app_password', by, { label });
     return created;
   }
 
@@ -97,9 +101,13 @@ export class AppPasswords {
    * @param session id of the browser's session.
    * @throws Refusal `credentials` if the session has ended.
    */
-  async keep(accountId: string, ids: readonly string[], session: string): Promise<void> {
+  async restoreSuspended(
+    accountId: string,
+    ids: readonly string[],
+    session: string,
+  ): Promise<void> {
     await this.credentials.manager.transaction(async (manager) => {
-      await lockAccount(manager, accountId, session);
+      await lockAccountAndSession(manager, accountId, session);
       await manager.query(
         `WITH kept AS (
            UPDATE account.credentials SET suspended_at = NULL
@@ -133,14 +141,14 @@ export class AppPasswords {
    *
    * @param hash SHA-256 of the app password (base64url).
    */
-  async check(hash: string): Promise<Credential | null> {
+  async checkHash(hash: string): Promise<Credential | null> {
     const [row] = await queryRows<ValidAppPassword>(
       this.credentials.manager,
       `SELECT ${validAppPasswords.columns} FROM ${validAppPasswords.tables}
        WHERE c.hash = $1 AND ${validAppPasswords.condition}`,
       [Buffer.from(hash, 'base64url')],
     );
-    return row ? recordUse(this.credentials.manager, row) : null;
+    return row ? recordAppPasswordUse(this.credentials.manager, row) : null;
   }
 }
 
@@ -151,20 +159,20 @@ export type Credential = NonNullable<ReplyOf<typeof checkCredential>['credential
 export const validAppPasswords = {
   columns: `c.id AS "credentialId", c.account_id AS "userId", coalesce(a.name, '') AS name,
     c.scopes, c.expires_at AS "expiresAt",
-    coalesce(c.last_used_at < now() - interval '1 minute', true) AS "isStale"`,
+    coalesce(c.last_used_at < now() - interval '1 minute', true) AS "isUseOutdated"`,
   tables: 'account.credentials c JOIN account.accounts a ON a.id = c.account_id',
   condition: `(c.expires_at IS NULL OR c.expires_at > now()) AND c.suspended_at IS NULL
     AND a.disabled_at IS NULL`,
 };
 
-/** Row of {@link validAppPasswords}. `isStale`: no use was recorded in the last minute. */
+/** Row of {@link validAppPasswords}. `isUseOutdated`: no use was recorded in the last minute. */
 export interface ValidAppPassword {
   readonly credentialId: string;
   readonly userId: string;
   readonly name: string;
   readonly scopes: string[];
   readonly expiresAt: string | null;
-  readonly isStale: boolean;
+  readonly isUseOutdated: boolean;
 }
 
 /**
@@ -172,12 +180,12 @@ export interface ValidAppPassword {
  * answer for a minute, so most requests of an app neither read nor write here. If another
  * transaction has locked the row, the request does not wait and records no use.
  */
-export async function recordUse(
+export async function recordAppPasswordUse(
   manager: EntityManager,
   row: ValidAppPassword,
 ): Promise<Credential> {
-  const { credentialId, userId, name, scopes, expiresAt, isStale } = row;
-  if (isStale)
+  const { credentialId, userId, name, scopes, expiresAt, isUseOutdated } = row;
+  if (isUseOutdated)
     await manager.query(
       `UPDATE account.credentials SET last_used_at = now() WHERE id = (
          SELECT id FROM account.credentials
@@ -189,7 +197,7 @@ export async function recordUse(
 }
 
 /** Locks the account, then the session. @throws Refusal `credentials` if the session ended. */
-async function lockAccount(
+async function lockAccountAndSession(
   manager: EntityManager,
   accountId: string,
   session?: string,
@@ -205,12 +213,12 @@ async function lockAccount(
  *
  * @throws Refusal `too_many`; `credentials` if the session has ended.
  */
-export async function lockBelowLimit(
+export async function lockAndCheckAppPasswordLimit(
   manager: EntityManager,
   accountId: string,
   session?: string,
 ): Promise<void> {
-  await lockAccount(manager, accountId, session);
+  await lockAccountAndSession(manager, accountId, session);
   if ((await manager.countBy(CredentialEntity, { accountId })) >= maxAppPasswords)
     throw new Refusal('too_many');
 }

@@ -47,12 +47,12 @@ function asking(address = `10.1.${(network += 1)}.1`) {
 }
 async function started(address?: string) {
   const asked = asking(address);
-  return { ...asked, urls: await flows.start(asked.request) };
+  return { ...asked, urls: await flows.startFlow(asked.request) };
 }
 const hashOf = (answer: LoginResult | undefined) =>
   appPasswordHash(answer?.appPassword ?? '') as string;
 const check = (answer: LoginResult | undefined) =>
-  people.app.get(AppPasswords).check(hashOf(answer));
+  people.app.get(AppPasswords).checkHash(hashOf(answer));
 /** Backdates the responses of all flows. */
 const age = (interval: string) =>
   people.owner.query(
@@ -69,11 +69,11 @@ describe('a login flow', () => {
       endpoint: 'https://accounts.example/login/v2/poll',
     });
     expect(await flows.poll(poll)).toBeUndefined();
-    expect(await flows.find(login)).toMatchObject({
+    expect(await flows.findOpenFlow(login)).toMatchObject({
       label: 'AntennaPod',
       createdAt: expect.any(Date),
     });
-    expect(await flows.allow(login, accountId)).toBe(true);
+    expect(await flows.approve(login, accountId)).toBe(true);
     const answer = await flows.poll(poll);
     expect(answer).toMatchObject({ server: 'https://sync.example/gpodder', loginName: name });
     expect(await check(answer)).toMatchObject({
@@ -93,7 +93,7 @@ describe('a login flow', () => {
 
   it('replaces the app password if the app polls again within a minute', async () => {
     const { poll, login } = await started();
-    await flows.allow(login, accountId);
+    await flows.approve(login, accountId);
     const lost = await flows.poll(poll);
     const { credentialId = '' } = (await check(lost)) ?? {};
     const again = await flows.poll(poll);
@@ -104,7 +104,7 @@ describe('a login flow', () => {
 
   it('returns nothing after that minute, which repeated polls do not extend', async () => {
     const { poll, login } = await started();
-    await flows.allow(login, accountId);
+    await flows.approve(login, accountId);
     await flows.poll(poll);
     await age('50 seconds');
     const last = await flows.poll(poll);
@@ -115,7 +115,7 @@ describe('a login flow', () => {
 
   it('creates one app password for concurrent polls', async () => {
     const { poll, login } = await started();
-    await flows.allow(login, accountId);
+    await flows.approve(login, accountId);
     const answers = await Promise.all(Array.from({ length: 20 }, () => flows.poll(poll)));
     const valid = (await Promise.all(answers.map(check))).filter(Boolean);
     expect([valid.length, (await people.app.get(AppPasswords).list(accountId)).length]).toEqual([
@@ -127,16 +127,16 @@ describe('a login flow', () => {
     const other = await people.app.get(Accounts).create({ name: `o-${randomUUID()}` });
     const { login } = await started();
     const allowed = await Promise.all([
-      flows.allow(login, accountId),
-      flows.allow(login, other.id),
+      flows.approve(login, accountId),
+      flows.approve(login, other.id),
     ]);
     expect(allowed.filter(Boolean)).toHaveLength(1);
     const denied = await started();
     expect(await flows.deny(denied.login)).toBe(true);
-    expect([await flows.allow(denied.login, accountId), await flows.find(denied.login)]).toEqual([
-      false,
-      undefined,
-    ]);
+    expect([
+      await flows.approve(denied.login, accountId),
+      await flows.findOpenFlow(denied.login),
+    ]).toEqual([false, undefined]);
     expect(await flows.poll(denied.poll)).toBeUndefined();
   });
 
@@ -145,24 +145,24 @@ describe('a login flow', () => {
       .get(Accounts)
       .findOrCreateByProvider('https://id.example', randomUUID(), randomUUID());
     const { poll, login } = await started();
-    expect(await outcomeOf(flows.allow(login, id))).toBe('name_needed');
-    await flows.allow(login, accountId);
+    expect(await outcomeOf(flows.approve(login, id))).toBe('name_needed');
+    await flows.approve(login, accountId);
     await people.app.get(Accounts).disable(accountId);
     expect(await flows.poll(poll)).toBeUndefined();
   });
 
   it('starts once if its message arrives twice', async () => {
     const { request, login } = await started();
-    await flows.start(request);
-    expect(await flows.allow(login, accountId)).toBe(true);
+    await flows.startFlow(request);
+    expect(await flows.approve(login, accountId)).toBe(true);
   });
 
   it('expires after 20 minutes and is then deleted', async () => {
     const { poll, login } = await started();
     await age('20 minutes');
     expect([
-      await flows.find(login),
-      await flows.allow(login, accountId),
+      await flows.findOpenFlow(login),
+      await flows.approve(login, accountId),
       await flows.poll(poll),
     ]).toEqual([undefined, false, undefined]);
     await people.app.get(Sweep).sweep();
@@ -175,11 +175,11 @@ describe('a login flow', () => {
   it.each(['', 'x', "'; --", 'ä'.repeat(64), 'x'.repeat(257)])(
     'is not found by %j',
     async (text) => {
-      expect([await flows.find(text), await flows.deny(text), await flows.poll(text)]).toEqual([
-        undefined,
-        false,
-        undefined,
-      ]);
+      expect([
+        await flows.findOpenFlow(text),
+        await flows.deny(text),
+        await flows.poll(text),
+      ]).toEqual([undefined, false, undefined]);
     },
   );
 });

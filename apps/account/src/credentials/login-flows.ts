@@ -11,13 +11,13 @@ import { Refusal } from '../people/refusal.js';
 import { hashSecret } from '../people/secret.hash.js';
 import { queryRows } from '../people/query-rows.js';
 import { appLabel } from '../people/label.rules.js';
-import { insertAppPassword, lockBelowLimit } from './app-passwords.js';
+import { insertAppPassword, lockAndCheckAppPasswordLimit } from './app-passwords.js';
 
-/** Open login flow, which waits for approval. */
+/** Login flow of an app, which waits until a person approves it in a browser. */
 export interface LoginFlow {
   /** Name that the app sends; also the label of its app password. */
   readonly label: string;
-  /** IP address of the app. */
+  /** IP address of the app that started the flow. */
   readonly address: string;
   readonly createdAt: Date;
 }
@@ -29,17 +29,17 @@ export interface LoginResult {
   readonly appPassword: string;
 }
 
-/** Limit of open flows. */
-const openFlows: CappedRows = {
+/** Limit of open login flows, which unauthenticated clients start. */
+const openFlowLimit: CappedRows = {
   table: 'logins',
   condition: 'account_id IS NULL AND expires_at > now()',
   max: 10_000,
 };
 
-/** Syntax of login tokens and poll tokens. The minimum length prevents guessing. */
-const tokenPattern = /^[\w-]{22,256}$/;
+/** Syntax of login tokens and poll tokens. Shorter ones could be guessed. */
+const flowTokenPattern = /^[\w-]{22,256}$/;
 
-const hashToken = (token: string) => (tokenPattern.test(token) ? hashSecret(token) : undefined);
+const hashToken = (token: string) => (flowTokenPattern.test(token) ? hashSecret(token) : undefined);
 
 /**
  * Nextcloud's login flow (v2): an app starts a flow, a person approves it in a browser, and the app
@@ -68,7 +68,7 @@ export class LoginFlows {
    * @returns URL of the approval page, to which the caller appends the login token, and URL of
    *   polls.
    */
-  async start(request: RequestOf<typeof beginLogin>): Promise<ReplyOf<typeof beginLogin>> {
+  async startFlow(request: RequestOf<typeof beginLogin>): Promise<ReplyOf<typeof beginLogin>> {
     const { address, userAgent, server } = request;
     const [pollHash, loginHash] = [request.pollHash, request.loginHash].map((hash) =>
       Buffer.from(hash, 'base64url'),
@@ -81,13 +81,13 @@ export class LoginFlows {
        ON CONFLICT DO NOTHING`,
       [pollHash, loginHash, userAgent, address, networkOf(address), server],
     );
-    await capFairly(manager, openFlows);
+    await capFairly(manager, openFlowLimit);
     const { PUBLIC_URL } = this.config;
     return { login: `${PUBLIC_URL}/login/v2/flow/`, endpoint: `${PUBLIC_URL}/login/v2/poll` };
   }
 
   /** Returns the flow of a login token; undefined if it is unknown, approved or expired. */
-  async find(loginToken: string): Promise<LoginFlow | undefined> {
+  async findOpenFlow(loginToken: string): Promise<LoginFlow | undefined> {
     const [flow] = await this.queryOpenFlow<{
       userAgent: string;
       address: string;
@@ -114,11 +114,11 @@ export class LoginFlows {
    * @throws Refusal `too_many` app passwords, `name_needed` if the account has no name,
    *   `credentials` if the session has ended.
    */
-  async allow(loginToken: string, accountId: string, session?: string): Promise<boolean> {
+  async approve(loginToken: string, accountId: string, session?: string): Promise<boolean> {
     const hash = hashToken(loginToken);
     if (!hash) return false;
     return this.logins.manager.transaction(async (manager) => {
-      await lockBelowLimit(manager, accountId, session);
+      await lockAndCheckAppPasswordLimit(manager, accountId, session);
       const allowed = await queryRows<{ name: string | null }>(
         manager,
         `UPDATE account.logins l SET account_id = a.id FROM account.accounts a
@@ -156,7 +156,7 @@ export class LoginFlows {
         scopes,
         isApp: true,
       });
-      // `answered_at` stays that of the first response, so repeated polls do not extend the flow.
+      // `answered_at` stays the time of the first response, so repeated polls extend no flow.
       await manager.query(
         `UPDATE account.logins SET credential_id = $2, answered_at = coalesce(answered_at, now()),
            expires_at = coalesce(answered_at, now()) + interval '1 minute' WHERE poll_hash = $1`,
@@ -170,7 +170,7 @@ export class LoginFlows {
       await this.revocations.revoke([{ kind: 'credential', id: flow.credentialId }]);
     else {
       const label = appLabel(flow.userAgent);
-      await this.notices.add(flow.accountId, 'app_password', flow, { label });
+      await this.notices.addNotice(flow.accountId, 'app_password', flow, { label });
     }
     return { server: flow.server, loginName: flow.name, appPassword: secret };
   }
@@ -188,7 +188,7 @@ export class LoginFlows {
 
 interface ApprovedFlow {
   readonly accountId: string;
-  /** Address of the app that started the flow. */
+  /** IP address of the app that started the flow. */
   readonly address: string;
   readonly name: string;
   readonly userAgent: string;

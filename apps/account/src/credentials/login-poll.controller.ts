@@ -4,17 +4,18 @@ import type { FastifyReply } from 'fastify';
 import { z } from 'zod';
 import { type LoginResult, LoginFlows } from './login-flows.js';
 
-/** Delay of a 404 response in milliseconds, since some apps poll without a pause. */
-const delayMs = 1_000;
+/** Delay of the 404 response to a poll in milliseconds, since some apps poll without a pause. */
+const pollDelayMs = 1_000;
 /** Maximum number of delayed responses per process; further responses are immediate. */
-const maxDelayed = 1_000;
+const maxDelayedResponses = 1_000;
 
-const body = z.object({ token: z.string().max(256) });
+const pollBody = z.object({ token: z.string().max(256) });
 
 /** Serves polls of Nextcloud's login flow (v2): 404 until approval, as other errors end polling. */
 @Controller('login/v2/poll')
 export class LoginPollController {
-  private delayed = 0;
+  /** Number of responses that are being delayed. */
+  private delayedResponses = 0;
 
   constructor(private readonly flows: LoginFlows) {}
 
@@ -26,14 +27,14 @@ export class LoginPollController {
     @Body() entered: unknown,
     @Res({ passthrough: true }) reply: FastifyReply,
   ): Promise<LoginResult | object> {
-    const { data } = body.safeParse(entered);
+    const { data } = pollBody.safeParse(entered);
     const answer = data && (await this.flows.poll(data.token));
     if (answer) return answer;
-    if (this.delayed < maxDelayed) {
-      this.delayed += 1;
-      // The delay holds no Postgres connection.
-      await setTimeout(delayMs);
-      this.delayed -= 1;
+    if (this.delayedResponses < maxDelayedResponses) {
+      this.delayedResponses += 1;
+      // The poll has returned its Postgres connection, so the delay occupies none.
+      await setTimeout(pollDelayMs);
+      this.delayedResponses -= 1;
     }
     void reply.status(404);
     return {};

@@ -13,18 +13,21 @@ export class ExportController {
     @Inject(LOG) private readonly log: Log,
   ) {}
 
-  /** Sends the document. A failure aborts the connection, so that the download fails too. */
+  /** Sends the exported document. A failure aborts the connection, so that the download fails. */
   @Post('export')
   @ForPerson({ recently: true, next: '/account' })
   async export(@Res() { page }: FastifyReply): Promise<void> {
     const { request, reply, person } = page;
-    const document = await this.documents.open(person.account.id, request.ip);
+    const document = await this.documents.openDocument(person.account.id, request.ip);
     document.on('error', (error) => {
-      this.log.warn({ correlationId: request.id, err: error }, 'export aborted');
+      this.log.warn(
+        { correlationId: request.id, err: error },
+        'export of a person aborted: timeout, shutdown, newer exports, or a failed read',
+      );
     });
     if (request.end?.reached) return void document.destroy();
     request.end?.onReached(() => document.destroy());
-    // Compression would occupy a core and delay data that is ready.
+    // Disables compression, which would occupy a core and delay data that is ready.
     request.headers['x-no-compression'] = 'export';
     void reply
       .code(200)

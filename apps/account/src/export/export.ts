@@ -19,20 +19,20 @@ import { Refusal } from '../people/refusal.js';
 import { Sessions } from '../people/sessions.js';
 import { queryRows } from '../people/query-rows.js';
 
-/** Maximum number of items per page. Pages with large items have fewer ({@link pageBytes}). */
-const perPage = 250;
+/** Maximum number of items per page. Pages with large items have fewer ({@link maxPageBytes}). */
+const itemsPerPage = 250;
 /** Maximum bytes of JSON per page. The first item of a page can exceed it. */
-const pageBytes = 1_048_576;
-/** Maximum number of concurrent documents per process. */
-const maxConcurrent = 8;
-/** Maximum duration of a download in milliseconds; enough for 50 MB at 1 Mbit/s. */
-const maxDurationMs = 10 * 60_000;
-const retrySeconds = 30;
-/** Version of the document format; increased for incompatible changes. */
-const format = 1;
+const maxPageBytes = 1_048_576;
+/** Maximum number of concurrent exports per process. */
+const maxConcurrentExports = 8;
+/** Maximum duration of an export's download in milliseconds; enough for 50 MB at 1 Mbit/s. */
+const maxDownloadMs = 10 * 60_000;
+const retryAfterSeconds = 30;
+/** Version of the exported document's format; increased by incompatible changes. */
+const formatVersion = 1;
 
 /** SQL of the account's row, without password hash, TOTP secret and recovery codes. */
-const selectAccount = `
+const selectAccountRow = `
   SELECT id, name, issuer, subject, email, email_verified_at, created_at, signed_in_at, disabled_at,
     is_administrator, password IS NOT NULL AS has_password,
     totp_confirmed_at AS second_factor_since,
@@ -41,7 +41,7 @@ const selectAccount = `
   FROM account.accounts a WHERE a.id = $1`;
 
 /** Returns SQL for a JSON array of the rows of a SELECT. */
-const arrayOf = (select: string) =>
+const jsonArrayOf = (select: string) =>
   `(SELECT coalesce(json_agg(item), '[]') FROM (SELECT ${select}) item)`;
 
 /**
@@ -51,28 +51,28 @@ const arrayOf = (select: string) =>
  */
 const selectAccountData = `
   SELECT json_build_object(
-    'links', ${arrayOf(`kind, email, created_at, expires_at FROM account.links
+    'links', ${jsonArrayOf(`kind, email, created_at, expires_at FROM account.links
       WHERE account_id = $1 AND expires_at > now() ORDER BY created_at`)},
-    'login_flows', ${arrayOf(`user_agent AS app, address, server, created_at, expires_at,
+    'login_flows', ${jsonArrayOf(`user_agent AS app, address, server, created_at, expires_at,
         credential_id AS app_password
       FROM account.logins WHERE account_id = $1 AND expires_at > now() ORDER BY created_at`)},
-    'notices', ${arrayOf(`created_at, kind, label, address, user_agent FROM account.notices
+    'notices', ${jsonArrayOf(`created_at, kind, label, address, user_agent FROM account.notices
       WHERE account_id = $1 ORDER BY created_at, id`)},
-    'passkeys', ${arrayOf(`label, transports, created_at, last_used_at, suspended_at
+    'passkeys', ${jsonArrayOf(`label, transports, created_at, last_used_at, suspended_at
       FROM account.passkeys WHERE account_id = $1 ORDER BY created_at, id`)},
-    'devices', ${arrayOf(`id, caption, type, credential_id AS app_password, last_used_at
+    'devices', ${jsonArrayOf(`id, caption, type, credential_id AS app_password, last_used_at
       FROM account.devices WHERE account_id = $1 ORDER BY id`)},
-    'settings', ${arrayOf(`scope AS of, nullif(subject, '') AS id, settings
+    'settings', ${jsonArrayOf(`scope AS of, nullif(subject, '') AS id, settings
       FROM account.settings WHERE account_id = $1 ORDER BY scope, subject`)},
-    'app_sessions', ${arrayOf(`credential_id AS app_password, created_at, last_used_at, ended_at
+    'app_sessions', ${jsonArrayOf(`credential_id AS app_password, created_at, last_used_at, ended_at
       FROM account.gpodder_sessions WHERE account_id = $1 ORDER BY created_at, id`)}
   )::text AS json`;
 
-/** A document in progress. */
-interface RunningDocument {
-  /** Network of the client's address. */
+/** An export that a client is downloading. */
+interface RunningExport {
+  /** Network of the IP address of the downloading client. */
   readonly network: string;
-  /** Not set while the document starts. */
+  /** The JSON stream; undefined until its beginning has been read. */
   readonly document?: Readable;
 }
 
@@ -80,13 +80,13 @@ interface RunningDocument {
  * Exports all data of a person as a JSON document. Memory holds one page of one list at a time, so
  * each page reflects the time at which it was read.
  *
- * Invariants: a process writes one document per person at a time, eight in total, each for at most
- * 10 minutes. A ninth one ends the oldest document of the network that has the most.
+ * Invariants: a process runs one export per person at a time, eight in total, each for at most 10
+ * minutes. A ninth export aborts the oldest one of the network that has the most.
  */
 @Injectable()
 export class Export implements OnModuleDestroy {
-  /** Documents in progress by account, oldest first. */
-  private readonly running = new Map<string, RunningDocument>();
+  /** Exports in progress by account, oldest first. */
+  private readonly runningExports = new Map<string, RunningExport>();
 
   constructor(
     @InjectDataSource() private readonly source: DataSource,
@@ -97,68 +97,74 @@ export class Export implements OnModuleDestroy {
   ) {}
 
   /**
-   * Starts a document, and reads its beginning. A later failure truncates the document, so that it
-   * is not valid JSON.
+   * Starts an export, and reads the beginning of its document. A later failure truncates the
+   * document, so that it is not valid JSON.
    *
    * @param address IP address of the client.
-   * @throws Refusal `limited` if a document of the person is in progress, `busy` if eight others
+   * @throws Refusal `limited` if an export of the person is in progress, `busy` if eight others
    *   start at the same time; Failure if the beginning cannot be read.
    */
-  async open(accountId: string, address: string): Promise<Readable> {
-    if (this.running.has(accountId)) throw new Refusal('limited', retrySeconds, 'export');
-    if (this.running.size >= maxConcurrent && !this.endOldest())
-      throw new Refusal('busy', retrySeconds);
+  async openDocument(accountId: string, address: string): Promise<Readable> {
+    if (this.runningExports.has(accountId))
+      throw new Refusal('limited', retryAfterSeconds, 'export');
+    if (this.runningExports.size >= maxConcurrentExports && !this.abortOldest())
+      throw new Refusal('busy', retryAfterSeconds);
     const network = networkOf(address);
-    this.running.set(accountId, { network });
+    this.runningExports.set(accountId, { network });
     try {
       const pieces = this.writeDocument(accountId);
       const first = await pieces.next();
       const options = { objectMode: false, highWaterMark: 65_536 };
-      const document = Readable.from(prepend(first.value as string, pieces), options);
+      const document = Readable.from(prependText(first.value as string, pieces), options);
       const timer = setTimeout(
         () => document.destroy(new Error('download timeout')),
-        maxDurationMs,
+        maxDownloadMs,
       );
       document.once('close', () => {
         clearTimeout(timer);
-        // Not a later document of the same account.
-        if (this.running.get(accountId)?.document === document) this.running.delete(accountId);
+        // Keeps the entry of a later export of the same account.
+        if (this.runningExports.get(accountId)?.document === document)
+          this.runningExports.delete(accountId);
       });
-      this.running.set(accountId, { network, document });
+      this.runningExports.set(accountId, { network, document });
       return document;
     } catch (error) {
-      this.running.delete(accountId);
+      this.runningExports.delete(accountId);
       throw error;
     }
   }
 
-  /** Aborts all documents, so that slow readers do not delay shutdown. */
+  /** Aborts all exports, so that slow downloads do not delay shutdown. */
   onModuleDestroy(): void {
-    for (const { document } of this.running.values())
+    for (const { document } of this.runningExports.values())
       document?.destroy(new Error('server shutdown'));
   }
 
-  /** Ends the oldest document of the network with the most. @returns false if all still start. */
-  private endOldest(): boolean {
-    const all = [...this.running];
-    const count = (one: string) => all.filter(([, { network }]) => network === one).length;
+  /**
+   * Aborts the oldest export of the network that has the most exports.
+   *
+   * @returns false if no export has begun to send, since only those can be aborted.
+   */
+  private abortOldest(): boolean {
+    const all = [...this.runningExports];
+    const exportsOf = (one: string) => all.filter(([, { network }]) => network === one).length;
     const [oldest] = all
       .filter(([, { document }]) => document !== undefined)
-      .toSorted(([, one], [, other]) => count(other.network) - count(one.network));
+      .toSorted(([, one], [, other]) => exportsOf(other.network) - exportsOf(one.network));
     if (!oldest) return false;
     const [accountId, { document }] = oldest;
-    this.running.delete(accountId);
+    this.runningExports.delete(accountId);
     document?.destroy(new Error('a newer export replaces this one'));
     return true;
   }
 
-  /** Yields the document in pieces. The first one includes the first page of subscriptions. */
+  /** Yields the exported document in pieces. The first one includes a page of subscriptions. */
   private async *writeDocument(accountId: string): AsyncGenerator<string> {
-    const [row] = await queryRows<object>(this.source.manager, selectAccount, [accountId]);
+    const [row] = await queryRows<object>(this.source.manager, selectAccountRow, [accountId]);
     const own = {
-      format,
+      format: formatVersion,
       account: row,
-      sessions: (await this.sessions.list(accountId)).map(toSnakeCase),
+      sessions: (await this.sessions.listValid(accountId)).map(toSnakeCase),
       apps: (await this.grants.listApps(accountId)).map(toSnakeCase),
       app_passwords: (await this.appPasswords.list(accountId)).map(toSnakeCase),
     };
@@ -171,9 +177,9 @@ export class Export implements OnModuleDestroy {
     yield first.done ? '' : first.value;
     yield* subscriptions;
     yield '],"former_feed_urls":[';
-    yield* joinPages(this.readFormerNames('feed_url', accountId));
+    yield* joinPages(this.readFormerIdentifiers('feed_url', accountId));
     yield '],"former_guids":[';
-    yield* joinPages(this.readFormerNames('guid', accountId));
+    yield* joinPages(this.readFormerIdentifiers('guid', accountId));
     yield '],"episodes":[';
     yield* joinPages(this.readList(listEpisodes, accountId));
     yield '],"deletions":[';
@@ -191,8 +197,8 @@ export class Export implements OnModuleDestroy {
     for (;;) {
       const request: ListRequest = {
         userId,
-        perPage,
-        maxBytes: pageBytes,
+        perPage: itemsPerPage,
+        maxBytes: maxPageBytes,
         cursor,
         ...(total !== undefined && { total }),
       };
@@ -207,7 +213,7 @@ export class Export implements OnModuleDestroy {
   }
 
   /** Yields former feed URLs or guids with the current guid of their subscription, by page. */
-  private async *readFormerNames(kind: 'feed_url' | 'guid', userId: string) {
+  private async *readFormerIdentifiers(kind: 'feed_url' | 'guid', userId: string) {
     let after: string | undefined;
     do {
       const request = { userId, kind, ...(after !== undefined && { after }) };
@@ -222,7 +228,7 @@ export class Export implements OnModuleDestroy {
     for (let after = 0, more = true; more;) {
       const page = await this.client.call(
         listDeletions,
-        { userId, after, perPage },
+        { userId, after, perPage: itemsPerPage },
         { requestId: randomUUID() },
       );
       yield JSON.stringify(page.deletions).slice(1, -1);
@@ -233,13 +239,14 @@ export class Export implements OnModuleDestroy {
 }
 
 function toSnakeCase(item: object): Record<string, unknown> {
-  const named = (name: string) => name.replaceAll(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`);
+  const snakeCaseOf = (name: string) =>
+    name.replaceAll(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`);
   return Object.fromEntries(
-    Object.entries(item).map(([name, value]) => [named(name), value as unknown]),
+    Object.entries(item).map(([name, value]) => [snakeCaseOf(name), value as unknown]),
   );
 }
 
-async function* prepend(first: string, others: AsyncIterable<string>): AsyncGenerator<string> {
+async function* prependText(first: string, others: AsyncIterable<string>): AsyncGenerator<string> {
   yield first;
   yield* others;
 }

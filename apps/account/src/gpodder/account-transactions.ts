@@ -3,7 +3,7 @@ import { InjectDataSource } from '@nestjs/typeorm';
 import { defaultDeadlineMs, Failure } from '#contracts';
 import { countdown, UserQueue } from '#database';
 import { DataSource, type EntityManager } from 'typeorm';
-import { queryRows } from '../people/query-rows.js';
+import { lockEnabledAccount } from '../people/sessions.js';
 
 /**
  * Runs transactions that lock an account or an app password. Each process queues transactions with
@@ -22,7 +22,7 @@ export class AccountTransactions {
    *
    * @throws Failure `unavailable` if it is queued longer than the default deadline of a request.
    */
-  async run<Result>(
+  async runInOrder<Result>(
     lockId: string,
     write: (manager: EntityManager) => Promise<Result>,
   ): Promise<Result> {
@@ -36,17 +36,12 @@ export class AccountTransactions {
    *
    * @throws Failure `unauthorized` if the account is disabled or erased.
    */
-  async runLocked<Result>(
+  async runWithAccountLock<Result>(
     accountId: string,
     write: (manager: EntityManager) => Promise<Result>,
   ): Promise<Result> {
-    return this.run(accountId, async (manager) => {
-      const locked = await queryRows(
-        manager,
-        'SELECT 1 FROM account.accounts WHERE id = $1 AND disabled_at IS NULL FOR NO KEY UPDATE',
-        [accountId],
-      );
-      if (locked.length === 0) throw new Failure('unauthorized');
+    return this.runInOrder(accountId, async (manager) => {
+      if (!(await lockEnabledAccount(manager, accountId))) throw new Failure('unauthorized');
       return write(manager);
     });
   }

@@ -114,7 +114,7 @@ describe('devices', () => {
     'cannot have the id %j, and nothing is saved',
     async (id) => {
       expect(await outcomeOf(devices.save(userId, [{ id: 'phone' }, { id }]))).toBe('invalid');
-      expect([await list(userId), await devices.forget(userId, id)]).toEqual([[], false]);
+      expect([await list(userId), await devices.delete(userId, id)]).toEqual([[], false]);
     },
   );
 
@@ -129,7 +129,7 @@ describe('devices', () => {
     await devices.save(userId, first);
     const change = { userId, remove: [], set: { a: 1 } };
     for (const id of ['d7', 'd8'])
-      await fixture.app.get(Settings).change({ ...change, scope: { of: 'device', id } });
+      await fixture.app.get(Settings).changeScope({ ...change, scope: { of: 'device', id } });
     await age('d7', '1 hour');
     await devices.save(userId, [{ id: 'new', caption: 'mine' }]);
     const ids = (await list(userId)).map(({ id }) => id);
@@ -149,7 +149,7 @@ describe('devices', () => {
       set: { a: 1 },
     };
     await devices.save(userId, [{ id: 'described', caption: 'My phone' }, { id: 'set' }]);
-    await fixture.app.get(Settings).change(change);
+    await fixture.app.get(Settings).changeScope(change);
     for (const id of ['described', 'set']) await age(id, '300 days');
     for (const name of ['a', 'b'])
       await devices.save(
@@ -192,8 +192,8 @@ describe('devices', () => {
     await devices.save(userId, [{ id: 'phone', caption: 'My phone' }, { id: 'tv' }]);
     await fixture.app
       .get(Settings)
-      .change({ userId, scope: { of: 'device', id: 'phone' }, set: { a: 1 }, remove: [] });
-    expect([await devices.forget(userId, 'phone'), await devices.forget(userId, 'phone')]).toEqual([
+      .changeScope({ userId, scope: { of: 'device', id: 'phone' }, set: { a: 1 }, remove: [] });
+    expect([await devices.delete(userId, 'phone'), await devices.delete(userId, 'phone')]).toEqual([
       true,
       false,
     ]);
@@ -201,7 +201,7 @@ describe('devices', () => {
     await devices.save(userId, [{ id: 'phone' }]);
     expect(await list(userId)).toMatchObject([{ id: 'phone', caption: '' }, { id: 'tv' }]);
     const read = { userId, scope: { of: 'device' as const, id: 'phone' }, set: {}, remove: [] };
-    expect(await fixture.app.get(Settings).change(read)).toEqual({});
+    expect(await fixture.app.get(Settings).changeScope(read)).toEqual({});
   });
 
   it('of a disabled or missing account are refused', async () => {

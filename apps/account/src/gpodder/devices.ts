@@ -98,7 +98,7 @@ export class Devices {
       credentialId ?? null,
     ];
     if ((await queryRows(this.source.manager, selectChanged, values)).length === 0) return;
-    await this.transactions.runLocked(accountId, async (manager) => {
+    await this.transactions.runWithAccountLock(accountId, async (manager) => {
       await manager.query(upsertDevices, values);
       await manager.query(
         `WITH gone AS (
@@ -117,9 +117,9 @@ export class Devices {
   }
 
   /** Deletes a device and its settings. @returns true if it existed. */
-  async forget(accountId: string, id: string): Promise<boolean> {
+  async delete(accountId: string, id: string): Promise<boolean> {
     if (!isDeviceId(id)) return false;
-    return this.transactions.runLocked(accountId, async (manager) => {
+    return this.transactions.runWithAccountLock(accountId, async (manager) => {
       const deleted = await queryRows(
         manager,
         `WITH settings AS (

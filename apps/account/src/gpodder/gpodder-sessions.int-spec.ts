@@ -30,7 +30,7 @@ async function appPassword(): Promise<string> {
     .create(accountId, { label: 'AntennaPod', scopes });
   return credential.id;
 }
-const check = (id: string, credential = credentialId) => sessions.check(id, credential);
+const check = (id: string, credential = credentialId) => sessions.checkSession(id, credential);
 const count = async () => {
   const { rows } = await fixture.owner.query<{ open: number; all: number }>(
     `SELECT count(*) FILTER (WHERE ended_at IS NULL)::int AS open, count(*)::int AS all
@@ -108,7 +108,7 @@ describe('a session of the gpodder API', () => {
   it('ends permanently, even before its first use, and gateways are notified', async () => {
     const [used, fresh] = [randomUUID(), randomUUID()];
     await check(used);
-    for (const id of [used, fresh, used]) await sessions.end(id, credentialId);
+    for (const id of [used, fresh, used]) await sessions.endSession(id, credentialId);
     expect([await check(used), await check(fresh)]).toEqual([null, null]);
     expect(await fixture.revoked()).toEqual(
       expect.arrayContaining([`gpodder_session:${used}`, `gpodder_session:${fresh}`]),
@@ -117,7 +117,9 @@ describe('a session of the gpodder API', () => {
 
   it('that ends during a check is invalid afterwards', async () => {
     const ids = Array.from({ length: 10 }, () => randomUUID());
-    await Promise.all(ids.flatMap((id) => [check(id), sessions.end(id, credentialId), check(id)]));
+    await Promise.all(
+      ids.flatMap((id) => [check(id), sessions.endSession(id, credentialId), check(id)]),
+    );
     expect(await Promise.all(ids.map((id) => check(id)))).toEqual(ids.map(() => null));
   });
 
@@ -142,7 +144,7 @@ describe('a session of the gpodder API', () => {
   it('is invalid without an app password, and its end changes nothing', async () => {
     const nobody = randomUUID();
     expect(await check(randomUUID(), nobody)).toBeNull();
-    await expect(sessions.end(randomUUID(), nobody)).resolves.toBeUndefined();
+    await expect(sessions.endSession(randomUUID(), nobody)).resolves.toBeUndefined();
   });
 
   it('is limited to 50 per app password, also under concurrency', async () => {
@@ -170,7 +172,7 @@ describe('a session of the gpodder API', () => {
     const [open, ended] = [randomUUID(), randomUUID()];
     await check(open);
     await Promise.all([store(300, true), age(open, '12 hours')]);
-    await sessions.end(ended, credentialId);
+    await sessions.endSession(ended, credentialId);
     expect(await count()).toEqual({ open: 1, all: 201 });
     expect([await check(ended), (await check(open))?.userId]).toEqual([null, accountId]);
   });

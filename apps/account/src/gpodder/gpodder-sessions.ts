@@ -3,19 +3,26 @@ import { Injectable } from '@nestjs/common';
 import { InjectDataSource } from '@nestjs/typeorm';
 import { DataSource, type EntityManager } from 'typeorm';
 import {
+  type Credential,
+  recordAppPasswordUse,
   type ValidAppPassword,
   validAppPasswords,
-  type Credential,
-  recordUse,
 } from '../credentials/app-passwords.js';
 import { queryRows } from '../people/query-rows.js';
 import { AccountTransactions } from './account-transactions.js';
 
-/** Maximum numbers of sessions per app password. `over`: ended or expired ({@link isOver}). */
-const maxSessions = { usable: 50, over: 200 } as const;
+/** Maximum numbers of sessions per app password: usable ones, and ended or expired ones. */
+const maxSessions = { usable: 50, endedOrExpired: 200 } as const;
 
-/** SQL condition for an ended or expired session `s`. */
-const isOver = "(s.ended_at IS NOT NULL OR s.last_used_at < now() - interval '365 days')";
+/** SQL condition that is true for an ended or expired session `s`. */
+const endedOrExpiredCondition =
+  "(s.ended_at IS NOT NULL OR s.last_used_at < now() - interval '365 days')";
+
+/** State of a session, as SQL reads it. Null: the session is not stored. */
+interface StoredSession {
+  readonly isEndedOrExpired: boolean | null;
+  readonly isSessionUseOutdated: boolean | null;
+}
 
 /**
  * Sessions of the gpodder API. The gpodder app signs their cookies; a session is stored when its
@@ -38,26 +45,26 @@ export class GpodderSessions {
    * Returns the credential of a session; `null` if the session or its app password is invalid. The
    * first call stores the session. Its use is recorded once a day.
    */
-  async check(id: string, credentialId: string): Promise<Credential | null> {
-    const [row] = await queryRows<ValidAppPassword & { isOver: boolean | null; isOld: boolean }>(
+  async checkSession(id: string, credentialId: string): Promise<Credential | null> {
+    const [row] = await queryRows<ValidAppPassword & StoredSession>(
       this.source.manager,
       `SELECT ${validAppPasswords.columns},
-         CASE WHEN s.id IS NOT NULL THEN ${isOver} END AS "isOver",
-         s.last_used_at < now() - interval '1 day' AS "isOld"
+         CASE WHEN s.id IS NOT NULL THEN ${endedOrExpiredCondition} END AS "isEndedOrExpired",
+         s.last_used_at < now() - interval '1 day' AS "isSessionUseOutdated"
        FROM ${validAppPasswords.tables}
        LEFT JOIN account.gpodder_sessions s ON s.credential_id = c.id AND s.id = $2
        WHERE c.id = $1 AND ${validAppPasswords.condition}`,
       [credentialId, id],
     );
-    if (!row || row.isOver) return null;
-    if (row.isOver === null && !(await this.store(id, row))) return null;
-    if (row.isOld) await this.touch(id, credentialId);
-    return recordUse(this.source.manager, row);
+    if (!row || row.isEndedOrExpired) return null;
+    if (row.isEndedOrExpired === null && !(await this.storeNewSession(id, row))) return null;
+    if (row.isSessionUseOutdated) await this.recordUse(id, credentialId);
+    return recordAppPasswordUse(this.source.manager, row);
   }
 
   /** Ends a session permanently, even if it is not stored yet. */
-  async end(id: string, credentialId: string): Promise<void> {
-    await this.transactions.run(credentialId, async (manager) => {
+  async endSession(id: string, credentialId: string): Promise<void> {
+    await this.transactions.runInOrder(credentialId, async (manager) => {
       const ended = await queryRows(
         manager,
         `INSERT INTO account.gpodder_sessions AS s (credential_id, id, account_id, ended_at)
@@ -67,16 +74,17 @@ export class GpodderSessions {
            DO UPDATE SET ended_at = coalesce(s.ended_at, excluded.ended_at) RETURNING 1`,
         [credentialId, id],
       );
-      if (ended.length > 0) await deleteExcess(manager, credentialId);
+      if (ended.length > 0) await deleteExcessSessions(manager, credentialId);
     });
-    // Repeated calls notify again, since a process can stop between commit and notification.
+    // Notifies also if the session had already ended: a process can stop before its notification.
     await this.revocations.revoke([{ kind: 'gpodder_session', id }]);
   }
 
   /** Stores a new session. @returns false if it was ended, or its app password is invalid. */
-  private store(id: string, { credentialId }: ValidAppPassword): Promise<boolean> {
-    return this.transactions.run(credentialId, async (manager) => {
-      // The row lock enforces the maximum. No row: the app password was revoked or suspended.
+  private storeNewSession(id: string, { credentialId }: ValidAppPassword): Promise<boolean> {
+    return this.transactions.runInOrder(credentialId, async (manager) => {
+      // The lock of the app password's row keeps concurrent inserts below the maximum. Without a
+      // row, the app password was revoked or suspended.
       const [stored] = await queryRows<{ isOpen: boolean }>(
         manager,
         `INSERT INTO account.gpodder_sessions AS s (credential_id, id, account_id, last_used_at)
@@ -86,30 +94,31 @@ export class GpodderSessions {
          RETURNING s.ended_at IS NULL AS "isOpen"`,
         [credentialId, id],
       );
-      if (stored) await deleteExcess(manager, credentialId);
+      if (stored) await deleteExcessSessions(manager, credentialId);
       return stored?.isOpen ?? false;
     });
   }
 
-  private async touch(id: string, credentialId: string): Promise<void> {
+  private async recordUse(id: string, credentialId: string): Promise<void> {
     await this.source.query(
       `UPDATE account.gpodder_sessions s SET last_used_at = now()
        WHERE s.credential_id = $1 AND s.id = $2 AND s.last_used_at < now() - interval '1 day'
-         AND NOT ${isOver}`,
+         AND NOT ${endedOrExpiredCondition}`,
       [credentialId, id],
     );
   }
 }
 
 /** Deletes sessions above {@link maxSessions}. Requires a lock on the app password's row. */
-async function deleteExcess(manager: EntityManager, credentialId: string): Promise<void> {
+async function deleteExcessSessions(manager: EntityManager, credentialId: string): Promise<void> {
   await manager.query(
     `DELETE FROM account.gpodder_sessions WHERE credential_id = $1 AND id IN (
        SELECT id FROM (
-         SELECT s.id, ${isOver} AS over, row_number() OVER (
-           PARTITION BY ${isOver} ORDER BY coalesce(s.ended_at, s.last_used_at) DESC, s.id) AS place
+         SELECT s.id, ${endedOrExpiredCondition} AS over, row_number() OVER (
+           PARTITION BY ${endedOrExpiredCondition}
+           ORDER BY coalesce(s.ended_at, s.last_used_at) DESC, s.id) AS place
          FROM account.gpodder_sessions s WHERE s.credential_id = $1) kept
        WHERE place > CASE WHEN over THEN $3::integer ELSE $2::integer END)`,
-    [credentialId, maxSessions.usable, maxSessions.over],
+    [credentialId, maxSessions.usable, maxSessions.endedOrExpired],
   );
 }

@@ -27,12 +27,12 @@ export class GpodderController {
 
   @Handle(checkSession)
   async checkSession({ sessionId, credentialId }: RequestOf<typeof checkSession>) {
-    return { credential: await this.sessions.check(sessionId, credentialId) };
+    return { credential: await this.sessions.checkSession(sessionId, credentialId) };
   }
 
   @Handle(endSession)
   async endSession({ sessionId, credentialId }: RequestOf<typeof endSession>) {
-    await this.sessions.end(sessionId, credentialId);
+    await this.sessions.endSession(sessionId, credentialId);
     return {};
   }
 
@@ -52,7 +52,7 @@ export class GpodderController {
   async changeSettings(
     request: RequestOf<typeof changeSettings>,
   ): Promise<ReplyOf<typeof changeSettings>> {
-    return { settings: await this.settings.change(request) };
+    return { settings: await this.settings.changeScope(request) };
   }
 
   @Handle(findAccount)

@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto';
-import { type RequestOf, type changeSettings, settingLimits } from '#contracts';
+import { type changeSettings, type RequestOf, settingLimits } from '#contracts';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { retryUnavailable } from '../../testing/retry.js';
 import { outcomeOf } from '../../testing/outcome.js';
@@ -25,7 +25,7 @@ beforeEach(async () => {
 
 const account: Request['scope'] = { of: 'account' };
 const change = (scope: Request['scope'], set: Request['set'], remove: string[] = []) =>
-  settings.change({ userId, scope, set, remove });
+  settings.changeScope({ userId, scope, set, remove });
 const read = (scope: Request['scope']) => change(scope, {});
 const kept = async () => {
   const { rows } = await fixture.owner.query<{ bytes: number; rows: number }>(
@@ -67,7 +67,7 @@ describe('settings', () => {
     expect(
       await Promise.all(
         [account, { of: 'episode' as const, id }].map((scope) =>
-          settings.change({ ...others, scope }),
+          settings.changeScope({ ...others, scope }),
         ),
       ),
     ).toEqual([{}, {}]);

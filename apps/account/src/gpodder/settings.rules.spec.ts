@@ -1,10 +1,10 @@
 import { Failure, settingLimits } from '#contracts';
 import { describe, expect, it } from 'vitest';
-import { applyChange, type SettingValues } from './settings.rules.js';
+import { applySettingsChange, type SettingValues } from './settings.rules.js';
 
 const outcome = (current: SettingValues, set: SettingValues, remove: string[] = []): unknown => {
   try {
-    return applyChange(current, set, remove).settings;
+    return applySettingsChange(current, set, remove).settings;
   } catch (error) {
     return error instanceof Failure ? error.code : error;
   }
@@ -42,7 +42,10 @@ describe('a change of settings', () => {
   });
 
   it('counts each scope with settings, however small, and no empty one', () => {
-    const [one, none] = [applyChange({}, { a: 1 }, []), applyChange({ a: 1 }, {}, ['a'])];
+    const [one, none] = [
+      applySettingsChange({}, { a: 1 }, []),
+      applySettingsChange({ a: 1 }, {}, ['a']),
+    ];
     expect([one.text, one.bytes, none.bytes]).toEqual(['{"a":1}', 7 + 128, 0]);
   });
 });

@@ -3,8 +3,8 @@ import { type changeSettings, Failure, type ReplyOf, settingLimits } from '#cont
 /** Settings of one scope: arbitrary JSON by key. */
 export type SettingValues = ReplyOf<typeof changeSettings>['settings'];
 
-/** Bytes that a scope with settings counts in addition to its JSON, as each scope costs a row. */
-const scopeCost = 128;
+/** Bytes of a scope that count towards the user's limit in addition to its JSON, for its row. */
+const bytesPerScope = 128;
 
 /**
  * Returns the settings of a scope after a change, their JSON, and the bytes that count towards the
@@ -12,7 +12,7 @@ const scopeCost = 128;
  *
  * @throws Failure `invalid` if a key is too long, or the scope has too many keys or bytes.
  */
-export function applyChange(
+export function applySettingsChange(
   current: SettingValues,
   set: SettingValues,
   remove: readonly string[],
@@ -27,5 +27,5 @@ export function applyChange(
   const text = JSON.stringify(settings);
   const length = Buffer.byteLength(text);
   if (keys > settingLimits.keys || length > settingLimits.scopeBytes) throw new Failure('invalid');
-  return { settings, text, bytes: keys === 0 ? 0 : length + scopeCost };
+  return { settings, text, bytes: keys === 0 ? 0 : length + bytesPerScope };
 }

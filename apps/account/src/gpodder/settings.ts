@@ -9,19 +9,19 @@ import {
 } from '#contracts';
 import { DataSource, type EntityManager } from 'typeorm';
 import { queryRows } from '../people/query-rows.js';
-import { applyChange, type SettingValues } from './settings.rules.js';
+import { applySettingsChange, type SettingValues } from './settings.rules.js';
 import { AccountTransactions } from './account-transactions.js';
 
-type Request = RequestOf<typeof changeSettings>;
+type ChangeRequest = RequestOf<typeof changeSettings>;
 
-/** Stored state of one scope. */
+/** Stored settings of one scope, and what its user's limit needs. */
 interface ScopeState {
-  /** False for a missing device. */
+  /** False for the scope of a device that does not exist. */
   readonly exists: boolean;
   readonly settings: SettingValues | null;
   readonly bytes: number | null;
-  /** Bytes of all the user's scopes. */
-  readonly total: number;
+  /** Bytes of all scopes of the user. */
+  readonly totalBytes: number;
 }
 
 /**
@@ -44,26 +44,28 @@ export class Settings {
    * @throws Failure `not_found` for a missing device, `invalid` beyond a limit, `unauthorized` if
    *   the account is disabled or erased.
    */
-  async change({ userId, scope, set, remove }: Request): Promise<SettingValues> {
+  async changeScope({ userId, scope, set, remove }: ChangeRequest): Promise<SettingValues> {
     const [of, subject] = [scope.of, 'id' in scope ? scope.id : ''];
     if (of === 'device' && !isDeviceId(subject)) throw new Failure('not_found');
     const key = [userId, of, of === 'device' ? subject : subject.toLowerCase()];
     if (Object.keys(set).length === 0 && remove.length === 0)
       return (await readScope(this.source.manager, key, false)).settings ?? {};
-    return this.transactions.runLocked(userId, async (manager) => {
-      const { settings: current, bytes: before, total } = await readScope(manager, key, true);
-      const { settings, text, bytes } = applyChange(current ?? {}, set, remove);
+    return this.transactions.runWithAccountLock(userId, async (manager) => {
+      const { settings: current, bytes: before, totalBytes } = await readScope(manager, key, true);
+      const { settings, text, bytes } = applySettingsChange(current ?? {}, set, remove);
       const more = bytes - (before ?? 0);
-      if (more > 0 && total + more > settingLimits.userBytes) throw new Failure('invalid');
-      await (bytes === 0 ? manager.query(erase, key) : manager.query(store, [...key, text, bytes]));
+      if (more > 0 && totalBytes + more > settingLimits.userBytes) throw new Failure('invalid');
+      await (bytes === 0
+        ? manager.query(deleteScope, key)
+        : manager.query(upsertScope, [...key, text, bytes]));
       return settings;
     });
   }
 }
 
-const inScope = 'account_id = $1 AND scope = $2 AND subject = $3';
-const erase = `DELETE FROM account.settings WHERE ${inScope}`;
-const store = `
+const scopeCondition = 'account_id = $1 AND scope = $2 AND subject = $3';
+const deleteScope = `DELETE FROM account.settings WHERE ${scopeCondition}`;
+const upsertScope = `
   INSERT INTO account.settings (account_id, scope, subject, settings, bytes)
   VALUES ($1, $2, $3, $4, $5)
   ON CONFLICT (account_id, scope, subject)
@@ -72,7 +74,7 @@ const store = `
 /**
  * Reads the stored state of a scope.
  *
- * @param withTotal false returns 0 as `total`.
+ * @param withTotal false returns 0 as `totalBytes`.
  * @throws Failure `not_found` for a missing device.
  */
 async function readScope(
@@ -87,8 +89,8 @@ async function readScope(
        s.settings, s.bytes,
        CASE WHEN $4 THEN (
          SELECT coalesce(sum(bytes), 0)::bigint FROM account.settings WHERE account_id = $1)
-       ELSE 0 END AS total
-     FROM (VALUES (true)) one LEFT JOIN account.settings s ON ${inScope}`,
+       ELSE 0 END AS "totalBytes"
+     FROM (VALUES (true)) one LEFT JOIN account.settings s ON ${scopeCondition}`,
     [...key, withTotal],
   );
   if (!state?.exists) throw new Failure('not_found');

@@ -7,7 +7,7 @@ import { Clients } from './clients.js';
 import { Grants } from './grants.js';
 import { Issuer } from './issuer.js';
 
-/** User who allows a request, with the session and the time of its last sign-in. */
+/** User who allows an app's request, with the session and the time of the last sign-in. */
 export interface Approver {
   readonly accountId: string;
   /** Id of the session of the user's browser. */
@@ -18,7 +18,7 @@ export interface Approver {
 /** Parameters of an authorization request that oidc-provider has validated. */
 export type RequestParams = Readonly<Record<string, unknown>>;
 
-/** Stored grant with its scopes, separated by spaces, and its resources (RFC 8707). */
+/** A stored grant: its scopes, separated by spaces, and the APIs that it is for (RFC 8707). */
 export interface SavedGrant {
   readonly grantId: string;
   readonly scope: string;
@@ -39,13 +39,13 @@ export class Approvals {
   ) {}
 
   /** Returns client, API scopes and redirect host of a request; undefined for a deleted client. */
-  async describe(params: RequestParams) {
+  async describeRequest(params: RequestParams) {
     const client = await this.issuer.provider.Client.find(String(params['client_id']));
     if (!client) return undefined;
     const uri = params['redirect_uri'];
     return {
       client: { id: client.clientId, name: client.clientName ?? client.clientId },
-      scopes: scopesOf(params).filter((scope) => apiScopeSet.has(scope)),
+      scopes: requestedScopesOf(params).filter((scope) => apiScopeSet.has(scope)),
       redirectHost: typeof uri === 'string' ? redirectHostOf(uri) : undefined,
     };
   }
@@ -55,31 +55,32 @@ export class Approvals {
    *
    * @throws Refusal `credentials` if the session has ended.
    */
-  async grant(
+  async createGrant(
     params: RequestParams,
     { accountId, sessionId }: Approver,
   ): Promise<SavedGrant | undefined> {
     const clientId = String(params['client_id']);
     if (!(await this.clients.markUsed(clientId))) return undefined;
     const grant = new this.issuer.provider.Grant({ accountId, clientId });
-    const scopes = scopesOf(params);
+    const scopes = requestedScopesOf(params);
     const resource = params['resource'] as string | string[];
     grant.addOIDCScope(scopes.filter((scope) => issuerScopes.has(scope)).join(' '));
     const requested = scopes.filter((scope) => apiScopeSet.has(scope)).join(' ');
     for (const each of [resource].flat()) grant.addResourceScope(each, requested);
     const grantId = await grant.save();
     try {
-      // The grant is committed: a concurrent sign-out either ends it, or ended the session before.
+      // Fails if a sign-out ended the session before the grant was committed. A later sign-out ends
+      // the grant.
       await lockSession(this.source.manager, sessionId);
     } catch (error) {
-      await this.grants.end(grantId);
+      await this.grants.endUnchecked(grantId);
       throw error;
     }
     return { grantId, scope: scopes.join(' '), resource };
   }
 }
 
-function scopesOf({ scope }: RequestParams): string[] {
+function requestedScopesOf({ scope }: RequestParams): string[] {
   return typeof scope === 'string' ? scope.split(' ').filter(Boolean) : [];
 }
 

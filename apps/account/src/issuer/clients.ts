@@ -9,19 +9,19 @@ import { capFairly, type CappedRows } from '../people/fair.cap.js';
 import { withOutageErrors } from './outage-errors.js';
 
 /** Grant type of the device flow (RFC 8628, 3.4). */
-export const deviceGrant = 'urn:ietf:params:oauth:grant-type:device_code';
+export const deviceGrantType = 'urn:ietf:params:oauth:grant-type:device_code';
 
 /** Client id of the console (../console). It has no grant type, since its tokens need a session. */
 export const consoleClientId = 'podcast-sync-console';
 
-/** Clients of this project, which need no registration. */
+/** OAuth clients of this project, which need no registration. */
 export const firstPartyClients: readonly ClientMetadata[] = [
   {
     client_id: 'podcast-sync-cli',
     client_name: 'podcast-sync command line',
     application_type: 'native',
     token_endpoint_auth_method: 'none',
-    grant_types: [deviceGrant, 'refresh_token'],
+    grant_types: [deviceGrantType, 'refresh_token'],
     response_types: [],
     redirect_uris: [],
   },
@@ -35,8 +35,12 @@ export const firstPartyClients: readonly ClientMetadata[] = [
   },
 ];
 
-/** Limit of unused registrations, which `sweep.ts` deletes after a day. */
-const unused: CappedRows = { table: 'clients', condition: 'used_at IS NULL', max: 10_000 };
+/** Limit of registered clients that no user has allowed; `sweep.ts` deletes them after a day. */
+const unusedClientLimit: CappedRows = {
+  table: 'clients',
+  condition: 'used_at IS NULL',
+  max: 10_000,
+};
 
 /** Stores OAuth clients of dynamic registration (RFC 7591), for oidc-provider. */
 @Injectable()
@@ -48,7 +52,7 @@ export class Clients implements Adapter {
   ) {}
 
   async find(id: string): Promise<AdapterPayload | undefined> {
-    const client = await this.whileAvailable(() => this.clients.findOneBy({ id }));
+    const client = await this.runWithOutageErrors(() => this.clients.findOneBy({ id }));
     return client?.payload as AdapterPayload | undefined;
   }
 
@@ -57,12 +61,12 @@ export class Clients implements Adapter {
    * unused clients ({@link capFairly}).
    */
   async upsert(id: string, payload: AdapterPayload): Promise<void> {
-    await this.whileAvailable(async () => {
+    await this.runWithOutageErrors(async () => {
       await this.source.query(
         'INSERT INTO account.clients (id, payload, network) VALUES ($1, $2, $3)',
         [id, JSON.stringify(payload), requestNetwork()],
       );
-      await capFairly(this.source.manager, unused);
+      await capFairly(this.source.manager, unusedClientLimit);
     });
   }
 
@@ -88,7 +92,7 @@ export class Clients implements Adapter {
     return new Map(all.map((client) => [client.client_id, client.client_name ?? client.client_id]));
   }
 
-  /** Does nothing: clients cannot delete their registration. `sweep.ts` deletes unused ones. */
+  /** Does nothing: clients cannot delete their registration. `sweep.ts` deletes unused clients. */
   async destroy(): Promise<void> {}
   /** Does nothing: a registration can be used repeatedly. */
   async consume(): Promise<void> {}
@@ -96,7 +100,7 @@ export class Clients implements Adapter {
   async findByUid(): Promise<undefined> {}
   async findByUserCode(): Promise<undefined> {}
 
-  private whileAvailable<Result>(run: () => Promise<Result>): Promise<Result> {
+  private runWithOutageErrors<Result>(run: () => Promise<Result>): Promise<Result> {
     return withOutageErrors(this.database.availability, run);
   }
 }

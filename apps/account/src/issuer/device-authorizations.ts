@@ -9,7 +9,7 @@ import type { AppRequest } from './interactions.js';
 import { IssuerLimits } from './issuer.limits.js';
 import { hashSecret } from '../people/secret.hash.js';
 
-/** Decision about a request, as oidc-provider stores it. */
+/** A user's decision about a device's request, as oidc-provider stores it. */
 interface Decision {
   readonly accountId?: string;
   readonly authTime?: number;
@@ -35,20 +35,20 @@ export class DeviceAuthorizations {
    * Returns the pending request of a user code; undefined if there is none. A limit per network
    * prevents guessing.
    *
-   * @param userCode as entered.
+   * @param userCode code as the user entered it.
    * @param address IP address of the user's browser.
    * @throws RateLimited if the network tried too many codes.
    */
-  async find(userCode: string, address: string): Promise<AppRequest | undefined> {
-    await this.limits.consume('user-code', address);
+  async findRequest(userCode: string, address: string): Promise<AppRequest | undefined> {
+    await this.limits.countRequest('user-code', address);
     const pending = await this.findPending(userCode);
     if (!pending) return undefined;
     const { params, row } = pending;
-    const details = await this.approvals.describe(params);
+    const details = await this.approvals.describeRequest(params);
     return (
       details && {
         ...details,
-        id: normalizeCode(userCode),
+        id: normalizeUserCode(userCode),
         startedAt: row.createdAt,
         address: row.address ?? '',
       }
@@ -56,20 +56,20 @@ export class DeviceAuthorizations {
   }
 
   /** Allows the request of a code. @returns false if no request is pending. */
-  async allow(userCode: string, by: Approver): Promise<boolean> {
+  async allowRequest(userCode: string, by: Approver): Promise<boolean> {
     const pending = await this.findPending(userCode);
-    const granted = pending && (await this.approvals.grant(pending.params, by));
+    const granted = pending && (await this.approvals.createGrant(pending.params, by));
     if (!granted) return false;
     const { accountId, authenticatedAt } = by;
     const authTime = Math.floor(authenticatedAt.getTime() / 1_000);
-    const isDecided = await this.decide(userCode, { accountId, authTime, ...granted });
-    if (!isDecided) await this.grants.end(granted.grantId);
+    const isDecided = await this.storeDecision(userCode, { accountId, authTime, ...granted });
+    if (!isDecided) await this.grants.endUnchecked(granted.grantId);
     return isDecided;
   }
 
-  /** Denies the request, like {@link allow}. */
-  deny(userCode: string): Promise<boolean> {
-    return this.decide(userCode, {
+  /** Denies the request, like {@link allowRequest}. */
+  denyRequest(userCode: string): Promise<boolean> {
+    return this.storeDecision(userCode, {
       error: 'access_denied',
       errorDescription: 'the user denied the request',
     });
@@ -80,14 +80,14 @@ export class DeviceAuthorizations {
   ): Promise<{ row: OidcEntity; params: RequestParams } | undefined> {
     const row = await this.rows.findOneBy({
       model: 'DeviceCode',
-      userCode: hashSecret(normalizeCode(userCode)),
+      userCode: hashSecret(normalizeUserCode(userCode)),
       expiresAt: MoreThan(new Date()),
     });
     if (!row || row.accountId !== null || 'error' in row.payload) return undefined;
     return { row, params: row.payload['params'] as RequestParams };
   }
 
-  private async decide(userCode: string, result: Decision): Promise<boolean> {
+  private async storeDecision(userCode: string, result: Decision): Promise<boolean> {
     const decided = await queryRows(
       this.rows.manager,
       `UPDATE account.oidc
@@ -96,7 +96,7 @@ export class DeviceAuthorizations {
          AND account_id IS NULL AND NOT payload ? 'error'
        RETURNING id`,
       [
-        hashSecret(normalizeCode(userCode)),
+        hashSecret(normalizeUserCode(userCode)),
         JSON.stringify(result),
         result.accountId ?? null,
         result.grantId ?? null,
@@ -107,7 +107,7 @@ export class DeviceAuthorizations {
 }
 
 /** Returns the letters of an entered code in upper case, without separators. */
-function normalizeCode(userCode: string): string {
+function normalizeUserCode(userCode: string): string {
   return userCode
     .slice(0, 64)
     .toUpperCase()

@@ -16,7 +16,7 @@ export interface GrantedApp {
   readonly lastUsedAt: Date;
 }
 
-interface Row {
+interface GrantRow {
   grantId: string;
   clientId: string;
   scope: string | null;
@@ -24,7 +24,7 @@ interface Row {
   lastUsedAt: string;
 }
 
-const maxListed = 500;
+const maxListedGrants = 500;
 
 /**
  * Lists and ends the grants of apps. Invariants:
@@ -50,8 +50,8 @@ export class Grants {
          WHERE t.grant_id = g.grant_id AND t.model = 'RefreshToken' AND t.expires_at > now()
          ORDER BY t.created_at DESC LIMIT 1) t
        WHERE g.account_id = $1 AND g.model = 'Grant' ORDER BY g.created_at DESC LIMIT $2`,
-      [accountId, maxListed],
-    )) as Row[];
+      [accountId, maxListedGrants],
+    )) as GrantRow[];
     const names = await this.clients.readNames([...new Set(rows.map(({ clientId }) => clientId))]);
     return rows.map(({ grantId, clientId, scope, since, lastUsedAt }) => ({
       grantId,
@@ -65,16 +65,16 @@ export class Grants {
   /** Ends a grant of this user. Idempotent. @returns true if the user had this grant. */
   async endGrant(accountId: string, grantId: string): Promise<boolean> {
     const isOwn = await this.rows.existsBy({ model: 'Grant', accountId, grantId });
-    if (isOwn) await this.end(grantId);
+    if (isOwn) await this.endUnchecked(grantId);
     return isOwn;
   }
 
-  /** Ends a grant, without a check of its user. */
-  async end(grantId: string): Promise<void> {
-    // This deletion waits for writers of the grant, so that the last statement sees their rows.
+  /** Ends a grant without checking whose it is. */
+  async endUnchecked(grantId: string): Promise<void> {
+    // Waits for transactions that add rows to the grant, so that the last statement sees them.
     await this.rows.delete({ model: 'Grant', grantId });
     await this.revocations.revoke([{ kind: 'grant', id: grantId }]);
-    // These rows are useless without their grant. If this statement fails, the sweep deletes them.
+    // Deletes the grant's codes and tokens, which are invalid now. If this fails, `sweep.ts` does.
     await this.rows.delete({ grantId });
   }
 }

@@ -9,7 +9,7 @@ export function allowAnyOrigin(response: ServerResponse): void {
   response.setHeader('access-control-max-age', '3600');
 }
 
-/** Sends JSON that no cache stores. */
+/** Sends a JSON response with headers that forbid caching. */
 export function sendJson(response: ServerResponse, status: number, body: unknown): void {
   const headers = {
     'content-type': 'application/json; charset=utf-8',
@@ -18,7 +18,7 @@ export function sendJson(response: ServerResponse, status: number, body: unknown
   response.writeHead(status, headers).end(JSON.stringify(body));
 }
 
-/** Sends HTML that no cache stores. */
+/** Sends an HTML response with headers that forbid caching. */
 export function sendPage(response: ServerResponse, status: number, page: string): void {
   response
     .writeHead(status, { 'content-type': 'text/html; charset=utf-8', 'cache-control': 'no-store' })
@@ -36,15 +36,6 @@ export async function readText(raw: IncomingMessage, limit: number): Promise<str
       chunks.push(chunk);
     }
     return Buffer.concat(chunks).toString('utf8');
-  } catch {
-    return undefined;
-  }
-}
-
-/** Parses JSON; undefined for invalid text. */
-export function parseJson(text: string | undefined): unknown {
-  try {
-    return JSON.parse(text ?? '');
   } catch {
     return undefined;
   }

@@ -4,7 +4,7 @@ import { InjectRepository } from '@nestjs/typeorm';
 import { OidcEntity } from '#database/typeorm';
 import { errors } from 'oidc-provider';
 import { Repository } from 'typeorm';
-import { type Approver, Approvals } from './approvals.js';
+import { Approvals, type Approver } from './approvals.js';
 import { Issuer } from './issuer.js';
 import { hashSecret } from '../people/secret.hash.js';
 
@@ -26,8 +26,8 @@ export interface AppRequest {
 
 /**
  * Pending authorization requests of browsers, at `/interaction/:uid`. The pages sign the user in
- * and call {@link allow} or {@link deny}. A cookie identifies the request, so no other browser can
- * decide about it.
+ * and call {@link allowRequest} or {@link denyRequest}. A cookie identifies the request, so no
+ * other browser can decide about it.
  */
 @Injectable()
 export class Interactions {
@@ -37,13 +37,16 @@ export class Interactions {
     @InjectRepository(OidcEntity) private readonly rows: Repository<OidcEntity>,
   ) {}
 
-  /** Returns the pending request of this browser; undefined without one. */
-  async find(request: IncomingMessage, response: ServerResponse): Promise<AppRequest | undefined> {
-    const interaction = await this.interaction(request, response);
+  /** Returns the pending authorization request of a browser; undefined without one. */
+  async findRequest(
+    request: IncomingMessage,
+    response: ServerResponse,
+  ): Promise<AppRequest | undefined> {
+    const interaction = await this.readInteraction(request, response);
     if (!interaction) return undefined;
     const { uid, params } = interaction;
     const [details, row] = await Promise.all([
-      this.approvals.describe(params),
+      this.approvals.describeRequest(params),
       this.rows.findOneBy({ model: 'Interaction', id: hashSecret(uid) }),
     ]);
     if (!details || !row) return undefined;
@@ -53,39 +56,39 @@ export class Interactions {
   }
 
   /** Allows the request. @returns the redirect URL; undefined if no request is pending. */
-  async allow(
+  async allowRequest(
     request: IncomingMessage,
     response: ServerResponse,
     by: Approver,
   ): Promise<string | undefined> {
-    const interaction = await this.interaction(request, response);
-    const granted = interaction && (await this.approvals.grant(interaction.params, by));
+    const interaction = await this.readInteraction(request, response);
+    const granted = interaction && (await this.approvals.createGrant(interaction.params, by));
     if (!granted) return undefined;
     const ts = Math.floor(by.authenticatedAt.getTime() / 1_000);
-    return this.finish(request, response, {
+    return this.finishInteraction(request, response, {
       login: { accountId: by.accountId, ts, remember: false },
       consent: { grantId: granted.grantId },
     });
   }
 
-  /** Denies the request, like {@link allow}. */
-  deny(request: IncomingMessage, response: ServerResponse): Promise<string | undefined> {
-    return this.finish(request, response, {
+  /** Denies the request, like {@link allowRequest}. */
+  denyRequest(request: IncomingMessage, response: ServerResponse): Promise<string | undefined> {
+    return this.finishInteraction(request, response, {
       error: 'access_denied',
       error_description: 'the user denied the request',
     });
   }
 
-  private interaction(request: IncomingMessage, response: ServerResponse) {
-    return ignoreGone(() => this.issuer.provider.interactionDetails(request, response));
+  private readInteraction(request: IncomingMessage, response: ServerResponse) {
+    return undefinedIfGone(() => this.issuer.provider.interactionDetails(request, response));
   }
 
-  private finish(
+  private finishInteraction(
     request: IncomingMessage,
     response: ServerResponse,
     result: Parameters<Issuer['provider']['interactionResult']>[2],
   ): Promise<string | undefined> {
-    return ignoreGone(() => this.issuer.provider.interactionResult(request, response, result));
+    return undefinedIfGone(() => this.issuer.provider.interactionResult(request, response, result));
   }
 }
 
@@ -101,8 +104,8 @@ function signInAfterOf(params: Record<string, unknown>, startedAt: Date): Date |
   return maxAge === undefined ? undefined : new Date(startedAt.getTime() - Number(maxAge) * 1_000);
 }
 
-/** Returns the result of oidc-provider; undefined if the request is unknown or has ended. */
-async function ignoreGone<Result>(run: () => Promise<Result>): Promise<Result | undefined> {
+/** Returns the result of a call; undefined if the authorization request is unknown or has ended. */
+async function undefinedIfGone<Result>(run: () => Promise<Result>): Promise<Result | undefined> {
   try {
     return await run();
   } catch (error) {

@@ -176,8 +176,8 @@ describe('an expired row', () => {
     );
     await fixture.get(Sweep).sweep();
     expect(await ids()).toHaveLength(2);
-    await fixture.get(SignOut).everywhere(accountId);
-    await fixture.get(SignOut).everywhere(young.accountId);
+    await fixture.get(SignOut).endAllAccess(accountId);
+    await fixture.get(SignOut).endAllAccess(young.accountId);
     await fixture.get(Sweep).sweep();
     expect(await ids()).toEqual([{ id: young.app.clientMetadata().client_id }]);
   });
@@ -188,7 +188,7 @@ describe('a grant', () => {
     await fixture.owner.query('DELETE FROM account.oidc');
     const [one, other] = [await signIn(fixture), await signIn(fixture)];
     await client.refreshTokenGrant(one.app, one.refreshToken);
-    await fixture.get(SignOut).everywhere(one.accountId);
+    await fixture.get(SignOut).endAllAccess(one.accountId);
     expect(await errorOf(client.refreshTokenGrant(one.app, one.refreshToken))).toBe(
       'invalid_grant',
     );

@@ -95,7 +95,7 @@ it('a process that is killed during a refresh signs nobody out, and a retry work
 
 /** Actions that end all grants of an account. */
 const ends: [string, (accountId: string) => Promise<unknown>][] = [
-  ['signing out everywhere', (accountId) => fixture.get(SignOut).everywhere(accountId)],
+  ['signing out everywhere', (accountId) => fixture.get(SignOut).endAllAccess(accountId)],
   [
     'erasing the account',
     async (accountId) => {

@@ -3,7 +3,7 @@ import { decodeJwt } from 'jose';
 import * as client from 'openid-client';
 import pg from 'pg';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { allowApp, errorOf, registerApp, signIn, type SignedIn } from '../../testing/app.client.js';
+import { allowApp, errorOf, registerApp, type SignedIn, signIn } from '../../testing/app.client.js';
 import { apiUrl, IssuerFixture } from '../../testing/issuer.fixture.js';
 import { outcomeOf } from '../../testing/outcome.js';
 import { Sessions } from '../people/sessions.js';
@@ -191,7 +191,9 @@ it('a device is allowed once, also by concurrent users', async () => {
 
 it('an approval whose session ends concurrently leaves no grant', async () => {
   const { accountId } = await signIn(fixture);
-  const session = await fixture.get(Sessions).start(accountId, { address: '', userAgent: '' });
+  const session = await fixture
+    .get(Sessions)
+    .startSession(accountId, { address: '', userAgent: '' });
   const params = { client_id: 'podcast-sync-cli', scope: 'openid', resource: apiUrl };
   const by = { accountId, sessionId: session.id, authenticatedAt: new Date() };
   const waiting = (count: number) =>
@@ -208,9 +210,9 @@ it('an approval whose session ends concurrently leaves no grant', async () => {
     await holder.query('BEGIN');
     const grants = `FROM account.oidc WHERE model = 'Grant' AND account_id = $1`;
     await holder.query(`SELECT ${grants} FOR UPDATE`, [accountId]);
-    const ended = fixture.get(SignOut).everywhere(accountId);
+    const ended = fixture.get(SignOut).endAllAccess(accountId);
     await waiting(1);
-    const granted = outcomeOf(fixture.get(Approvals).grant(params, by));
+    const granted = outcomeOf(fixture.get(Approvals).createGrant(params, by));
     await waiting(2);
     await holder.query('COMMIT');
     await ended;

@@ -41,7 +41,7 @@ export class IssuerStore {
   }
 }
 
-/** Adapter that stores nothing: sessions of the issuer end with the request. */
+/** Adapter for the issuer's sessions, which stores nothing: they end with the request. */
 const nullAdapter: Adapter = {
   upsert: async () => {},
   find: async () => undefined,

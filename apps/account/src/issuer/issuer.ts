@@ -3,20 +3,19 @@ import { Inject, Injectable, type OnApplicationShutdown } from '@nestjs/common';
 import { scopes as apiScopes } from '#contracts';
 import type { NodeHandler } from '#http';
 import { RateLimited } from '#identity';
-import type { Log } from '#runtime';
-import { tokenMetrics } from '../account.metrics.js';
+import { type Log, parseJson } from '#runtime';
+import { createTokenRequestCounter } from '../account.metrics.js';
 import type { FastifyRequest } from 'fastify';
 import { type KoaContextWithOIDC, Provider } from 'oidc-provider';
 import { type AccountConfig, CONFIG, LOG } from '../account.config.js';
 import {
+  addDefaultScope,
   allowAnyOrigin,
   hasOnlyPlainText,
   isPlainForm,
-  parseJson,
   readText,
   sendJson,
   sendPage,
-  addDefaultScope,
 } from './http.messages.js';
 import {
   cookieNames,
@@ -26,8 +25,8 @@ import {
 } from './provider.options.js';
 import { IssuerLimits, type IssuerRequest } from './issuer.limits.js';
 import { IssuerStore } from './issuer.store.js';
-import { validateRegistration } from './registration.rules.js';
-import { runWithAddress, requestAddress } from './request.origin.js';
+import { validateClientRegistration } from './registration.rules.js';
+import { requestAddress, runWithAddress } from './request.origin.js';
 import { SigningKeys } from './signing.keys.js';
 
 interface Route {
@@ -36,17 +35,17 @@ interface Route {
   readonly limit?: IssuerRequest;
 }
 
-const discovery: Route = { methods: ['GET', 'HEAD', 'OPTIONS'] };
+const discoveryRoute: Route = { methods: ['GET', 'HEAD', 'OPTIONS'] };
 const postRoute = (limit: IssuerRequest): Route => ({ methods: ['POST', 'OPTIONS'], limit });
 
 /** Path at which a browser resumes an authorization after the consent page. */
 const resumePath = '/auth/:uid';
 
 /** Reachable routes of oidc-provider. Its own pages and disabled features are unreachable. */
-const routes: Readonly<Record<string, Route>> = {
-  '/.well-known/openid-configuration': discovery,
-  '/.well-known/oauth-authorization-server': discovery,
-  '/jwks': discovery,
+const issuerRoutes: Readonly<Record<string, Route>> = {
+  '/.well-known/openid-configuration': discoveryRoute,
+  '/.well-known/oauth-authorization-server': discoveryRoute,
+  '/jwks': discoveryRoute,
   '/auth': { methods: ['GET'], limit: 'authorize' },
   [resumePath]: { methods: ['GET'], limit: 'authorize' },
   '/device/auth': postRoute('authorize'),
@@ -57,7 +56,7 @@ const routes: Readonly<Record<string, Route>> = {
 /** Routes with CORS for any origin, since their responses are the same for all clients. */
 const corsRoutes: ReadonlySet<string> = new Set(['/jwks', '/reg']);
 
-/** Response to a rejected request. */
+/** Response to a request that the issuer rejects before oidc-provider handles it. */
 interface RejectedResponse {
   readonly status: 400 | 429 | 503;
   readonly retryAfter?: number;
@@ -74,12 +73,12 @@ const metadataOverrides = {
 /** Properties of a request that select its route, and identify its client for rate limits. */
 export type IssuerCall = Pick<FastifyRequest, 'url' | 'method' | 'ip' | 'id'>;
 
-/** Maximum size of a registration in bytes. */
+/** Maximum size in bytes of a request that registers a client. */
 const maxRegistrationBytes = 16_384;
-/** Maximum size of a form in bytes. */
+/** Maximum size in bytes of a form, as token requests send it. */
 const maxFormBytes = 57_344;
 
-const malformed: RejectedResponse = {
+const malformedRequest: RejectedResponse = {
   status: 400,
   error: 'invalid_request',
   error_description: 'the request is too long, or contains control characters or invalid Unicode',
@@ -95,11 +94,11 @@ const malformed: RejectedResponse = {
  */
 @Injectable()
 export class Issuer implements OnApplicationShutdown {
-  readonly keys: SigningKeys;
-  private readonly countTokens = tokenMetrics();
-  private current: Provider;
-  private readonly forwarded: Readonly<Record<string, string>>;
-  private readonly cookies: readonly string[];
+  readonly signingKeys: SigningKeys;
+  private readonly countTokenRequest = createTokenRequestCounter();
+  private currentProvider: Provider;
+  private readonly forwardedHeaders: Readonly<Record<string, string>>;
+  private readonly ownCookies: readonly string[];
 
   constructor(
     @Inject(CONFIG) private readonly config: AccountConfig,
@@ -109,37 +108,40 @@ export class Issuer implements OnApplicationShutdown {
     @Inject(ERROR_PAGE) private readonly errorPage: IssuerParts['errorPage'],
   ) {
     const { host, protocol } = new URL(config.PUBLIC_URL);
-    this.forwarded = { 'x-forwarded-proto': protocol.slice(0, -1), 'x-forwarded-host': host };
+    this.forwardedHeaders = {
+      'x-forwarded-proto': protocol.slice(0, -1),
+      'x-forwarded-host': host,
+    };
     const { request, resume: resumed } = cookieNames(config);
-    this.cookies = [request, resumed];
-    this.keys = new SigningKeys(config.KEYS_DIRECTORY, log);
-    this.current = this.createProvider();
+    this.ownCookies = [request, resumed];
+    this.signingKeys = new SigningKeys(config.KEYS_DIRECTORY, log);
+    this.currentProvider = this.createProvider();
     // oidc-provider reads its keys once, so a new key needs a new provider.
-    this.keys.onChange(() => (this.current = this.createProvider()));
+    this.signingKeys.onChange(() => (this.currentProvider = this.createProvider()));
   }
 
   /** Current instance of oidc-provider. A new signing key replaces the instance. */
   get provider(): Provider {
-    return this.current;
+    return this.currentProvider;
   }
 
   onApplicationShutdown(): void {
-    this.keys.close();
+    this.signingKeys.close();
   }
 
-  /** Returns the handler of a request to the issuer; undefined for other paths and methods. */
-  listener(request: IssuerCall): NodeHandler | undefined {
+  /** Returns the function that answers a request to the issuer; undefined for other requests. */
+  handlerFor(request: IssuerCall): NodeHandler | undefined {
     const path = request.url.split('?', 1)[0] as string;
     const name = routeOf(path);
-    const route = Object.hasOwn(routes, name) ? routes[name] : undefined;
+    const route = Object.hasOwn(issuerRoutes, name) ? issuerRoutes[name] : undefined;
     if (!route?.methods.includes(request.method)) return undefined;
     return {
       route: name,
       listen: (raw, response) =>
-        void runWithAddress(request.ip, () => this.answer(path, route, raw, response)).catch(
+        void runWithAddress(request.ip, () => this.answerRequest(path, route, raw, response)).catch(
           (error: unknown) => {
             const fields = { err: error, correlationId: request.id, route: name };
-            this.log.error(fields, 'issuer request failed: internal error');
+            this.log.error(fields, 'OAuth request failed: internal error');
             if (response.headersSent) response.destroy();
             else sendJson(response, 500, { error: 'server_error' });
           },
@@ -147,7 +149,7 @@ export class Issuer implements OnApplicationShutdown {
     };
   }
 
-  private async answer(
+  private async answerRequest(
     path: string,
     route: Route,
     raw: IncomingMessage,
@@ -155,36 +157,37 @@ export class Issuer implements OnApplicationShutdown {
   ): Promise<void> {
     const isPreflight = raw.method === 'OPTIONS';
     if (corsRoutes.has(path)) allowAnyOrigin(response);
-    if (path === '/jwks' && !isPreflight) return sendJson(response, 200, this.keys.keySet);
+    if (path === '/jwks' && !isPreflight)
+      return sendJson(response, 200, this.signingKeys.publicKeySet);
     if (path === '/reg' && isPreflight) return void response.writeHead(204).end();
     if (route.limit && !isPreflight) {
-      const refusal = await this.findRefusal(route.limit, isSentByPage(raw.headers));
-      if (refusal) return this.sendRefusal(path, raw, response, refusal);
+      const rejection = await this.findRejection(route.limit, isSentByWebPage(raw.headers));
+      if (rejection) return this.sendRejection(path, raw, response, rejection);
     }
     this.sanitizeHeaders(raw);
     if (!isPlainForm(raw.url?.split(/\?(.*)/s, 2)[1] ?? ''))
-      return this.sendRefusal(path, raw, response, malformed);
+      return this.sendRejection(path, raw, response, malformedRequest);
     if (path === '/auth') addDefaultScope(raw);
     if (path === '/reg') {
-      const sent = parseJson(await readText(raw, maxRegistrationBytes));
-      if (!hasOnlyPlainText(sent)) return this.sendRefusal(path, raw, response, malformed);
-      const registration = validateRegistration(sent);
+      const sent = parseJson((await readText(raw, maxRegistrationBytes)) ?? '');
+      if (!hasOnlyPlainText(sent)) return this.sendRejection(path, raw, response, malformedRequest);
+      const registration = validateClientRegistration(sent);
       if ('error' in registration) return sendJson(response, 400, registration);
       // oidc-provider uses `body` and does not read the request again.
       Object.assign(raw, { body: registration });
     } else if (raw.headers['content-type']?.startsWith('application/x-www-form-urlencoded')) {
       const body = await readText(raw, maxFormBytes);
       if (body === undefined || !isPlainForm(body))
-        return this.sendRefusal(path, raw, response, malformed);
+        return this.sendRejection(path, raw, response, malformedRequest);
       Object.assign(raw, { body });
     }
-    await this.current.callback()(raw, response);
+    await this.currentProvider.callback()(raw, response);
   }
 
-  /** Returns the reason to reject a request: Postgres is unavailable, or the limit is reached. */
-  private async findRefusal(
+  /** Returns why to reject a request: Postgres is unavailable, or the rate limit is reached. */
+  private async findRejection(
     limit: IssuerRequest,
-    ofPage: boolean,
+    isFromWebPage: boolean,
   ): Promise<RejectedResponse | undefined> {
     const error = 'temporarily_unavailable';
     if (!this.store.isAvailable) {
@@ -192,7 +195,7 @@ export class Issuer implements OnApplicationShutdown {
       return { status: 503, retryAfter: 2, error, error_description };
     }
     try {
-      await this.limits.consume(limit, requestAddress(), ofPage);
+      await this.limits.countRequest(limit, requestAddress(), isFromWebPage);
       return undefined;
     } catch (limited) {
       if (!(limited instanceof RateLimited)) throw limited;
@@ -201,25 +204,25 @@ export class Issuer implements OnApplicationShutdown {
     }
   }
 
-  private sendRefusal(
+  private sendRejection(
     path: string,
     raw: IncomingMessage,
     response: ServerResponse,
-    refusal: RejectedResponse,
+    rejection: RejectedResponse,
   ): void {
-    const { status, retryAfter, ...error } = refusal;
+    const { status, retryAfter, ...error } = rejection;
     if (retryAfter !== undefined) response.setHeader('retry-after', String(retryAfter));
     if (path.startsWith('/auth')) return sendPage(response, status, this.errorPage(raw, error));
     sendJson(response, status, error);
   }
 
-  /** Sets the headers of scheme and host. Removes `authorization` and cookies of other parts. */
+  /** Sets the headers of scheme and host. Removes `authorization`, and cookies of the pages. */
   private sanitizeHeaders(raw: IncomingMessage): void {
     delete raw.headers.authorization;
-    Object.assign(raw.headers, this.forwarded);
+    Object.assign(raw.headers, this.forwardedHeaders);
     const own = raw.headers.cookie
       ?.split(/; */)
-      .filter((pair) => this.cookies.some((name) => pair.startsWith(`${name}=`)));
+      .filter((pair) => this.ownCookies.some((name) => pair.startsWith(`${name}=`)));
     raw.headers.cookie = own?.join('; ') ?? '';
   }
 
@@ -229,7 +232,7 @@ export class Issuer implements OnApplicationShutdown {
       config.PUBLIC_URL,
       issuerConfiguration({
         config,
-        key: this.keys.signing,
+        key: this.signingKeys.signingKey,
         adapter: (model) => store.adapter(model),
         isActive: (id) => store.isActive(id),
         errorPage: this.errorPage,
@@ -237,32 +240,32 @@ export class Issuer implements OnApplicationShutdown {
     );
     provider.use(async (ctx, next) => {
       await next();
-      // The response to a preflight has no body.
+      // Preflight requests have no body to override.
       if (ctx.path.startsWith('/.well-known/') && ctx.body)
         Object.assign(ctx.body as object, metadataOverrides);
     });
-    // `sanitizeHeaders` sets the headers that this setting trusts.
+    // Makes oidc-provider trust the `x-forwarded-` headers, which `sanitizeHeaders` sets.
     provider.proxy = true;
     provider.on('authorization.error', (ctx, error) => {
       // Any client can register any redirect URI. Without a user's decision, the issuer shows an
       // error page instead of a redirect (RFC 9700, 4.11.2).
       if (ctx.oidc.entities.Interaction?.result === undefined) error.allow_redirect = false;
     });
-    const count = (ctx: KoaContextWithOIDC, outcome: string) =>
-      this.countTokens(grantTypeOf(ctx), outcome);
-    provider.on('grant.success', (ctx) => count(ctx, 'issued'));
-    provider.on('grant.error', (ctx, { error }) => count(ctx, error));
+    const countTokens = (ctx: KoaContextWithOIDC, outcome: string) =>
+      this.countTokenRequest(grantTypeOf(ctx), outcome);
+    provider.on('grant.success', (ctx) => countTokens(ctx, 'issued'));
+    provider.on('grant.error', (ctx, { error }) => countTokens(ctx, error));
     provider.on('server_error', ({ res, path }, error) => {
-      // The HTTP server has set the header.
+      // The HTTP server has set `x-request-id` to the correlation id.
       const correlationId = res.getHeader('x-request-id');
       const fields = { err: error, correlationId, route: routeOf(path) };
-      this.log.error(fields, 'issuer request failed: internal error');
+      this.log.error(fields, 'OAuth request failed: internal error');
     });
     return provider;
   }
 }
 
-/** Returns the name in {@link routes} of a path, which can contain the id of an authorization. */
+/** Returns the key in {@link issuerRoutes} of a path, which can contain an authorization's id. */
 function routeOf(path: string): string {
   return /^\/auth\/[\w-]{1,64}$/.test(path) ? resumePath : path;
 }
@@ -271,7 +274,7 @@ function routeOf(path: string): string {
  * Returns true if a script, frame or form of a web page sent the request; false for a link.
  * Browsers send `Origin` with each POST and `Sec-Fetch-Dest` with images, frames and `fetch`.
  */
-function isSentByPage({
+function isSentByWebPage({
   origin,
   'sec-fetch-dest': target = 'document',
 }: IncomingHttpHeaders): boolean {

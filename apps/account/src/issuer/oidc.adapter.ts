@@ -8,7 +8,7 @@ import { queryRows } from '../people/query-rows.js';
 import { requestAddress, requestNetwork } from './request.origin.js';
 import { withOutageErrors } from './outage-errors.js';
 
-/** Period after the first use of a value in which it can be used again. */
+/** Period after the first use of a refresh token or device code in which it can be used again. */
 const reuseWindow = '60 seconds';
 /** Maximum retention of used tokens and codes. Until then, their reuse ends the grant. */
 const usedRetention = '30 days';
@@ -16,30 +16,30 @@ const usedRetention = '30 days';
 /** Number of newest tokens kept per grant. Older used ones are deleted after the reuse window. */
 const maxTokensPerGrant = 50;
 
-/** Models with reuse: an app that lost the response has no other credential. */
+/** Models whose values can be used again: an app that lost the response has no other credential. */
 const reusableModels: ReadonlySet<string> = new Set(['RefreshToken', 'DeviceCode']);
-/** Returns SQL for the number of rotations that preceded a refresh token. */
+/** Returns SQL for the number of refresh tokens that preceded this one in its grant. */
 const rotationsOf = (payload: string) => `coalesce((${payload} ->> 'rotations')::integer, 0)`;
-/** Models that are stored only under an existing grant. */
-const modelsOfGrants: ReadonlySet<string> = new Set(['RefreshToken', 'AuthorizationCode']);
+/** Models of oidc-provider whose rows are only stored while their grant exists. */
+const modelsUnderGrant: ReadonlySet<string> = new Set(['RefreshToken', 'AuthorizationCode']);
 /** Models of pending requests, which unauthenticated clients create. */
 const pendingModels: ReadonlySet<string> = new Set(['Interaction', 'DeviceCode']);
 
-/** Maximum number of pending requests per model. */
+/** Maximum number of pending authorization requests, per model. */
 const maxPending = 20_000;
 
-/** Dependencies of an adapter. */
+/** Dependencies of {@link OidcAdapter}. */
 export interface AdapterContext {
   readonly source: DataSource;
   readonly availability: Availability;
   readonly grants: Grants;
 }
 
-interface Row {
+interface ModelRow {
   payload: AdapterPayload;
   expiresAt: string | null;
-  used: string | null;
-  recent: boolean | null;
+  usedAt: string | null;
+  isWithinReuseWindow: boolean | null;
 }
 
 /**
@@ -60,10 +60,10 @@ export class OidcAdapter implements Adapter {
   ) {}
 
   async upsert(id: string, payload: AdapterPayload, expiresIn: number): Promise<void> {
-    if (modelsOfGrants.has(this.model)) return this.addToGrant(id, payload, expiresIn);
+    if (modelsUnderGrant.has(this.model)) return this.addToGrant(id, payload, expiresIn);
     const isOpen = pendingModels.has(this.model);
-    // A second write contains the decision, so the request is no longer pending (network NULL).
-    const [row] = await this.query<{ isOpen: boolean }>(
+    // The second write of a request contains the decision: it is not pending (network NULL).
+    const [row] = await this.runQuery<{ isOpen: boolean }>(
       `INSERT INTO account.oidc
          (model, id, payload, account_id, grant_id, user_code, address, network, expires_at)
        VALUES ($1, $2, $3, $4, $5, $6, $7, $8, now() + make_interval(secs => $9))
@@ -72,35 +72,35 @@ export class OidcAdapter implements Adapter {
            grant_id = excluded.grant_id, network = NULL, expires_at = excluded.expires_at
        RETURNING network IS NOT NULL AS "isOpen"`,
       [
-        ...this.columns(id, payload),
+        ...this.columnValues(id, payload),
         ...(isOpen ? [requestAddress(), requestNetwork()] : [null, null]),
         expiresIn,
       ],
     );
-    if (row?.isOpen) await this.capPending();
+    if (row?.isOpen) await this.capPendingRequests();
   }
 
   async find(id: string): Promise<AdapterPayload | undefined> {
-    const [row] = await this.query<Row>(
-      `SELECT payload, expires_at AS "expiresAt", consumed_at AS used,
-         consumed_at > now() - $3::interval AS recent
+    const [row] = await this.runQuery<ModelRow>(
+      `SELECT payload, expires_at AS "expiresAt", consumed_at AS "usedAt",
+         consumed_at > now() - $3::interval AS "isWithinReuseWindow"
        FROM account.oidc WHERE model = $1 AND id = $2`,
       [this.model, hashSecret(id), reuseWindow],
     );
     if (!row) return undefined;
     const stored: AdapterPayload = { ...row.payload, jti: id };
-    // Refresh tokens extend the grant's row, but not its payload.
+    // Refresh tokens extend the expiry in the grant's row, but not the one in its payload.
     if (this.model === 'Grant' && row.expiresAt)
       stored.exp = Math.floor(Date.parse(row.expiresAt) / 1_000);
-    if (row.used && !(row.recent && reusableModels.has(this.model)))
-      stored.consumed = Math.floor(Date.parse(row.used) / 1_000);
+    if (row.usedAt && !(row.isWithinReuseWindow && reusableModels.has(this.model)))
+      stored.consumed = Math.floor(Date.parse(row.usedAt) / 1_000);
     return stored;
   }
 
   /** Marks a value as used. @throws InvalidGrant if it was used before or the grant ended. */
   async consume(id: string): Promise<void> {
     // SKIP LOCKED prevents deadlocks with concurrent uses of other tokens of the grant.
-    const [used] = await this.query<{ id: Buffer }>(
+    const [used] = await this.runQuery<{ id: Buffer }>(
       `WITH used AS (
          UPDATE account.oidc
          SET consumed_at = now(), expires_at = LEAST(expires_at, now() + $3::interval)
@@ -119,7 +119,7 @@ export class OidcAdapter implements Adapter {
       [this.model, hashSecret(id), usedRetention],
     );
     if (used) return;
-    const [row] = await this.query<{ grantId: string }>(
+    const [row] = await this.runQuery<{ grantId: string }>(
       'SELECT grant_id AS "grantId" FROM account.oidc WHERE model = $1 AND id = $2',
       [this.model, hashSecret(id)],
     );
@@ -130,7 +130,7 @@ export class OidcAdapter implements Adapter {
 
   async destroy(id: string): Promise<void> {
     if (this.model === 'Grant') return this.endGrant(id);
-    await this.query('DELETE FROM account.oidc WHERE model = $1 AND id = $2', [
+    await this.runQuery('DELETE FROM account.oidc WHERE model = $1 AND id = $2', [
       this.model,
       hashSecret(id),
     ]);
@@ -146,7 +146,7 @@ export class OidcAdapter implements Adapter {
   async findByUserCode(): Promise<undefined> {}
 
   private async addToGrant(id: string, payload: AdapterPayload, expiresIn: number): Promise<void> {
-    const [added] = await this.query<{ id: Buffer }>(
+    const [added] = await this.runQuery<{ id: Buffer }>(
       `WITH living AS (
          UPDATE account.oidc
          SET expires_at = GREATEST(expires_at, now() + make_interval(secs => $7))
@@ -163,7 +163,7 @@ export class OidcAdapter implements Adapter {
        SELECT $1, $2, $3, $4::uuid, $5, $6::bytea, now() + make_interval(secs => $7) FROM living
        RETURNING id`,
       [
-        ...this.columns(id, payload),
+        ...this.columnValues(id, payload),
         expiresIn,
         hashSecret(payload.grantId ?? ''),
         reuseWindow,
@@ -174,7 +174,7 @@ export class OidcAdapter implements Adapter {
   }
 
   /** Deletes pending requests above {@link maxPending} (see {@link capFairly}). */
-  private capPending(): Promise<void> {
+  private capPendingRequests(): Promise<void> {
     const { source, availability } = this.context;
     const condition = `model = '${this.model}' AND network IS NOT NULL AND expires_at > now()`;
     return withOutageErrors(availability, () =>
@@ -182,7 +182,7 @@ export class OidcAdapter implements Adapter {
     );
   }
 
-  private columns(id: string, { jti: _jti, userCode, ...kept }: AdapterPayload): unknown[] {
+  private columnValues(id: string, { jti: _jti, userCode, ...kept }: AdapterPayload): unknown[] {
     const grantId = this.model === 'Grant' ? id : (kept.grantId ?? null);
     const payload = JSON.stringify(kept);
     return [
@@ -197,10 +197,10 @@ export class OidcAdapter implements Adapter {
 
   private endGrant(grantId: string): Promise<void> {
     const { grants, availability } = this.context;
-    return withOutageErrors(availability, () => grants.end(grantId));
+    return withOutageErrors(availability, () => grants.endUnchecked(grantId));
   }
 
-  private query<Found>(statement: string, values: unknown[]): Promise<Found[]> {
+  private runQuery<Found>(statement: string, values: unknown[]): Promise<Found[]> {
     const { source, availability } = this.context;
     return withOutageErrors(availability, () =>
       queryRows<Found>(source.manager, statement, values),

@@ -12,23 +12,20 @@ import { firstPartyClients } from './clients.js';
 import { requestAddress } from './request.origin.js';
 import type { SigningKey } from './signing.keys.js';
 
-const minute = 60;
-const day = 86_400;
+const minuteSeconds = 60;
+const daySeconds = 86_400;
 
-/** Lifetimes in seconds. */
+/** Lifetimes of tokens, codes, requests and grants, in seconds. */
 const lifetimes = {
-  accessToken: 10 * minute,
-  code: minute,
+  accessToken: 10 * minuteSeconds,
+  code: minuteSeconds,
   /** Pending authorization request of a browser or device. */
-  request: 15 * minute,
-  /** Renewed on use: each use replaces the token by one with the full lifetime. */
-  refreshToken: 90 * day,
-  /** Grant without refresh tokens. Each refresh token extends its grant (oidc.adapter.ts). */
-  grant: day,
+  request: 15 * minuteSeconds,
+  /** Each use of a refresh token replaces it by one with the full lifetime. */
+  refreshToken: 90 * daySeconds,
+  /** Grant without refresh tokens. Each refresh token extends its lifetime (oidc.adapter.ts). */
+  grant: daySeconds,
 } as const;
-
-/** Resource of grants of release 0.1.0, if `API_URLS` was not set. */
-const anyApi = 'urn:podcast-sync:api';
 
 /** Injection token of {@link IssuerParts.errorPage}, which the pages provide. */
 export const ERROR_PAGE = Symbol('error page');
@@ -37,7 +34,7 @@ export const ERROR_PAGE = Symbol('error page');
 export interface PageError {
   readonly error: string;
   readonly error_description?: string | undefined;
-  /** Requested redirect URI, if it is registered. */
+  /** Redirect URI of the authorization request, if the client has registered it. */
   readonly redirectUri?: string | undefined;
 }
 
@@ -60,7 +57,7 @@ export function cookieNames({
   return { session: name('issuer'), request: name('request'), resume: name('resume') };
 }
 
-function features(config: AccountConfig): Configuration['features'] {
+function enabledFeatures(config: AccountConfig): Configuration['features'] {
   return {
     devInteractions: { enabled: false },
     dPoP: { enabled: false },
@@ -83,7 +80,7 @@ function features(config: AccountConfig): Configuration['features'] {
 }
 
 /** Lifetimes of the models of oidc-provider, in seconds. */
-const ttl = {
+const ttlByModel = {
   AccessToken: lifetimes.accessToken,
   AuthorizationCode: lifetimes.code,
   DeviceCode: lifetimes.request,
@@ -91,7 +88,7 @@ const ttl = {
   IdToken: lifetimes.accessToken,
   RefreshToken: lifetimes.refreshToken,
   Grant: lifetimes.grant,
-  Session: minute,
+  Session: minuteSeconds,
 };
 
 /** Creates the configuration of oidc-provider. docs/design/adr/0021 explains the settings. */
@@ -118,7 +115,7 @@ export function issuerConfiguration({
       long: cookie,
       short: cookie,
     },
-    features: features(config),
+    features: enabledFeatures(config),
     // Scopes of the issuer itself; `getResourceServerInfo` returns those of the API.
     scopes: ['openid', 'offline_access'],
     claims: { openid: ['sub'], auth_time: null, iss: null },
@@ -132,7 +129,7 @@ export function issuerConfiguration({
     },
     enabledJWA: { idTokenSigningAlgValues: ['EdDSA'] },
     pkce: { required: () => true },
-    ttl,
+    ttl: ttlByModel,
     issueRefreshToken: (_ctx, client) => client.grantTypeAllowed('refresh_token'),
     rotateRefreshToken: () => true,
     expiresWithSession: () => false,
@@ -152,18 +149,18 @@ export function issuerConfiguration({
       policy: interactionPolicy.base(),
       url: (_ctx, { uid }) => `/interaction/${uid}`,
     },
-    renderError: (ctx, out) => renderError(ctx, out, errorPage),
+    renderError: (ctx, out) => renderIssuerError(ctx, out, errorPage),
   };
 }
 
 /**
  * Returns scopes, audience and token format of the API that a resource indicator names (RFC 8707).
  *
- * @throws InvalidTarget if the resource is neither in `API_URLS` nor {@link anyApi}.
+ * @throws InvalidTarget if the resource is not in `API_URLS`.
  */
 export function apiResource({ API_URLS, API_AUDIENCE }: AccountConfig, resource: string) {
   const isSame = (url: string) => withoutSlash(url) === withoutSlash(resource);
-  if (resource !== anyApi && !API_URLS.some(isSame)) throw new errors.InvalidTarget();
+  if (!API_URLS.some(isSame)) throw new errors.InvalidTarget();
   return {
     scope: apiScopes.join(' '),
     audience: API_AUDIENCE,
@@ -177,7 +174,7 @@ function withoutSlash(url: string): string {
   return url.endsWith('/') ? url.slice(0, -1) : url;
 }
 
-function renderError(
+function renderIssuerError(
   ctx: KoaContextWithOIDC,
   out: PageError,
   errorPage: IssuerParts['errorPage'],

@@ -1,15 +1,15 @@
 import { z } from 'zod';
-import { deviceGrant } from './clients.js';
+import { deviceGrantType } from './clients.js';
 import { cleanLabel } from '../people/label.rules.js';
 
-const maxRedirects = 5;
+const maxRedirectUris = 5;
 const maxUriLength = 2_000;
 
 /** Hosts for which `http` is allowed: the machine of the app, with any port (RFC 8252, 7.3). */
-const loopbacks: ReadonlySet<string> = new Set(['localhost', '127.0.0.1', '[::1]']);
+const loopbackHosts: ReadonlySet<string> = new Set(['localhost', '127.0.0.1', '[::1]']);
 
 /** Redirect URI. A private scheme contains a dot, as a domain of the app does (RFC 8252, 7.1). */
-const redirectUri = z
+const redirectUriSchema = z
   .string()
   .max(maxUriLength)
   .refine((uri) => {
@@ -17,26 +17,26 @@ const redirectUri = z
     const url = new URL(uri);
     if (url.hash !== '' || uri.includes('#') || url.username !== '' || url.password !== '')
       return false;
-    if (url.protocol === 'https:') return !loopbacks.has(url.hostname);
-    return url.protocol === 'http:' ? loopbacks.has(url.hostname) : url.protocol.includes('.');
+    if (url.protocol === 'https:') return !loopbackHosts.has(url.hostname);
+    return url.protocol === 'http:' ? loopbackHosts.has(url.hostname) : url.protocol.includes('.');
   }, 'must be https, http on the loopback interface, or a private scheme with a dot');
 
-const grants = ['authorization_code', 'refresh_token', deviceGrant] as const;
+const allowedGrantTypes = ['authorization_code', 'refresh_token', deviceGrantType] as const;
 
-/** Accepted metadata of a client. Other members are ignored, as RFC 7591 (2) allows. */
-const metadata = z.object({
+/** Schema of a registration's metadata. Other members are ignored, as RFC 7591 (2) allows. */
+const clientMetadataSchema = z.object({
   client_name: z.string().max(1_000).default('').transform(cleanLabel),
-  redirect_uris: z.array(redirectUri).max(maxRedirects).default([]),
+  redirect_uris: z.array(redirectUriSchema).max(maxRedirectUris).default([]),
   grant_types: z
-    .array(z.enum(grants))
-    .max(grants.length)
+    .array(z.enum(allowedGrantTypes))
+    .max(allowedGrantTypes.length)
     .default(['authorization_code', 'refresh_token']),
   token_endpoint_auth_method: z.literal('none').default('none'),
   scope: z.string().max(maxUriLength).optional(),
 });
 
-/** Stored metadata of a client. */
-export interface Registration {
+/** Metadata of a registered OAuth client, as stored. */
+export interface ClientRegistration {
   client_name: string;
   redirect_uris: string[];
   grant_types: string[];
@@ -47,14 +47,16 @@ export interface Registration {
 }
 
 /** Error response of a registration (RFC 7591, 3.2.2). */
-export interface RegistrationError {
+export interface ClientRegistrationError {
   error: 'invalid_redirect_uri' | 'invalid_client_metadata';
   error_description: string;
 }
 
 /** Returns the metadata to store, or an error. Omits logo and home page, which could deceive. */
-export function validateRegistration(body: unknown): Registration | RegistrationError {
-  const { success, data, error } = metadata.safeParse(body);
+export function validateClientRegistration(
+  body: unknown,
+): ClientRegistration | ClientRegistrationError {
+  const { success, data, error } = clientMetadataSchema.safeParse(body);
   if (!success) {
     const [issue] = error.issues;
     const about = String(issue?.path[0] ?? 'the request');
@@ -76,7 +78,7 @@ export function validateRegistration(body: unknown): Registration | Registration
     response_types: hasCodes ? ['code'] : [],
     application_type: isWeb ? 'web' : 'native',
     token_endpoint_auth_method: 'none',
-    // Other modes need a form or a script on a page, which the content security policy forbids.
+    // Other response modes need a form or script, which the content security policy forbids.
     response_modes: ['query', 'fragment'],
   };
 }

@@ -1,17 +1,17 @@
 import { AsyncLocalStorage } from 'node:async_hooks';
 import { networkOf } from '#identity';
 
-/** IP address of the client, which oidc-provider does not pass to its adapter. */
-const addresses = new AsyncLocalStorage<string>();
+/** Carries the client's IP address to the adapters, to which oidc-provider does not pass it. */
+const clientAddress = new AsyncLocalStorage<string>();
 
 /** Runs a function in which {@link requestAddress} returns the address of the client. */
 export function runWithAddress<Result>(address: string, run: () => Result): Result {
-  return addresses.run(address, run);
+  return clientAddress.run(address, run);
 }
 
 /** Returns the client's IP address in a request to the issuer, otherwise an empty string. */
 export function requestAddress(): string {
-  return addresses.getStore() ?? '';
+  return clientAddress.getStore() ?? '';
 }
 
 /** Returns the network of {@link requestAddress}, for rate limits. */

@@ -16,15 +16,15 @@ afterEach(() => {
 });
 
 const log = createLog('account', 'silent');
-const kids = () => keys?.keySet.keys.map(({ kid }) => kid) ?? [];
+const kids = () => keys?.publicKeySet.keys.map(({ kid }) => kid) ?? [];
 
 it('publishes a new key immediately, and does not sign with it yet', async () => {
   const files = await KeyFiles.open(directory);
   keys = new SigningKeys(directory, log);
-  const before = keys.signing.kid;
+  const before = keys.signingKey.kid;
   const [rotated] = await files.rotate();
   await eventually(() => expect(kids()).toContain(rotated?.kid));
-  expect(keys.signing.kid).toBe(before);
+  expect(keys.signingKey.kid).toBe(before);
   expect(kids()).toContain(before);
 });
 
@@ -34,7 +34,7 @@ it('signs with a new key after the publication period, and notifies listeners', 
   let changes = 0;
   keys.onChange(() => changes++);
   const [rotated] = await files.rotate();
-  await eventually(() => expect(keys?.signing.kid).toBe(rotated?.kid));
+  await eventually(() => expect(keys?.signingKey.kid).toBe(rotated?.kid));
   expect(changes).toBe(1);
 });
 
@@ -42,7 +42,7 @@ it('signs with a new key immediately if the old one was removed', async () => {
   const files = await KeyFiles.open(directory);
   keys = new SigningKeys(directory, log);
   const [rotated] = await files.rotate({ now: true });
-  await eventually(() => expect(keys?.signing.kid).toBe(rotated?.kid));
+  await eventually(() => expect(keys?.signingKey.kid).toBe(rotated?.kid));
   expect(kids()).toEqual([rotated?.kid]);
 });
 
@@ -68,7 +68,7 @@ it('keeps the keys while a file is broken or lacks the key, and logs each once',
 it('never publishes private keys', async () => {
   await KeyFiles.open(directory);
   keys = new SigningKeys(directory, log);
-  expect(JSON.stringify(keys.keySet)).not.toContain(keys.signing.d);
+  expect(JSON.stringify(keys.publicKeySet)).not.toContain(keys.signingKey.d);
 });
 
 it('does not start without keys', () => {

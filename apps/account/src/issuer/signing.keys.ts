@@ -1,10 +1,10 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { FaultLog, type Log } from '#runtime';
-import type { JWK, JSONWebKeySet } from 'jose';
+import type { JSONWebKeySet, JWK } from 'jose';
 
-/** Poll interval of the files in milliseconds. */
-const pollMs = 2_000;
+/** Interval in milliseconds at which the key files are read. */
+const keyPollMs = 2_000;
 
 /**
  * Milliseconds between the publication of a key and its first use. Verifiers reload the key set
@@ -12,7 +12,7 @@ const pollMs = 2_000;
  */
 const publicationMs = 60_000;
 
-/** Private key with its id. */
+/** Private key that signs tokens, with its id (`kid`). */
 export type SigningKey = JWK & { readonly kid: string };
 
 /**
@@ -23,11 +23,12 @@ export type SigningKey = JWK & { readonly kid: string };
  * - Unreadable files, and a key set without the signing key, change nothing and are logged once.
  */
 export class SigningKeys {
-  private current: SigningKey;
-  private set: JSONWebKeySet;
-  private next: { readonly key: SigningKey; readonly since: number } | undefined;
+  private currentKey: SigningKey;
+  private publicKeys: JSONWebKeySet;
+  /** New key that does not sign yet, with the time at which it was first read. */
+  private pendingKey: { readonly key: SigningKey; readonly since: number } | undefined;
   private readonly timer: NodeJS.Timeout;
-  private readonly listeners: (() => void)[] = [];
+  private readonly changeListeners: (() => void)[] = [];
   private readonly faults: FaultLog;
 
   /**
@@ -43,62 +44,66 @@ export class SigningKeys {
       start: 'signing keys not reloaded, keeping the current ones',
       end: 'signing keys reloaded',
     });
-    const { key, set } = this.read();
-    [this.current, this.set] = [key, set];
-    this.timer = setInterval(() => this.reload(), pollMs).unref();
+    const { key, set } = this.readKeys();
+    [this.currentKey, this.publicKeys] = [key, set];
+    this.timer = setInterval(() => this.reloadKeys(), keyPollMs).unref();
   }
 
   /** Key that signs new tokens. */
-  get signing(): SigningKey {
-    return this.current;
+  get signingKey(): SigningKey {
+    return this.currentKey;
   }
 
   /** Public keys, including those of earlier tokens. */
-  get keySet(): JSONWebKeySet {
-    return this.set;
+  get publicKeySet(): JSONWebKeySet {
+    return this.publicKeys;
   }
 
   /** Registers a listener for changes of the signing key. */
   onChange(listener: () => void): void {
-    this.listeners.push(listener);
+    this.changeListeners.push(listener);
   }
 
-  /** Stops the polling of the files. */
+  /** Stops reading the key files. */
   close(): void {
     clearInterval(this.timer);
   }
 
-  private reload(): void {
+  private reloadKeys(): void {
     try {
-      const { key, set } = this.read();
+      const { key, set } = this.readKeys();
       this.faults.recordSuccess();
-      this.set = set;
-      if (key.kid === this.current.kid) return void (this.next = undefined);
-      if (this.next?.key.kid !== key.kid) this.next = { key, since: performance.now() };
-      if (contains(set, this.current) && performance.now() - this.next.since < this.waitMs) return;
-      this.current = key;
-      this.next = undefined;
-      this.log.info({ kid: key.kid }, 'signing key replaced');
-      for (const listener of this.listeners) listener();
+      this.publicKeys = set;
+      if (key.kid === this.currentKey.kid) return void (this.pendingKey = undefined);
+      if (this.pendingKey?.key.kid !== key.kid) this.pendingKey = { key, since: performance.now() };
+      if (
+        containsKey(set, this.currentKey) &&
+        performance.now() - this.pendingKey.since < this.waitMs
+      )
+        return;
+      this.currentKey = key;
+      this.pendingKey = undefined;
+      this.log.info({ kid: key.kid }, 'signing key replaced: the key kid signs all new tokens');
+      for (const listener of this.changeListeners) listener();
     } catch (error) {
       this.faults.recordFailure(error);
     }
   }
 
   /** @throws Error if a file is unreadable or the set does not contain the signing key. */
-  private read(): { key: SigningKey; set: JSONWebKeySet } {
-    const json = (name: string): unknown =>
+  private readKeys(): { key: SigningKey; set: JSONWebKeySet } {
+    const readJsonFile = (name: string): unknown =>
       JSON.parse(readFileSync(join(this.directory, name), 'utf8'));
-    const key = json('signing-key.json') as SigningKey;
-    const { keys } = json('jwks.json') as JSONWebKeySet;
+    const key = readJsonFile('signing-key.json') as SigningKey;
+    const { keys } = readJsonFile('jwks.json') as JSONWebKeySet;
     const set = { keys: keys.map(toPublicKey) };
-    if (!contains(set, key))
+    if (!containsKey(set, key))
       throw new Error(`${this.directory}: the signing key is not in the key set`);
     return { key, set };
   }
 }
 
-function contains(set: JSONWebKeySet, { kid }: SigningKey): boolean {
+function containsKey(set: JSONWebKeySet, { kid }: SigningKey): boolean {
   return set.keys.some((key) => key.kid === kid);
 }
 

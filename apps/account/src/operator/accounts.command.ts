@@ -1,6 +1,6 @@
 import { scopes } from '#contracts';
 import { alignedTable, CommandFailed, type ProgramIo } from '#runtime';
-import { type Account, stateOf } from '../people/accounts.js';
+import { type Account, accountState } from '../people/accounts.js';
 import { type OperatorContext, withOperatorContext } from './operator.context.js';
 
 /** Options of the command `accounts`. */
@@ -13,23 +13,23 @@ export type AccountsCommand =
   | { readonly verb: 'app-password'; readonly name: string; readonly label: string }
   | { readonly verb: 'invite' | 'first-link' };
 
-/** Lifetime of the link for a new account, in minutes. */
-const weekMinutes = 7 * 24 * 60;
+/** Lifetime in minutes of the reset link by which the owner of a new account sets a password. */
+const newAccountLinkMinutes = 7 * 24 * 60;
 
 /** Runs a command and prints its result. @throws CommandFailed, ConfigurationError. */
 export async function runAccounts(command: AccountsCommand, io: ProgramIo): Promise<void> {
-  io.stdout.write(await withOperatorContext((context) => execute(command, context), io.env));
+  io.stdout.write(await withOperatorContext((context) => executeCommand(command, context), io.env));
 }
 
-async function execute(command: AccountsCommand, context: OperatorContext): Promise<string> {
+async function executeCommand(command: AccountsCommand, context: OperatorContext): Promise<string> {
   const { accounts, administrators, links, registration } = context;
   switch (command.verb) {
     case 'list':
-      return formatList(await listAll(context), command.json);
+      return formatAccountList(await listAllAccounts(context), command.json);
     case 'create':
       return createAccount(command.name, context);
     case 'invite':
-      return `${(await links.create('invite')).url}\n`;
+      return `${(await links.createLink('invite')).url}\n`;
     case 'first-link': {
       const link = await registration.createFirstLink();
       return link ? `${link.url}\n` : '';
@@ -38,7 +38,7 @@ async function execute(command: AccountsCommand, context: OperatorContext): Prom
       return createAppPassword(command, context);
     case 'reset': {
       const { id } = await findAccount(command.name, context);
-      return `${(await links.create('reset', { accountId: id })).url}\n`;
+      return `${(await links.createLink('reset', { accountId: id })).url}\n`;
     }
     case 'disable':
       await accounts.disable((await findAccount(command.name, context)).id);
@@ -54,7 +54,7 @@ async function execute(command: AccountsCommand, context: OperatorContext): Prom
       return `${command.name} is no longer an administrator.\n`;
     case 'erase': {
       const { id } = await findAccount(command.name, context);
-      await context.erasure.request(id);
+      await context.erasure.requestErasure(id);
       return `${command.name} is signed out everywhere. All data of user ${id} is being erased.\n`;
     }
   }
@@ -63,7 +63,7 @@ async function execute(command: AccountsCommand, context: OperatorContext): Prom
 async function createAccount(name: string, { accounts, links }: OperatorContext): Promise<string> {
   const account = await accounts.create({ name });
   // The account has no password. Its owner sets one by a reset link.
-  const { url } = await links.create('reset', { accountId: account.id }, weekMinutes);
+  const { url } = await links.createLink('reset', { accountId: account.id }, newAccountLinkMinutes);
   return `${url}\n`;
 }
 
@@ -83,7 +83,7 @@ async function findAccount(name: string, { accounts }: OperatorContext): Promise
   return account;
 }
 
-async function listAll({ accounts }: OperatorContext): Promise<Account[]> {
+async function listAllAccounts({ accounts }: OperatorContext): Promise<Account[]> {
   const all: Account[] = [];
   for (;;) {
     const page = await accounts.list({ limit: 1_000, after: all.at(-1) });
@@ -92,21 +92,28 @@ async function listAll({ accounts }: OperatorContext): Promise<Account[]> {
   }
 }
 
-const headings = ['NAME', 'USER', 'SINCE', 'STATE', 'SECOND FACTOR', 'ADMINISTRATOR'] as const;
+const columnHeadings = [
+  'NAME',
+  'USER',
+  'SINCE',
+  'STATE',
+  'SECOND FACTOR',
+  'ADMINISTRATOR',
+] as const;
 
-function formatList(all: readonly Account[], json = false): string {
+function formatAccountList(all: readonly Account[], json = false): string {
   if (json) return `${JSON.stringify(all, undefined, 2)}\n`;
-  return alignedTable([headings, ...all.map(toCells)]);
+  return alignedTable([columnHeadings, ...all.map(toTableCells)]);
 }
 
-function toCells(account: Account): string[] {
+function toTableCells(account: Account): string[] {
   const { name, id, createdAt, isAdministrator } = account;
   const yesOrNo = (is: boolean) => (is ? 'yes' : 'no');
   return [
     name ?? '-',
     id,
     createdAt.toISOString(),
-    stateOf(account),
+    accountState(account),
     yesOrNo(account.hasTotp || account.passkeyCount > 0),
     yesOrNo(isAdministrator),
   ];

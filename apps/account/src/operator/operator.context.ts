@@ -1,6 +1,7 @@
 import { once } from 'node:events';
 import { setTimeout as delay } from 'node:timers/promises';
-import { createPool, databaseConfig } from '#database';
+import { Failure } from '#contracts';
+import { createPool, databaseConfig, rootCauseOf } from '#database';
 import {
   AccountEntity,
   createDataSource,
@@ -10,23 +11,23 @@ import {
 } from '#database/typeorm';
 import { RevocationWriter } from '#identity';
 import { connectRedis, redisConfig } from '#redis';
-import { createLog, loadConfig } from '#runtime';
+import { CommandFailed, ConfigurationError, createLog, loadConfig } from '#runtime';
 import { StreamClient } from '#transport';
 import { z } from 'zod';
 import { AppPasswords } from '../credentials/app-passwords.js';
 import { Accounts } from '../people/accounts.js';
 import { Administrators } from '../people/administrators.js';
 import { Erasure } from '../people/erasure.js';
-import { Limits } from '../people/limits.js';
+import { AttemptLimits } from '../people/limits.js';
 import { Links } from '../people/links.js';
 import { Mail } from '../people/mail.js';
 import { Notices } from '../people/notices.js';
 import { Passwords } from '../people/passwords.js';
+import { Refusal, type RefusalCode } from '../people/refusal.js';
 import { Registration } from '../people/registration.js';
 import { SignOut } from '../people/sign-out.js';
-import { toOperatorError } from './operator.errors.js';
 
-/** Settings of the operator's commands: the settings of the account app that they need. */
+/** Settings of the account app that the operator's commands need. */
 const operatorConfig = z.object({
   ...databaseConfig.pick({
     DATABASE_URL: true,
@@ -44,7 +45,7 @@ const operatorConfig = z.object({
  * Maximum wait for Redis in milliseconds. Without Redis, `erase` fails; other commands run, but
  * gateways are not notified of ended access.
  */
-const connectMs = 2_000;
+const maxConnectMs = 2_000;
 
 /** Services that the operator's commands use. */
 export interface OperatorContext {
@@ -81,17 +82,18 @@ export async function withOperatorContext<Result>(
   );
   try {
     await source.initialize();
-    // RevocationWriter drops revocations without Redis, so wait for the connection.
+    // Waits for Redis, since RevocationWriter drops revocations while it is disconnected.
     const connected = Promise.all([
       client.connect(),
       redis.status === 'ready' || once(redis, 'ready'),
     ]);
-    await Promise.race([connected, delay(connectMs, undefined, { ref: false })]);
+    await Promise.race([connected, delay(maxConnectMs, undefined, { ref: false })]);
     const revocations = new RevocationWriter(redis, log);
     const signOut = new SignOut(source, revocations);
     const passwords = new Passwords();
-    const limits = new Limits(redis);
-    // Only the account app has the settings for mails. The account page shows the notices.
+    const limits = new AttemptLimits(redis);
+    // Commands send no mails, since only the account app has the SMTP settings. The account page
+    // still shows the notices.
     const mail = new Mail({ ...config, SMTP_URL: undefined, MAIL_FROM: undefined }, log);
     const notices = new Notices(source.getRepository(NoticeEntity), limits, mail, config, log);
     const people = source.getRepository(AccountEntity);
@@ -114,4 +116,32 @@ export async function withOperatorContext<Result>(
     redis.disconnect();
     if (source.isInitialized) await source.destroy();
   }
+}
+
+const reasonTexts: Partial<Record<RefusalCode, string>> = {
+  name: 'a name must have 1 to 64 of the characters A-Z a-z 0-9 _ . -',
+  name_taken: 'the name is taken, or its user id belongs to another account: choose another one',
+  erased: 'the data of this user was erased or is being erased, which is permanent',
+  link: 'the account is disabled: enable it first',
+  last_administrator: 'the account is the only enabled administrator: appoint another one first',
+  label: 'the label must have 1 to 64 characters, and at least one letter or digit',
+  scopes: 'unknown scope: see "token --help"',
+  expiry: 'the lifetime must be positive',
+  too_many: 'the account has the maximum number of app passwords: revoke one first',
+};
+
+/** Returns an error whose message explains the failure to the operator. */
+function toOperatorError(error: unknown): Error {
+  if (error instanceof CommandFailed || error instanceof ConfigurationError) return error;
+  return new CommandFailed(describeReason(error), { cause: error });
+}
+
+function describeReason(error: unknown): string {
+  if (error instanceof Refusal) return reasonTexts[error.code] ?? error.code;
+  if (error instanceof Failure)
+    return `the deletion worker is unavailable (${rootCauseOf(error)}): nothing changed, try again`;
+  return (
+    `Postgres failed (${rootCauseOf(error)}): ` +
+    'check that the system is running and that DATABASE_URL is right'
+  );
 }

@@ -54,7 +54,7 @@ describe('accounts create', () => {
     const { code, stdout } = await runProgram('create', name);
     expect([code, stdout]).toEqual([0, expect.stringMatching(link)]);
     expect(await find()).toMatchObject({ name, hasPassword: false });
-    expect(await fixture.app.get(Links).read(secretOf(stdout))).toMatchObject({
+    expect(await fixture.app.get(Links).readLink(secretOf(stdout))).toMatchObject({
       kind: 'reset',
       name,
     });
@@ -77,11 +77,11 @@ describe('accounts', () => {
     await accounts('create', name);
     const [invitation, reset] = [await accounts('invite'), await accounts('reset', name)];
     const links = fixture.app.get(Links);
-    expect(await links.read(secretOf(invitation.stdout))).toMatchObject({
+    expect(await links.readLink(secretOf(invitation.stdout))).toMatchObject({
       kind: 'invite',
       name: null,
     });
-    expect(await links.read(secretOf(reset.stdout))).toMatchObject({ kind: 'reset', name });
+    expect(await links.readLink(secretOf(reset.stdout))).toMatchObject({ kind: 'reset', name });
   });
 
   it('prints a link for the first account until an account exists', async () => {
@@ -106,7 +106,7 @@ describe('accounts', () => {
     const browser = { address: '192.0.2.1', userAgent: '' };
     const { session } = await fixture.app.get(SignIn).signInWithoutPassword(id, browser);
     expect(await accounts('disable', name)).toMatchObject({ code: 0, stderr: '' });
-    expect(await fixture.app.get(Sessions).find(session.cookie)).toBeUndefined();
+    expect(await fixture.app.get(Sessions).findByCookie(session.cookie)).toBeUndefined();
     expect(await fixture.revoked()).toEqual(
       expect.arrayContaining([`user:${id}`, `session:${session.id}`]),
     );
@@ -203,7 +203,7 @@ describe('podcast-sync app-password', () => {
     const { code, stdout, stderr } = await appPassword(name.toUpperCase());
     expect([code, stdout, stderr]).toEqual([0, expect.stringMatching(/^pst_[\w-]{28}\n$/), '']);
     expect(
-      await fixture.app.get(AppPasswords).check(appPasswordHash(stdout.trim()) as string),
+      await fixture.app.get(AppPasswords).checkHash(appPasswordHash(stdout.trim()) as string),
     ).toEqual({
       credentialId: expect.any(String),
       userId: id,
@@ -243,7 +243,7 @@ describe('podcast-sync token', () => {
   const token = (...args: string[]) =>
     callProgram(podcastSync, ['token', ...args, '--data', data], {});
   const check = (printed: string) =>
-    fixture.app.get(AppPasswords).check(appPasswordHash(printed.trim()) as string);
+    fixture.app.get(AppPasswords).checkHash(appPasswordHash(printed.trim()) as string);
 
   it('prints only an app password, and creates the account', async () => {
     const { code, stdout } = await token(name);

@@ -2,7 +2,7 @@ import { scopes as allScopes } from '#contracts';
 import type { ProgramIo } from '#runtime';
 import { withOperatorContext } from './operator.context.js';
 
-/** Options of the token command. */
+/** Options of the command `token`, which creates an app password of an account. */
 export interface TokenOptions {
   readonly user: string;
   /** Scopes separated by spaces; default: all. */
@@ -29,9 +29,9 @@ export async function runToken(
   stdout.write(`${secret}\n`);
 }
 
-const seconds: Readonly<Record<string, number>> = { s: 1, m: 60, h: 3_600, d: 86_400 };
+const secondsByUnit: Readonly<Record<string, number>> = { s: 1, m: 60, h: 3_600, d: 86_400 };
 
 /** Returns a lifetime such as `12h` in seconds. */
 function parseLifetime(lifetime: string): number {
-  return Number.parseInt(lifetime, 10) * (seconds[lifetime.at(-1) ?? ''] as number);
+  return Number.parseInt(lifetime, 10) * (secondsByUnit[lifetime.at(-1) ?? ''] as number);
 }

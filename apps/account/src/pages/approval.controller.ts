@@ -11,22 +11,23 @@ import type { PageContext, Person } from './page.context.js';
 import { ForPerson, PageController, requireRecent } from './person.guard.js';
 import { type Approval, approvalPage, deviceCodePage } from './views/approval.view.js';
 
-const maxUserCode = 64;
-/** Maximum seconds between the entry of a code and the decision: the lifetime of the code. */
-const codeSeconds = 15 * 60;
+const maxUserCodeLength = 64;
+/** Maximum seconds between the entry of a device's code and the decision: the code's lifetime. */
+const userCodeSeconds = 15 * 60;
 
 function approverOf({ account, session }: Person): Approver {
   const { id: sessionId, authenticatedAt } = session;
   return { accountId: account.id, sessionId, authenticatedAt };
 }
 
-function toTarget(redirectHost: string | undefined): Approval['goesTo'] {
+/** Returns where the browser goes after an approval, for the text of the page. */
+function redirectTargetOf(redirectHost: string | undefined): Approval['goesTo'] {
   if (redirectHost === undefined) return undefined;
   return redirectHost.endsWith(':') ? 'device' : { host: redirectHost };
 }
 
-/** Returns the host of the redirect; undefined for an app on this device. */
-function hostOf({ redirectHost }: AppRequest): string | undefined {
+/** Returns the host to which an app redirects; undefined if it redirects to a local app. */
+function redirectHostOfApp({ redirectHost }: AppRequest): string | undefined {
   return redirectHost?.endsWith(':') ? undefined : redirectHost;
 }
 
@@ -41,32 +42,32 @@ export class ApprovalController {
 
   @Get('interaction/:uid')
   @ForPerson()
-  async interaction(@Res() { page, raw }: FastifyReply): Promise<void> {
+  async askForBrowser(@Res() { page, raw }: FastifyReply): Promise<void> {
     const { request, person } = page;
-    const appRequest = await this.interactions.find(request.raw, raw);
+    const appRequest = await this.interactions.findRequest(request.raw, raw);
     if (!appRequest) throw new Refusal('app_request');
     requireRecent(person, request.url, appRequest.signInAfter);
-    showApproval(page, describe(appRequest, request.url));
+    showApproval(page, requestDetailsOf(appRequest, request.url));
   }
 
   @Post('interaction/:uid')
   @ForPerson()
-  async decide(@Res() { page, raw }: FastifyReply): Promise<void> {
+  async decideForBrowser(@Res() { page, raw }: FastifyReply): Promise<void> {
     const { request, person, form } = page;
-    const appRequest = await this.interactions.find(request.raw, raw);
+    const appRequest = await this.interactions.findRequest(request.raw, raw);
     if (!appRequest) throw new Refusal('app_request');
     const isAllowed = form['decision'] === 'allow';
     if (isAllowed) requireRecent(person, request.url, appRequest.signInAfter);
     const to = isAllowed
-      ? await this.interactions.allow(request.raw, raw, approverOf(person))
-      : await this.interactions.deny(request.raw, raw);
+      ? await this.interactions.allowRequest(request.raw, raw, approverOf(person))
+      : await this.interactions.denyRequest(request.raw, raw);
     if (to === undefined) throw new Refusal('app_request');
-    page.leaveSite(to, hostOf(appRequest));
+    page.leaveSite(to, redirectHostOfApp(appRequest));
   }
 
   @Get('device')
   @ForPerson()
-  device(@Res() { page }: FastifyReply): void {
+  showDeviceCodeForm(@Res() { page }: FastifyReply): void {
     const code = page.query['user_code'];
     page.show(deviceCodePage, {
       code,
@@ -74,45 +75,51 @@ export class ApprovalController {
     });
   }
 
-  /** Asks for the decision about the code that this browser has entered. */
+  /** Asks whether to allow the device whose code was entered in this browser. */
   @Get('device/request')
   @ForPerson({ recently: true })
-  async deviceRequest(@Res() { page }: FastifyReply): Promise<void> {
+  async askForDevice(@Res() { page }: FastifyReply): Promise<void> {
     const { code } = page.readOutcome<{ code: string }>() ?? {};
     if (code === undefined) return page.redirect('/device');
-    const appRequest = await this.devices.find(code, page.request.ip);
+    const appRequest = await this.devices.findRequest(code, page.request.ip);
     if (!appRequest) return page.redirectWithOutcome('/device', { code, problem: 'unknown' });
     const userCode = formatUserCode(appRequest.id);
-    showApproval(page, { ...describe(appRequest, '/device'), userCode });
+    showApproval(page, { ...requestDetailsOf(appRequest, '/device'), userCode });
   }
 
-  /** Handles the form with the code, and the form with the code and the decision about it. */
+  /**
+   * Handles both forms of a device: the one with its code, and the one with the decision to allow
+   * or deny the device.
+   */
   @Post('device')
   @ForPerson({ next: '/device' })
-  async enter(@Res() { page }: FastifyReply): Promise<void> {
+  async handleDeviceForm(@Res() { page }: FastifyReply): Promise<void> {
     const { form, person } = page;
-    const code = (form['user_code'] ?? '').trim().slice(0, maxUserCode);
+    const code = (form['user_code'] ?? '').trim().slice(0, maxUserCodeLength);
     const refuse = (problem: 'missing' | 'unknown') =>
       page.redirectWithOutcome('/device', { code, problem });
     if (code === '') return refuse('missing');
     if (form['decision'] !== 'deny')
       requireRecent(person, `/device?${new URLSearchParams({ user_code: code }).toString()}`);
     if (form['decision'] === undefined)
-      return page.redirectWithOutcome('/device/request', { code }, codeSeconds);
-    const appRequest = await this.devices.find(code, page.request.ip);
+      return page.redirectWithOutcome('/device/request', { code }, userCodeSeconds);
+    const appRequest = await this.devices.findRequest(code, page.request.ip);
     if (!appRequest) return refuse('unknown');
     const isAllowed = form['decision'] === 'allow';
     const isDecided = isAllowed
-      ? await this.devices.allow(code, approverOf(person))
-      : await this.devices.deny(code);
+      ? await this.devices.allowRequest(code, approverOf(person))
+      : await this.devices.denyRequest(code);
     if (!isDecided) return refuse('unknown');
     showDecision(page, isAllowed);
   }
 
   @Get('login/v2/flow/:token')
   @ForPerson()
-  async flow(@Param('token') token: string, @Res() { page }: FastifyReply): Promise<void> {
-    const flow = await this.flows.find(token);
+  async askForLoginFlow(
+    @Param('token') token: string,
+    @Res() { page }: FastifyReply,
+  ): Promise<void> {
+    const flow = await this.flows.findOpenFlow(token);
     if (!flow) throw new Refusal('app_request');
     const { url: action } = page.request;
     requireRecent(page.person, action);
@@ -122,27 +129,31 @@ export class ApprovalController {
 
   @Post('login/v2/flow/:token')
   @ForPerson()
-  async decideFlow(@Param('token') token: string, @Res() { page }: FastifyReply): Promise<void> {
+  async decideForLoginFlow(
+    @Param('token') token: string,
+    @Res() { page }: FastifyReply,
+  ): Promise<void> {
     const { form, person, request } = page;
-    const flow = await this.flows.find(token);
+    const flow = await this.flows.findOpenFlow(token);
     if (!flow) throw new Refusal('app_request');
     const isAllowed = form['decision'] === 'allow';
     if (isAllowed) requireRecent(person, request.url);
     if (isAllowed && person.account.name === null)
       return page.redirect(withNext('/name', request.url));
     const isDone = isAllowed
-      ? await this.flows.allow(token, person.account.id, person.session.id)
+      ? await this.flows.approve(token, person.account.id, person.session.id)
       : await this.flows.deny(token);
     if (!isDone) throw new Refusal('app_request');
     showDecision(page, isAllowed);
   }
 }
 
+/** Details of an app's request, which the approval page shows. */
 type RequestDetails = Omit<Approval, 'name' | 'ownAddress'>;
 
-function describe(request: AppRequest, action: string): RequestDetails {
+function requestDetailsOf(request: AppRequest, action: string): RequestDetails {
   const { client, scopes: wanted, startedAt, address, redirectHost } = request;
-  const goesTo = toTarget(redirectHost);
+  const goesTo = redirectTargetOf(redirectHost);
   return { action, app: client.name, scopes: wanted, startedAt, address, goesTo };
 }
 

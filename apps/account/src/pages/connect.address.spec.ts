@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest';
-import { addressForApps, isLocal } from './connect.address.js';
+import { addressForApps, isLoopbackUrl } from './connect.address.js';
 
 it.each([
   ['https://sync.example', 'sync.example', 'https://sync.example'],
@@ -16,6 +16,8 @@ it.each([
 });
 
 it('only loopback addresses are local', () => {
-  expect(['http://localhost:1', 'http://127.8.9.10', 'http://[::1]'].every(isLocal)).toBe(true);
-  expect(['http://10.0.0.1', 'https://localhost.example'].some(isLocal)).toBe(false);
+  expect(['http://localhost:1', 'http://127.8.9.10', 'http://[::1]'].every(isLoopbackUrl)).toBe(
+    true,
+  );
+  expect(['http://10.0.0.1', 'https://localhost.example'].some(isLoopbackUrl)).toBe(false);
 });

@@ -1,7 +1,8 @@
-const loopback = /^(localhost|127\.\d+\.\d+\.\d+|\[::1\])$/;
+const loopbackHostPattern = /^(localhost|127\.\d+\.\d+\.\d+|\[::1\])$/;
 
-/** Returns true for a URL with a loopback host, which only works on the server's computer. */
-export const isLocal = (address: string) => loopback.test(new URL(address).hostname);
+/** Returns true for a URL with a loopback host, which only works on the server's machine. */
+export const isLoopbackUrl = (address: string) =>
+  loopbackHostPattern.test(new URL(address).hostname);
 
 /**
  * Returns the address that a person types into an app, without a slash at the end.
@@ -12,6 +13,9 @@ export const isLocal = (address: string) => loopback.test(new URL(address).hostn
  */
 export function addressForApps(configured: string, host: string | undefined): string {
   const seen = `http://${host ?? ''}`;
-  const isOther = host !== undefined && URL.canParse(seen) && !isLocal(seen);
-  return (isOther && isLocal(configured) ? new URL(seen).origin : configured).replace(/\/$/, '');
+  const isOther = host !== undefined && URL.canParse(seen) && !isLoopbackUrl(seen);
+  return (isOther && isLoopbackUrl(configured) ? new URL(seen).origin : configured).replace(
+    /\/$/,
+    '',
+  );
 }

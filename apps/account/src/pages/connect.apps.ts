@@ -1,11 +1,11 @@
 /** An app on the page "Connect an app". */
 export interface ConnectableApp {
   readonly name: string;
-  /** The person types an app password into it. Otherwise the app opens a sign-in page. */
+  /** True if a person types an app password into the app; otherwise it opens a sign-in page. */
   readonly needsAppPassword: boolean;
 }
 
-/** Apps with instructions, by the last part of the path of their page. */
+/** Apps with instructions, by the last segment of the path of their page. */
 export const connectableApps = {
   antennapod: { name: 'AntennaPod', needsAppPassword: false },
   kasts: { name: 'Kasts', needsAppPassword: true },

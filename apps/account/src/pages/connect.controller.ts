@@ -8,22 +8,24 @@ import { type AppKey, connectableApps, isAppKey } from './connect.apps.js';
 import { ConnectedApps } from './connected.apps.js';
 import type { PageContext } from './page.context.js';
 import { ForPerson, PageController } from './person.guard.js';
-import { problemsOf } from './refusal.texts.js';
+import { problemTextsOf } from './refusal.texts.js';
 import { connectAppPage, connectPage, connectWaitPage, nameOf } from './views/connect.view.js';
 
-interface Made {
+/** Outcome of the form that creates an app password: the secret, or why it was not created. */
+interface AppPasswordOutcome {
   readonly secret?: string;
   readonly credentialId?: string;
   readonly problem?: string | undefined;
 }
 
-/** Returns the key of the app in a path. @throws NotFoundException if there is none. */
-function keyIn(app: string): AppKey {
+/** Returns the key of an app from the path of its page. @throws NotFoundException if unknown. */
+function appKeyOf(app: string): AppKey {
   if (!isAppKey(app)) throw new NotFoundException();
   return app;
 }
 
-function waitPath(key: AppKey, since: number, id: string | undefined): string {
+/** Returns the path of the page that waits until an app uses the app password `id`. */
+function waitPagePath(key: AppKey, since: number, id: string | undefined): string {
   const query = new URLSearchParams({ since: String(since), ...(id !== undefined && { id }) });
   return `/connect/${key}/wait?${query.toString()}`;
 }
@@ -39,25 +41,25 @@ export class ConnectController {
 
   @Get('connect')
   @ForPerson()
-  choose(@Res() { page }: FastifyReply): void {
-    page.show(connectPage, { address: this.address(page) });
+  showApps(@Res() { page }: FastifyReply): void {
+    page.show(connectPage, { address: this.apiAddress(page) });
   }
 
   @Get('connect/:app')
   @ForPerson()
-  steps(@Param('app') app: string, @Res() { page }: FastifyReply): void {
-    const key = keyIn(app);
-    const { credentialId, ...made } = page.takeOutcome<Made>() ?? {};
-    const wait = waitPath(key, Date.now(), credentialId);
+  showSteps(@Param('app') app: string, @Res() { page }: FastifyReply): void {
+    const key = appKeyOf(app);
+    const { credentialId, ...made } = page.takeOutcome<AppPasswordOutcome>() ?? {};
+    const waitPath = waitPagePath(key, Date.now(), credentialId);
     const { name } = page.person.account;
-    page.show(connectAppPage, { key, address: this.address(page), name, ...made, wait });
+    page.show(connectAppPage, { key, address: this.apiAddress(page), name, ...made, waitPath });
   }
 
-  /** Creates an app password, which the page of the steps then shows once. */
+  /** Creates an app password, which the page with the steps then shows once. */
   @Post('connect/:app')
   @ForPerson({ recently: true })
-  async make(@Param('app') app: string, @Res() { page }: FastifyReply): Promise<void> {
-    const key = keyIn(app);
+  async createAppPassword(@Param('app') app: string, @Res() { page }: FastifyReply): Promise<void> {
+    const key = appKeyOf(app);
     const { account, session } = page.person;
     const { texts } = page.visit;
     if (!connectableApps[key].needsAppPassword) throw new NotFoundException();
@@ -65,29 +67,33 @@ export class ConnectController {
     try {
       const wanted = { label: nameOf(texts, key), scopes, isApp: key !== 'script' };
       const { secret, credential } = await this.appPasswords.create(account.id, wanted, session);
-      const made: Made = { secret, credentialId: credential.id };
+      const made: AppPasswordOutcome = { secret, credentialId: credential.id };
       page.redirectWithOutcome(path, made);
     } catch (error) {
-      const { label, form } = problemsOf(texts, error);
-      page.redirectRefused(path, { problem: label ?? form } satisfies Made, error);
+      const { label, form } = problemTextsOf(texts, error);
+      page.redirectRefused(path, { problem: label ?? form } satisfies AppPasswordOutcome, error);
     }
   }
 
-  /** Shows whether the app has connected. The script of the page repeats the request. */
+  /** Shows whether the app has connected. A script of the page polls this route. */
   @Get('connect/:app/wait')
   @ForPerson()
-  async wait(@Param('app') named: string, @Res() { page }: FastifyReply): Promise<void> {
-    const key = keyIn(named);
+  async showConnectionState(
+    @Param('app') app: string,
+    @Res() { page }: FastifyReply,
+  ): Promise<void> {
+    const key = appKeyOf(app);
     const { since: sent, id } = page.query;
     const { account } = page.person;
     const since = new Date(Number(sent));
     if (Number.isNaN(since.getTime())) return page.redirect(`/connect/${key}`);
-    const app = await this.connected.find(account.id, since, id);
-    const podcasts = app && (await this.connected.countPodcasts(account.id));
-    page.show(connectWaitPage, { key, path: waitPath(key, since.getTime(), id), app, podcasts });
+    const syncedApp = await this.connected.findSyncedApp(account.id, since, id);
+    const podcasts = syncedApp && (await this.connected.countPodcasts(account.id));
+    const pagePath = waitPagePath(key, since.getTime(), id);
+    page.show(connectWaitPage, { key, pagePath, app: syncedApp, podcasts });
   }
 
-  private address({ request: { headers } }: PageContext): string {
+  private apiAddress({ request: { headers } }: PageContext): string {
     return addressForApps(this.config.API_URLS[0], headers.host);
   }
 }

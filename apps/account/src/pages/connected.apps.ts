@@ -5,13 +5,13 @@ import { StreamClient } from '#transport';
 import { AppPasswords } from '../credentials/app-passwords.js';
 import { Grants } from '../issuer/grants.js';
 
-/** Maximum milliseconds that a page waits for the number of podcasts. */
-const countMs = 1_000;
+/** Maximum milliseconds for counting a user's podcasts; then a page omits the number. */
+const maxCountMs = 1_000;
 
-/** App with the time of the last use of its app password, or of its newest refresh token. */
+/** App with the time at which its app password or its refresh token was last used. */
 export interface SyncedApp {
   readonly name: string;
-  readonly at: Date;
+  readonly lastSyncAt: Date;
 }
 
 /** Finds an app that has just connected, and counts the user's podcasts. */
@@ -30,24 +30,24 @@ export class ConnectedApps {
    *   count.
    * @param credentialId app password of these steps. If it is set, only its use counts.
    */
-  async find(
+  async findSyncedApp(
     accountId: string,
     since: Date,
     credentialId?: string,
   ): Promise<SyncedApp | undefined> {
     for (const { id, label, createdAt, lastUsedAt } of await this.appPasswords.list(accountId))
       if (lastUsedAt && (credentialId === undefined ? createdAt >= since : id === credentialId))
-        return { name: label, at: lastUsedAt };
+        return { name: label, lastSyncAt: lastUsedAt };
     if (credentialId !== undefined) return undefined;
     const grants = await this.grants.listApps(accountId);
     const grant = grants.find((each) => each.since >= since);
-    return grant && { name: grant.client.name, at: grant.lastUsedAt };
+    return grant && { name: grant.client.name, lastSyncAt: grant.lastUsedAt };
   }
 
   /** Returns the number of subscribed podcasts; `undefined` without a reply within a second. */
   async countPodcasts(userId: string): Promise<number | undefined> {
     try {
-      const options = { requestId: randomUUID(), budgetMs: countMs };
+      const options = { requestId: randomUUID(), budgetMs: maxCountMs };
       return (await this.client.call(countFeeds, { userId }, options)).subscribed;
     } catch (error) {
       if (error instanceof Failure) return undefined;

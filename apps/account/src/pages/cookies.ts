@@ -6,8 +6,8 @@ import type { SignInResult } from '../people/sign-in.js';
 /** Lifetime of the device cookie in seconds: the maximum that browsers allow. */
 const deviceCookieSeconds = 400 * 86_400;
 
-/** Lifetime in seconds of the cookie that binds challenges, equal to that of a challenge. */
-const bindingSeconds = 10 * 60;
+/** Lifetime in seconds of the cookie that binds passkey challenges, the same as of a challenge. */
+const bindingCookieSeconds = 10 * 60;
 
 /**
  * Reads and sets the cookies of the pages. All ports of a host share cookies, so each cookie name
@@ -15,11 +15,11 @@ const bindingSeconds = 10 * 60;
  * cookies (RFC 6265bis, 4.1.3.2).
  */
 export class Cookies {
-  private readonly session: string;
-  private readonly device: string;
-  private readonly provider: string;
-  private readonly binding: string;
-  private readonly attributes: {
+  private readonly sessionCookie: string;
+  private readonly deviceCookie: string;
+  private readonly providerCookie: string;
+  private readonly bindingCookie: string;
+  private readonly cookieAttributes: {
     path: string;
     httpOnly: boolean;
     sameSite: 'lax';
@@ -29,79 +29,89 @@ export class Cookies {
   constructor(publicUrl: string) {
     const secure = publicUrl.startsWith('https:');
     const prefix = secure ? '__Host-' : '';
-    this.session = `${prefix}account-session`;
-    this.device = `${prefix}account-browser`;
-    this.provider = `${prefix}account-provider`;
-    this.binding = `${prefix}account-passkey`;
-    this.attributes = { path: '/', httpOnly: true, sameSite: 'lax', secure };
+    this.sessionCookie = `${prefix}account-session`;
+    this.deviceCookie = `${prefix}account-browser`;
+    this.providerCookie = `${prefix}account-provider`;
+    this.bindingCookie = `${prefix}account-passkey`;
+    this.cookieAttributes = { path: '/', httpOnly: true, sameSite: 'lax', secure };
   }
 
   /** Returns IP address, user agent and cookies of a browser. */
-  read(request: FastifyRequest): Browser {
+  readBrowser(request: FastifyRequest): Browser {
     return {
       address: request.ip,
       userAgent: request.headers['user-agent'] ?? '',
-      session: request.cookies[this.session],
-      device: request.cookies[this.device],
+      session: request.cookies[this.sessionCookie],
+      device: request.cookies[this.deviceCookie],
     };
   }
 
   /** Sets the session cookie and the device cookie. */
-  signIn(reply: FastifyReply, { session, device }: SignInResult): void {
-    void reply.setCookie(this.session, session.cookie, {
-      ...this.attributes,
+  setSignInCookies(reply: FastifyReply, { session, device }: SignInResult): void {
+    void reply.setCookie(this.sessionCookie, session.cookie, {
+      ...this.cookieAttributes,
       expires: session.expiresAt,
     });
-    void reply.setCookie(this.device, device, { ...this.attributes, maxAge: deviceCookieSeconds });
+    void reply.setCookie(this.deviceCookie, device, {
+      ...this.cookieAttributes,
+      maxAge: deviceCookieSeconds,
+    });
   }
 
-  /** Sets the cookie that binds a login at the provider to this browser. */
+  /** Sets the cookie that binds a sign-in at the OpenID provider to this browser. */
   setProviderTicket(reply: FastifyReply, ticket: string, seconds: number): void {
-    void reply.setCookie(this.provider, ticket, { ...this.attributes, maxAge: seconds });
+    void reply.setCookie(this.providerCookie, ticket, {
+      ...this.cookieAttributes,
+      maxAge: seconds,
+    });
   }
 
   /** Returns the cookie of {@link setProviderTicket}, and clears it. */
   takeProviderTicket(request: FastifyRequest, reply: FastifyReply): string | undefined {
-    void reply.clearCookie(this.provider, this.attributes);
-    return request.cookies[this.provider];
+    void reply.clearCookie(this.providerCookie, this.cookieAttributes);
+    return request.cookies[this.providerCookie];
   }
 
   /** Returns the value that binds challenges of passkeys to this browser, and sets its cookie. */
   bindChallenge(request: FastifyRequest, reply: FastifyReply): string {
     const binding = this.challengeBinding(request) ?? newSecret();
-    void reply.setCookie(this.binding, binding, { ...this.attributes, maxAge: bindingSeconds });
+    void reply.setCookie(this.bindingCookie, binding, {
+      ...this.cookieAttributes,
+      maxAge: bindingCookieSeconds,
+    });
     return binding;
   }
 
   /** Returns the value of {@link bindChallenge}; undefined if the cookie is missing or expired. */
   challengeBinding(request: FastifyRequest): string | undefined {
-    return request.cookies[this.binding] || undefined;
+    return request.cookies[this.bindingCookie] || undefined;
   }
 
-  /** Returns the sealed outcome of a form for the page at a path. */
-  outcome(request: FastifyRequest, path: string): string | undefined {
-    return request.cookies[this.outcomeName(path)];
+  /** Returns the encrypted outcome of a form, which is for the page at a path. */
+  readOutcome(request: FastifyRequest, path: string): string | undefined {
+    return request.cookies[this.outcomeCookieName(path)];
   }
 
   setOutcome(reply: FastifyReply, path: string, value: string, seconds: number): void {
-    void reply.setCookie(this.outcomeName(path), value, {
-      ...this.attributes,
+    void reply.setCookie(this.outcomeCookieName(path), value, {
+      ...this.cookieAttributes,
       path,
       maxAge: seconds,
     });
   }
 
   clearOutcome(reply: FastifyReply, path: string): void {
-    void reply.clearCookie(this.outcomeName(path), { ...this.attributes, path });
+    void reply.clearCookie(this.outcomeCookieName(path), { ...this.cookieAttributes, path });
   }
 
-  /** Returns a cookie name without `__Host-`, which would require the path `/`. */
-  private outcomeName(path: string): string {
-    return `${this.attributes.secure ? '__Secure-' : ''}account-form${path.replaceAll('/', '.')}`;
+  /** Returns the cookie name of a form's outcome. `__Host-` would require the path `/`. */
+  private outcomeCookieName(path: string): string {
+    const prefix = this.cookieAttributes.secure ? '__Secure-' : '';
+    return `${prefix}account-form${path.replaceAll('/', '.')}`;
   }
 
-  /** Clears the session cookie. The device cookie remains. */
-  signOut(reply: FastifyReply): void {
-    void reply.clearCookie(this.session, this.attributes);
+  /** Clears the session cookie. The device cookie stays, so that the device remains trusted. */
+  clearSessionCookie(reply: FastifyReply): void {
+    void reply.clearCookie(this.sessionCookie, this.cookieAttributes);
   }
 }

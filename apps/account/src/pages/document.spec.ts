@@ -1,13 +1,13 @@
 import * as fc from 'fast-check';
 import { expect, it } from 'vitest';
-import { documentOf, visitOf } from './document.js';
+import { createVisit, renderDocument } from './document.js';
 import { failurePage, forwardPage } from './views/failure.view.js';
 
-const visit = visitOf('en');
+const visit = createVisit('en');
 
 it('escapes a value in a text and in an attribute', () => {
   const value = `<script>alert("1")</script> & 'so on'`;
-  const html = documentOf(visit, forwardPage(visit, value, value));
+  const html = renderDocument(visit, forwardPage(visit, value, value));
   expect(html).not.toContain('<script>');
   expect(html).not.toContain('"1"');
   expect(html.match(/&lt;script>alert\(&quot;1&quot;\)&lt;\/script> &amp; 'so on'/g)).toHaveLength(
@@ -17,9 +17,10 @@ it('escapes a value in a text and in an attribute', () => {
 
 it('has the same elements and attributes for every value', () => {
   const shapeOf = (detail: string) =>
-    documentOf(visit, failurePage(visit, 'badRequest', { detail, correlationId: detail })).split(
-      /[<"]/,
-    ).length;
+    renderDocument(
+      visit,
+      failurePage(visit, 'badRequest', { detail, correlationId: detail }),
+    ).split(/[<"]/).length;
   const characters = fc.constantFrom('<', '>', '"', "'", '&', ';', 'a', 'ü', '\0');
   fc.assert(
     fc.property(fc.array(characters), (value) => {

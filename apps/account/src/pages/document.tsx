@@ -4,7 +4,7 @@ import { renderToString } from 'preact-render-to-string';
 import { siteAssets } from './site.assets.js';
 import { type Language, languageOf, type Texts, textsOf } from './texts/texts.js';
 
-/** Content of a page. */
+/** Content of a page of the account app. */
 export interface Page {
   readonly title: string;
   readonly heading?: string | undefined;
@@ -16,9 +16,9 @@ export interface Page {
   /** True if the form was rejected. The title then starts with "Error", for screen readers. */
   readonly isRefused?: boolean | undefined;
   /** True for pages of the tab "Account" with several cards. */
-  readonly isHome?: boolean;
+  readonly isAccountTab?: boolean;
   /** True for pages of the tab "Connect an app". */
-  readonly isConnect?: boolean;
+  readonly isConnectTab?: boolean;
   /** True for pages with a form that a passkey answers. */
   readonly hasPasskeyForm?: boolean;
   /** URL to which the page redirects automatically. */
@@ -34,7 +34,7 @@ export interface Visit {
 }
 
 /** Returns the properties of a page view, with the language of an `Accept-Language` header. */
-export function visitOf(
+export function createVisit(
   acceptLanguage: string | undefined,
   isSignedIn = false,
   now = new Date(),
@@ -44,13 +44,13 @@ export function visitOf(
 }
 
 /** Returns the HTML of a page with landmarks, one h1, a language and a skip link (WCAG 2.2 AA). */
-export function documentOf(visit: Visit, page: Page): string {
+export function renderDocument(visit: Visit, page: Page): string {
   return `<!doctype html>${renderToString(<Document visit={visit} page={page} />)}`;
 }
 
 function Document({ visit: { language, texts, isSignedIn }, page }: { visit: Visit; page: Page }) {
-  const { title, heading = title, isHome = false } = page;
-  const tab = isHome ? '/account' : page.isConnect ? '/connect' : undefined;
+  const { title, heading = title, isAccountTab: isHome = false } = page;
+  const tab = isHome ? '/account' : page.isConnectTab ? '/connect' : undefined;
   const content = (
     <>
       <div class={isHome ? 'intro' : 'head'}>

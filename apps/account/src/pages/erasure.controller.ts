@@ -12,26 +12,26 @@ export class ErasureController {
 
   @Get('erase')
   @ForPerson({ recently: true })
-  form(@Res() { page }: FastifyReply): void {
+  showErasureForm(@Res() { page }: FastifyReply): void {
     const { problem } = page.takeOutcome<{ problem: string }>() ?? {};
-    page.show(erasePage, { name: nameOf(page.person), problem });
+    page.show(erasePage, { name: confirmationTextOf(page.person), problem });
   }
 
   @Post('erase')
   @ForPerson({ recently: true })
-  async erase(@Res() { page }: FastifyReply): Promise<void> {
+  async eraseAccount(@Res() { page }: FastifyReply): Promise<void> {
     const { form, person, request, reply } = page;
     const { erase } = page.visit.texts;
-    if ((form['name'] ?? '').trim().toLowerCase() !== nameOf(person).toLowerCase())
+    if ((form['name'] ?? '').trim().toLowerCase() !== confirmationTextOf(person).toLowerCase())
       return page.redirectWithOutcome('/erase', { problem: erase.wrongName });
-    await this.erasure.request(person.account.id);
-    page.cookies.signOut(reply);
+    await this.erasure.requestErasure(person.account.id);
+    page.cookies.clearSessionCookie(reply);
     delete request.person;
     page.redirectToDone({ message: 'erased' });
   }
 }
 
 /** Returns the text to enter: the name, or the id of an account without a name. */
-function nameOf({ account }: Person): string {
+function confirmationTextOf({ account }: Person): string {
   return account.name ?? account.id;
 }

@@ -9,9 +9,9 @@ import type { FastifyReply } from 'fastify';
 import { redirectHostOf } from '../issuer/approvals.js';
 import type { PageError } from '../issuer/provider.options.js';
 import { Refusal } from '../people/refusal.js';
-import { documentOf, visitOf } from './document.js';
+import { createVisit, renderDocument } from './document.js';
 import { withNext } from './next-path.rules.js';
-import { isBrowser, sendPage, visitFor } from './page.context.js';
+import { isBrowser, sendPage, visitOfReply } from './page.context.js';
 import { CrossSiteForm, SignInNeeded } from './person.guard.js';
 import {
   type FailureDetails,
@@ -80,11 +80,11 @@ export function sendFailure(reply: FastifyReply, failure: PageFailure): FastifyR
   if (!isBrowser(request)) {
     const answer: ErrorAnswer = {
       status,
-      message: failurePage(visitFor(reply), failure.kind).title,
+      message: failurePage(visitOfReply(reply), failure.kind).title,
     };
     return send(reply, answer);
   }
-  const visit = visitFor(reply);
+  const visit = visitOfReply(reply);
   return sendPage(
     reply,
     visit,
@@ -92,8 +92,8 @@ export function sendFailure(reply: FastifyReply, failure: PageFailure): FastifyR
   );
 }
 
-/** Formats errors outside of page controllers. */
-export const pageErrors: ErrorFormat = {
+/** Formats errors of requests that no page controller handles, such as an unknown path. */
+export const pageErrorFormat: ErrorFormat = {
   answerTo(error, _request, log) {
     const { kind, retryAfterSeconds: seconds } = toPageFailure(error);
     if (kind === 'internal') log.error({ err: error }, 'request failed: internal error');
@@ -130,21 +130,26 @@ export class PageFailureFilter implements ExceptionFilter {
       const to = withNext('/sign-in', error.next);
       return void reply.code(303).header('cache-control', 'no-store').header('location', to).send();
     }
-    if (error instanceof Refusal && error.code === 'link') return this.page(reply, linkGonePage);
+    if (error instanceof Refusal && error.code === 'link')
+      return this.sendMessagePage(reply, linkGonePage);
     if (error instanceof Refusal && error.code === 'app_request')
-      return this.page(reply, appRequestGonePage);
+      return this.sendMessagePage(reply, appRequestGonePage);
     if (error instanceof Refusal && error.code === 'registration')
-      return this.page(reply, registrationClosedPage);
+      return this.sendMessagePage(reply, registrationClosedPage);
     const failure = toPageFailure(error);
     const log = this.log.child({ correlationId: reply.request.id });
-    if (failure.kind === 'internal') log.error({ err: error }, 'page failed: internal error');
+    if (failure.kind === 'internal')
+      log.error({ err: error }, 'page request failed: internal error');
     if (failure.kind === 'unavailable')
-      log.debug({ err: error }, 'page failed: a needed service is unavailable');
+      log.debug(
+        { err: error },
+        'page request answered with 503: Postgres or another service is unavailable',
+      );
     void sendFailure(reply, failure);
   }
 
-  private page(reply: FastifyReply, view: typeof linkGonePage): void {
-    const visit = visitFor(reply);
+  private sendMessagePage(reply: FastifyReply, view: typeof linkGonePage): void {
+    const visit = visitOfReply(reply);
     void sendPage(reply, visit, view(visit));
   }
 }
@@ -154,7 +159,7 @@ export function issuerErrorPage(
   request: IncomingMessage,
   { error, error_description = '', redirectUri }: PageError,
 ): string {
-  const visit = visitOf(request.headers['accept-language']);
+  const visit = createVisit(request.headers['accept-language']);
   const page = failurePage(
     visit,
     error === 'temporarily_unavailable' ? 'unavailable' : 'badRequest',
@@ -163,5 +168,5 @@ export function issuerErrorPage(
       app: redirectUri && redirectHostOf(redirectUri),
     },
   );
-  return documentOf(visit, page);
+  return renderDocument(visit, page);
 }

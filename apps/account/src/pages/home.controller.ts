@@ -14,10 +14,10 @@ import { isBrowser, type PageContext, startPath } from './page.context.js';
 import { ForPerson, PageController } from './person.guard.js';
 import { accountPage } from './views/account.view.js';
 import { forwardPage } from './views/failure.view.js';
-import { donePage, type Message } from './views/message.view.js';
+import { type FormResult, formResultPage } from './views/message.view.js';
 
 /** Returns the URLs of this server, for clients that only know its address. */
-function serverLinks({ PUBLIC_URL, API_URLS: [api] }: AccountConfig) {
+function serverUrls({ PUBLIC_URL, API_URLS: [api] }: AccountConfig) {
   return {
     name: 'Podcast Sync',
     api,
@@ -45,15 +45,15 @@ export class HomeController {
 
   /** Redirects browsers to the console or the sign-in. Sends links as JSON to other clients. */
   @Get()
-  root(@Res() { page }: FastifyReply): unknown {
+  redirectToStart(@Res() { page }: FastifyReply): unknown {
     const { request, reply } = page;
-    if (!isBrowser(request)) return reply.send(serverLinks(this.config));
+    if (!isBrowser(request)) return reply.send(serverUrls(this.config));
     return page.redirect(request.person ? startPath : '/sign-in');
   }
 
   @Get('account')
   @ForPerson()
-  async account(@Res() { page }: FastifyReply): Promise<void> {
+  async showAccount(@Res() { page }: FastifyReply): Promise<void> {
     const { query, person } = page;
     const { id } = person.account;
     const [apps, appPasswords, devices, sessions, recoveryCodes, notices, podcasts] =
@@ -61,7 +61,7 @@ export class HomeController {
         this.grants.listApps(id),
         this.appPasswords.list(id),
         this.devices.list(id),
-        this.sessions.list(id),
+        this.sessions.listValid(id),
         this.recoveryCodes.countUnused(id),
         this.notices.list(id),
         this.connected.countPodcasts(id),
@@ -76,21 +76,21 @@ export class HomeController {
       sessions,
       notices,
       recoveryCodes,
-      hasMail: this.emails.isEnabled,
+      hasMail: this.emails.hasMailServer,
     });
   }
 
-  /** Shows the result of a form, once. */
+  /** Shows the result of a form once. A reload redirects to the account page. */
   @Get('done')
-  done(@Res() { page }: FastifyReply): void {
-    const message = page.takeOutcome<Message>();
+  showFormResult(@Res() { page }: FastifyReply): void {
+    const message = page.takeOutcome<FormResult>();
     if (!message) return page.redirect('/account');
-    page.show(donePage, message);
+    page.show(formResultPage, message);
   }
 
   /** Shows the page that redirects to another site or an app after a form, once. */
   @Get('forward')
-  forward(@Res() { page }: FastifyReply): void {
+  showForwardPage(@Res() { page }: FastifyReply): void {
     const target = page.takeOutcome<{ to: string; where?: string }>();
     if (!target) return page.redirect('/account');
     page.show((visit) => forwardPage(visit, target.to, target.where), undefined);
@@ -99,7 +99,7 @@ export class HomeController {
   /** Returns the web app manifest, with which phones put the site on their home screen. */
   @Get('manifest.webmanifest')
   @Header('content-type', 'application/manifest+json')
-  manifest(): object {
+  webAppManifest(): object {
     const { icon, touchIcon } = siteAssets ?? {};
     const icons = [
       { src: icon, sizes: 'any', type: 'image/svg+xml' },
@@ -118,45 +118,45 @@ export class HomeController {
 
   @Get('robots.txt')
   @Header('content-type', 'text/plain; charset=utf-8')
-  robots(): string {
+  robotsTxt(): string {
     return 'User-agent: *\nDisallow: /\n';
   }
 
   @Post('apps/end')
   @ForPerson({ next: '/account' })
-  async endApp(@Res() { page }: FastifyReply): Promise<void> {
-    await this.grants.endGrant(page.person.account.id, idIn(page).slice(0, 100));
+  async endGrantOfApp(@Res() { page }: FastifyReply): Promise<void> {
+    await this.grants.endGrant(page.person.account.id, idOfForm(page).slice(0, 100));
     page.redirect('/account?done');
   }
 
   @Post('app-passwords/revoke')
   @ForPerson({ next: '/account' })
-  async revoke(@Res() { page }: FastifyReply): Promise<void> {
-    await this.appPasswords.revoke(page.person.account.id, idIn(page));
+  async revokeAppPassword(@Res() { page }: FastifyReply): Promise<void> {
+    await this.appPasswords.revoke(page.person.account.id, idOfForm(page));
     page.redirect('/account?done');
   }
 
   @Post('devices/forget')
   @ForPerson({ next: '/account' })
-  async forget(@Res() { page }: FastifyReply): Promise<void> {
-    await this.devices.forget(page.person.account.id, idIn(page));
+  async deleteDevice(@Res() { page }: FastifyReply): Promise<void> {
+    await this.devices.delete(page.person.account.id, idOfForm(page));
     page.redirect('/account?done');
   }
 
   @Post('sessions/end')
   @ForPerson({ next: '/account' })
   async endSession(@Res() { page }: FastifyReply): Promise<void> {
-    await this.sessions.end(page.person.account.id, idIn(page));
+    await this.sessions.endSession(page.person.account.id, idOfForm(page));
     page.redirect('/account?done');
   }
 
   @Post('sessions/end-others')
   @ForPerson({ next: '/account' })
-  async endOthers(@Res() { page }: FastifyReply): Promise<void> {
+  async endOtherSessions(@Res() { page }: FastifyReply): Promise<void> {
     const { account, session } = page.person;
     await this.sessions.endOthers(account.id, session.id);
     page.redirect('/account?done');
   }
 }
 
-const idIn = ({ form }: PageContext) => form['id'] ?? '';
+const idOfForm = ({ form }: PageContext) => form['id'] ?? '';

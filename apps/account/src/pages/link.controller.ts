@@ -13,9 +13,9 @@ import type { RefusedForm } from './refusal.texts.js';
 import { readCredentials } from './registration.controller.js';
 import { registerPage, resetPage, verifyPage } from './views/registration.view.js';
 
-/** Returns the page that asks to use a link. */
-function linkPage(visit: Visit, of: { link: Link; action: string } & RefusedForm): Page {
-  const { link, ...form } = of;
+/** Returns the page on which a person uses a one-time link, by its kind. */
+function linkPage(visit: Visit, content: { link: Link; action: string } & RefusedForm): Page {
+  const { link, ...form } = content;
   if (link.kind === 'verify') return verifyPage(visit, { ...form, email: link.email ?? '' });
   if (link.kind === 'reset') return resetPage(visit, { ...form, name: link.name ?? '' });
   return registerPage(visit, { ...form, kind: link.kind });
@@ -33,19 +33,19 @@ export class LinkController {
   ) {}
 
   @Get('links/:secret')
-  async show(@Param('secret') secret: string, @Res() { page }: FastifyReply): Promise<void> {
-    const link = await this.find(secret);
+  async showLink(@Param('secret') secret: string, @Res() { page }: FastifyReply): Promise<void> {
+    const link = await this.readLink(secret);
     const action = `/links/${secret}`;
     page.show(linkPage, { link, action, ...page.takeOutcome<RefusedForm>() });
   }
 
   @Post('links/:secret')
-  async use(@Param('secret') secret: string, @Res() { page }: FastifyReply): Promise<void> {
+  async useLink(@Param('secret') secret: string, @Res() { page }: FastifyReply): Promise<void> {
     const entered = readCredentials(page);
-    const link = await this.find(secret);
+    const link = await this.readLink(secret);
     let accountId: string | undefined;
     try {
-      accountId = await this.execute(link.kind, secret, page);
+      accountId = await this.executeLink(link.kind, secret, page);
     } catch (error) {
       return page.refuse(`/links/${secret}`, error, { entered: entered.name });
     }
@@ -56,21 +56,21 @@ export class LinkController {
   }
 
   /** Executes the action of a link. @returns the id of a new account; undefined without one. */
-  private async execute(
+  private async executeLink(
     kind: Link['kind'],
     secret: string,
     page: PageContext,
   ): Promise<string | undefined> {
     const { browser } = page;
     const entered = readCredentials(page);
-    if (kind === 'verify') await this.emails.verify(secret, browser);
+    if (kind === 'verify') await this.emails.verifyAddress(secret, browser);
     else if (kind === 'reset') await this.reset.resetByLink(secret, entered.password, browser);
     else return (await this.registration.registerByLink(secret, entered, browser.address)).id;
     return undefined;
   }
 
-  private async find(secret: string): Promise<Link> {
-    const link = await this.links.read(secret);
+  private async readLink(secret: string): Promise<Link> {
+    const link = await this.links.readLink(secret);
     if (!link) throw new Refusal('link');
     return link;
   }

@@ -1,19 +1,19 @@
-const maxLength = 2_000;
+const maxPathLength = 2_000;
 
 /**
  * Returns the path of this site that opens after a sign-in, from a link or form. Undefined for any
  * value that a browser could interpret as another site.
  */
-export function nextPath(claimed: string | undefined): string | undefined {
+export function nextPath(requested: string | undefined): string | undefined {
   if (
-    claimed === undefined ||
-    claimed.length > maxLength ||
-    !/^\/(?![/\\])[\x21-\x5b\x5d-\x7e]*$/.test(claimed)
+    requested === undefined ||
+    requested.length > maxPathLength ||
+    !/^\/(?![/\\])[\x21-\x5b\x5d-\x7e]*$/.test(requested)
   )
     return undefined;
   const base = 'http://ours.invalid';
-  if (!URL.canParse(claimed, base)) return undefined;
-  const url = new URL(claimed, base);
+  if (!URL.canParse(requested, base)) return undefined;
+  const url = new URL(requested, base);
   if (url.origin !== base || url.pathname.startsWith('//')) return undefined;
   return url.pathname + url.search;
 }

@@ -8,10 +8,10 @@ import type { Seal } from '../people/seal.js';
 import type { Browser, Session } from '../people/sessions.js';
 import type { SignInResult } from '../people/sign-in.js';
 import type { Cookies } from './cookies.js';
-import { documentOf, type Page, type Visit, visitOf } from './document.js';
-import { type Problems, problemsOf } from './refusal.texts.js';
+import { createVisit, type Page, renderDocument, type Visit } from './document.js';
+import { type Problems, problemTextsOf } from './refusal.texts.js';
 import { siteAssets } from './site.assets.js';
-import type { Message } from './views/message.view.js';
+import type { FormResult } from './views/message.view.js';
 
 /**
  * Path that opens after a sign-in: the console, or the account page if the console is not built.
@@ -20,11 +20,14 @@ import type { Message } from './views/message.view.js';
 export const startPath = siteAssets ? '/console/' : '/account';
 
 /** Path of the page on which a person chooses which suspended app passwords to keep. */
-export const keepPath = '/app-passwords/keep';
+export const keepAppPasswordsPath = '/app-passwords/keep';
 
-const resetQuery = new URLSearchParams({ notice: 'password', next: keepPath }).toString();
-/** Path after a password reset: a sign-in, then {@link keepPath}. */
-export const afterResetPath = `/sign-in?${resetQuery}`;
+const afterResetQuery = new URLSearchParams({
+  notice: 'password',
+  next: keepAppPasswordsPath,
+}).toString();
+/** Path after a password reset: a sign-in, which leads to {@link keepAppPasswordsPath}. */
+export const afterResetPath = `/sign-in?${afterResetQuery}`;
 
 /** Signed-in user with the session of the browser. */
 export interface Person {
@@ -37,7 +40,7 @@ declare module 'fastify' {
     person?: Person;
   }
   interface FastifyReply {
-    /** Set by the guard of page controllers, before a handler runs. */
+    /** Set by the guard of page controllers before a handler of a page runs. */
     page: PageContext;
   }
 }
@@ -53,12 +56,12 @@ export function sendPage(reply: FastifyReply, visit: Visit, page: Page): Fastify
     .header('content-language', visit.language)
     .header('cache-control', 'no-store')
     .type('text/html; charset=utf-8')
-    .send(documentOf(visit, page));
+    .send(renderDocument(visit, page));
 }
 
-/** Returns the properties of the page view of a response. */
-export function visitFor({ request }: FastifyReply): Visit {
-  return visitOf(request.headers['accept-language'], request.person !== undefined);
+/** Returns language, texts and sign-in state for the page that answers a request. */
+export function visitOfReply({ request }: FastifyReply): Visit {
+  return createVisit(request.headers['accept-language'], request.person !== undefined);
 }
 
 /** Returns true if the client accepts HTML, as browsers do. */
@@ -66,11 +69,11 @@ export function isBrowser({ headers }: FastifyRequest): boolean {
   return /\btext\/html\b/.test(headers.accept ?? '');
 }
 
-const purpose = 'outcome of a form';
-/** Default lifetime of an outcome in seconds, as browsers follow redirects immediately. */
+const sealPurpose = 'outcome of a form';
+/** Default lifetime of a form's outcome in seconds; browsers follow the redirect immediately. */
 const outcomeSeconds = 60;
 /** Maximum characters of an entered value that a refused form shows again. */
-const maxEntered = 254;
+const maxEnteredLength = 254;
 
 const outcomeSchema = z.object({ until: z.number(), value: z.unknown() });
 
@@ -100,24 +103,24 @@ export class PageContext {
     return readFields(this.request.body);
   }
 
-  /** Fields of the query. The last value of a repeated field counts. @throws as {@link form}. */
+  /** Fields of the URL's query; of a repeated field the last value. @throws as {@link form}. */
   get query(): Fields {
     const { url } = this.request;
     const at = url.indexOf('?');
     return readFields(at < 0 ? {} : Object.fromEntries(new URLSearchParams(url.slice(at))));
   }
 
-  /** Language and texts of the response. */
+  /** Language and texts of the response, and whether a user is signed in. */
   get visit(): Visit {
-    return visitFor(this.reply);
+    return visitOfReply(this.reply);
   }
 
   /** IP address, user agent and cookies of the browser. */
   get browser(): Browser {
-    return this.cookies.read(this.request);
+    return this.cookies.readBrowser(this.request);
   }
 
-  /** Sends a page. */
+  /** Sends the page that a view renders from its content. */
   show<Content>(view: (visit: Visit, content: Content) => Page, content: NoInfer<Content>): void {
     const { visit } = this;
     void sendPage(this.reply, visit, view(visit, content));
@@ -139,7 +142,7 @@ export class PageContext {
   redirectWithOutcome(to: string, value: object, seconds = outcomeSeconds): void {
     const path = pathOf(to);
     const outcome = JSON.stringify({ until: Date.now() + seconds * 1_000, value });
-    const sealed = this.sealing.seal(purpose, outcome, this.contextOf(path));
+    const sealed = this.sealing.seal(sealPurpose, outcome, this.contextOf(path));
     this.cookies.setOutcome(this.reply, path, sealed.toString('base64url'), seconds);
     this.redirect(to);
   }
@@ -153,17 +156,21 @@ export class PageContext {
   /**
    * Redirects a browser to the form that it sent, which shows the texts of the refusal.
    *
-   * @param of `entered` is shown again; `wrong` has the texts of a refusal `credentials`.
+   * @param texts `entered` is shown again; `wrong` has the texts of a refusal `credentials`.
    * @throws `error` for other clients, or if it has no text.
    */
-  refuse(to: string, error: unknown, of: { entered?: string; wrong?: Problems } = {}): void {
+  refuse(to: string, error: unknown, texts: { entered?: string; wrong?: Problems } = {}): void {
     const isWrong = error instanceof Refusal && error.code === 'credentials';
-    const problems = (isWrong && of.wrong) || problemsOf(this.visit.texts, error);
-    this.redirectRefused(to, { entered: of.entered?.slice(0, maxEntered), problems }, error);
+    const problems = (isWrong && texts.wrong) || problemTextsOf(this.visit.texts, error);
+    this.redirectRefused(
+      to,
+      { entered: texts.entered?.slice(0, maxEnteredLength), problems },
+      error,
+    );
   }
 
   /** Redirects to a page that shows the result of a form. */
-  redirectToDone(message: Message): void {
+  redirectToDone(message: FormResult): void {
     this.redirectWithOutcome('/done', message);
   }
 
@@ -178,10 +185,10 @@ export class PageContext {
   /** Returns the outcome of {@link redirectWithOutcome} for this page, if there is one. */
   readOutcome<Outcome>(): Outcome | undefined {
     const path = pathOf(this.request.url);
-    const cookie = this.cookies.outcome(this.request, path);
+    const cookie = this.cookies.readOutcome(this.request, path);
     const opened =
       cookie !== undefined &&
-      this.sealing.open(purpose, Buffer.from(cookie, 'base64url'), this.contextOf(path));
+      this.sealing.open(sealPurpose, Buffer.from(cookie, 'base64url'), this.contextOf(path));
     if (!opened) return undefined;
     const { until, value } = outcomeSchema.parse(JSON.parse(opened));
     return until > Date.now() ? (value as Outcome) : undefined;
@@ -194,9 +201,9 @@ export class PageContext {
     return outcome;
   }
 
-  /** Sets the cookies of a sign-in. */
+  /** Sets the session cookie and the device cookie after a sign-in. */
   signIn(result: SignInResult): void {
-    this.cookies.signIn(this.reply, result);
+    this.cookies.setSignInCookies(this.reply, result);
   }
 
   private contextOf(path: string): string {

@@ -17,7 +17,7 @@ export class PasskeyController {
 
   @Get('passkeys')
   @ForPerson({ recently: true })
-  async list(@Res() { page }: FastifyReply): Promise<void> {
+  async showPasskeys(@Res() { page }: FastifyReply): Promise<void> {
     const { account, session } = page.person;
     if (account.issuer !== null) return page.redirect('/account');
     const { host, 'user-agent': userAgent = '' } = page.request.headers;
@@ -31,14 +31,14 @@ export class PasskeyController {
 
   @Post('passkeys')
   @ForPerson({ recently: true })
-  async add(@Res() { page }: FastifyReply): Promise<void> {
+  async addPasskey(@Res() { page }: FastifyReply): Promise<void> {
     const { account, session } = page.person;
     if (account.issuer !== null) return page.redirect('/account');
     const { label = '', credential = '' } = page.form;
     const { host } = page.request.headers;
     try {
       const created = { host, binding: session.id, label, credential };
-      await this.passkeys.add(account.id, created, session);
+      await this.passkeys.addPasskey(account.id, created, session);
     } catch (error) {
       return page.refuse('/passkeys', error, { entered: label });
     }
@@ -49,9 +49,9 @@ export class PasskeyController {
 
   @Post('passkeys/remove')
   @ForPerson({ recently: true, next: '/passkeys' })
-  async remove(@Res() { page }: FastifyReply): Promise<void> {
+  async removePasskey(@Res() { page }: FastifyReply): Promise<void> {
     const { account, session } = page.person;
-    await this.passkeys.remove(account.id, page.form['id'] ?? '', session);
+    await this.passkeys.removePasskey(account.id, page.form['id'] ?? '', session);
     page.redirect('/account?done');
   }
 }

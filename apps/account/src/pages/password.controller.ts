@@ -24,14 +24,14 @@ export class PasswordController {
 
   @Get('password')
   @ForPerson()
-  form(@Res() { page }: FastifyReply): void {
+  showPasswordForm(@Res() { page }: FastifyReply): void {
     const name = page.person.account.name ?? '';
     page.show(changePasswordPage, { name, ...page.takeOutcome<RefusedForm>() });
   }
 
   @Post('password')
   @ForPerson()
-  async change(@Res() { page }: FastifyReply): Promise<void> {
+  async changePassword(@Res() { page }: FastifyReply): Promise<void> {
     const { account, session } = page.person;
     const { current = '', password = '' } = page.form;
     try {
@@ -45,8 +45,8 @@ export class PasswordController {
 
   @Get('email')
   @ForPerson({ recently: true })
-  email(@Res() { page }: FastifyReply): void {
-    if (!this.emails.isEnabled) throw new Refusal('unavailable');
+  showEmailForm(@Res() { page }: FastifyReply): void {
+    if (!this.emails.hasMailServer) throw new Refusal('unavailable');
     const { email } = page.person.account;
     const form = { email: email ?? '', canRemove: email !== null };
     page.show(changeEmailPage, { ...form, ...page.takeOutcome<RefusedForm>() });
@@ -54,7 +54,7 @@ export class PasswordController {
 
   @Post('email')
   @ForPerson({ recently: true })
-  async requestEmail(@Res() { page }: FastifyReply): Promise<void> {
+  async requestEmailVerification(@Res() { page }: FastifyReply): Promise<void> {
     const { account, session } = page.person;
     const email = (page.form['email'] ?? '').trim();
     try {
@@ -67,15 +67,15 @@ export class PasswordController {
 
   @Post('email/remove')
   @ForPerson({ recently: true, next: '/email' })
-  async remove(@Res() { page }: FastifyReply): Promise<void> {
+  async removeEmail(@Res() { page }: FastifyReply): Promise<void> {
     const { account, session } = page.person;
-    await this.emails.remove(account.id, session);
+    await this.emails.removeAddress(account.id, session);
     page.redirect('/account?done');
   }
 
   @Get('name')
   @ForPerson()
-  nameForm(@Res() { page }: FastifyReply): void {
+  showNameForm(@Res() { page }: FastifyReply): void {
     const next = nextPath(page.query['next']);
     if (page.person.account.name !== null) return page.redirect(next ?? '/account');
     page.show(chooseNamePage, { next, ...page.takeOutcome<RefusedForm>() });

@@ -19,8 +19,8 @@ import { Refusal, type RefusalCode } from '../people/refusal.js';
 import type { Person } from './page.context.js';
 import { ForPerson, PageController } from './person.guard.js';
 import {
-  type Action,
-  actions,
+  type AccountAction,
+  accountActions,
   type Invitation,
   invitationPage,
   type ManagedPerson,
@@ -28,10 +28,10 @@ import {
   personPage,
 } from './views/people.view.js';
 
-const perPage = 50;
+const accountsPerPage = 50;
 
-/** Result of a change that the page of the account shows once. */
-type Outcome = Pick<ManagedPerson, 'done' | 'url'> & { readonly problem?: RefusalCode };
+/** Result of an administrator's action, which the page of the account shows once. */
+type ActionOutcome = Pick<ManagedPerson, 'done' | 'url'> & { readonly problem?: RefusalCode };
 
 /** Serves the pages on which administrators manage accounts. Each change is logged. */
 @PageController()
@@ -47,33 +47,33 @@ export class PeopleController {
 
   @Get('people')
   @ForPerson({ administrator: true })
-  async list(@Res() { page }: FastifyReply): Promise<void> {
+  async showPeople(@Res() { page }: FastifyReply): Promise<void> {
     const { query } = page;
     const name = (query['name'] ?? '').trim().slice(0, 64);
     const { data: id } = guidSchema.safeParse(query['after']);
     const after = id === undefined ? undefined : await this.accounts.find(id);
-    // One account more than a page shows that there is a next page.
-    const found = await this.accounts.list({ name, after, limit: perPage + 1 });
-    const accounts = found.slice(0, perPage);
+    // Reads one account more than a page has, to know if there is a next page.
+    const found = await this.accounts.list({ name, after, limit: accountsPerPage + 1 });
+    const accounts = found.slice(0, accountsPerPage);
     page.show(peoplePage, {
       accounts,
       name,
       isFirst: after === undefined,
-      next: found.length > perPage ? accounts.at(-1)?.id : undefined,
+      next: found.length > accountsPerPage ? accounts.at(-1)?.id : undefined,
       registration: this.config.REGISTRATION,
     });
   }
 
   @Get('people/invitation')
   @ForPerson({ administrator: true, recently: true })
-  invitation(@Res() { page }: FastifyReply): void {
+  showInvitationForm(@Res() { page }: FastifyReply): void {
     const outcome = page.takeOutcome<Omit<Invitation, 'mail'>>();
-    page.show(invitationPage, { mail: this.emails.isEnabled, ...outcome });
+    page.show(invitationPage, { mail: this.emails.hasMailServer, ...outcome });
   }
 
   @Post('people/invitation')
   @ForPerson({ administrator: true, recently: true })
-  async invite(@Res() { page }: FastifyReply): Promise<void> {
+  async createInvitation(@Res() { page }: FastifyReply): Promise<void> {
     const { person: by, visit } = page;
     const email = (page.form['email'] ?? '').trim();
     const { accountId, id: session } = by.session;
@@ -81,8 +81,8 @@ export class PeopleController {
     try {
       const made = email
         ? await this.emails.sendInvitation(email, visit.language, { accountId, session })
-        : await this.links.create('invite', { session });
-      this.record(by, 'invite');
+        : await this.links.createLink('invite', { session });
+      this.logAction(by, 'invite');
       page.redirectWithOutcome(path, made ? { url: made.url } : { sentTo: email });
     } catch (error) {
       page.refuse(path, error, { entered: email });
@@ -91,9 +91,9 @@ export class PeopleController {
 
   @Get('people/:id')
   @ForPerson({ administrator: true, recently: true })
-  async person(@Param('id') id: string, @Res() { page }: FastifyReply): Promise<void> {
-    const account = await this.find(id);
-    const { problem, ...outcome } = page.takeOutcome<Outcome>() ?? {};
+  async showPerson(@Param('id') id: string, @Res() { page }: FastifyReply): Promise<void> {
+    const account = await this.findAccount(id);
+    const { problem, ...outcome } = page.takeOutcome<ActionOutcome>() ?? {};
     const text = problem && page.visit.texts.people.problems[problem];
     const isSelf = id === page.person.account.id;
     page.show(personPage, { account, isSelf, ...outcome, ...(text && { problem: text }) });
@@ -101,34 +101,34 @@ export class PeopleController {
 
   @Post('people/:id')
   @ForPerson({ administrator: true, recently: true })
-  async change(@Param('id') id: string, @Res() { page }: FastifyReply): Promise<void> {
+  async changePerson(@Param('id') id: string, @Res() { page }: FastifyReply): Promise<void> {
     const { form, person: by } = page;
-    const action = actions.find((each) => each === form['action']);
+    const action = accountActions.find((each) => each === form['action']);
     if (!action) throw new BadRequestException('unknown action');
-    const { id: accountId } = await this.find(id);
+    const { id: accountId } = await this.findAccount(id);
     let url: string | undefined;
     try {
-      url = await this.execute(action, accountId, by);
+      url = await this.executeAction(action, accountId, by);
     } catch (error) {
       const { problems } = page.visit.texts.people;
       if (!(error instanceof Refusal && problems[error.code])) throw error;
       return page.redirectRefused(`/people/${id}`, { problem: error.code }, error);
     }
-    this.record(by, action, accountId);
-    // The pages of accounts no longer exist for this person.
+    this.logAction(by, action, accountId);
+    // A person who is no longer administrator cannot open the page of an account.
     if (action === 'dismiss' && accountId === by.account.id) return page.redirect('/account?done');
     page.redirectWithOutcome(`/people/${id}`, { done: action, url });
   }
 
-  /** Makes a change by the functions of the command line. @returns the URL of a reset link. */
-  private async execute(
-    action: Action,
+  /** Runs an administrator's action on an account. @returns the URL of a new reset link, if any. */
+  private async executeAction(
+    action: AccountAction,
     accountId: string,
     { session }: Person,
   ): Promise<string | undefined> {
     switch (action) {
       case 'reset':
-        return (await this.links.create('reset', { accountId, session: session.id })).url;
+        return (await this.links.createLink('reset', { accountId, session: session.id })).url;
       case 'disable':
         await this.accounts.disable(accountId);
         break;
@@ -145,13 +145,13 @@ export class PeopleController {
   }
 
   /** Returns the account with this id. @throws NotFoundException if there is none. */
-  private async find(id: string): Promise<Account> {
+  private async findAccount(id: string): Promise<Account> {
     const account = guidSchema.safeParse(id).success ? await this.accounts.find(id) : undefined;
     if (!account) throw new NotFoundException();
     return account;
   }
 
-  private record(by: Person, action: Action | 'invite', account?: string): void {
+  private logAction(by: Person, action: AccountAction | 'invite', account?: string): void {
     const fields = { action, administrator: by.account.id, account };
     this.log.info(fields, 'account changed by an administrator');
   }

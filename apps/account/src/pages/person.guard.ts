@@ -11,7 +11,7 @@ import {
 } from '@nestjs/common';
 import { Reflector } from '@nestjs/core';
 import type { FastifyReply, FastifyRequest } from 'fastify';
-import { CONFIG, type AccountConfig } from '../account.config.js';
+import { type AccountConfig, CONFIG } from '../account.config.js';
 import { Accounts } from '../people/accounts.js';
 import { Seal } from '../people/seal.js';
 import { Sessions } from '../people/sessions.js';
@@ -20,25 +20,27 @@ import { isOwnForm } from './own-form.rules.js';
 import { PageContext, type Person } from './page.context.js';
 
 /** Maximum age of a recent sign-in in milliseconds. */
-const recentMs = 5 * 60_000;
+const recentSignInMs = 5 * 60_000;
 
 function isRecent({ session }: Person, after?: Date): boolean {
   const at = session.authenticatedAt.getTime();
-  return Date.now() - at < recentMs && !(after !== undefined && at < after.getTime());
+  return Date.now() - at < recentSignInMs && !(after !== undefined && at < after.getTime());
 }
 
-interface Need {
+/** Requirements of a route for the signed-in user. */
+interface SignInRequirement {
+  /** True if the last sign-in must be at most 5 minutes ago. */
   readonly recently?: boolean;
-  /** True for pages that do not exist for others than administrators. */
+  /** True if only administrators can open the page. Others get 404. */
   readonly administrator?: boolean;
   /** Path that opens after the sign-in. Default: the requested path. */
   readonly next?: string;
 }
 
-const needKey = 'sign-in requirement';
+const requirementKey = 'sign-in requirement';
 
-/** Marks a route that requires a signed-in user. Other browsers are redirected to the sign-in. */
-export const ForPerson = (need: Need = {}) => SetMetadata(needKey, need);
+/** Marks a route that requires a signed-in user. Other clients are redirected to the sign-in. */
+export const ForPerson = (need: SignInRequirement = {}) => SetMetadata(requirementKey, need);
 
 /**
  * Requires a sign-in within the last 5 minutes.
@@ -86,18 +88,21 @@ class PersonGuard implements CanActivate {
     const isRead = request.method === 'GET' || request.method === 'HEAD';
     if (!isRead && !isOwnForm(request.headers, this.config.PUBLIC_URL))
       throw new CrossSiteForm('form of another site');
-    const person = await this.find(request);
+    const person = await this.findPerson(request);
     if (person) request.person = person;
-    const need = this.reflector.get<Need | undefined>(needKey, context.getHandler());
+    const need = this.reflector.get<SignInRequirement | undefined>(
+      requirementKey,
+      context.getHandler(),
+    );
     if (person && need?.administrator && !person.account.isAdministrator)
       throw new NotFoundException();
     if (!need || (person && (!need.recently || isRecent(person)))) return true;
     throw new SignInNeeded(need.next ?? request.url);
   }
 
-  private async find(request: FastifyRequest): Promise<Person | undefined> {
-    const { session: cookie } = this.cookies.read(request);
-    const session = cookie === undefined ? undefined : await this.sessions.find(cookie);
+  private async findPerson(request: FastifyRequest): Promise<Person | undefined> {
+    const { session: cookie } = this.cookies.readBrowser(request);
+    const session = cookie === undefined ? undefined : await this.sessions.findByCookie(cookie);
     const account = session ? await this.accounts.find(session.accountId) : undefined;
     return session && account ? { session, account } : undefined;
   }

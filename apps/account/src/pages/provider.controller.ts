@@ -15,7 +15,7 @@ export class ProviderController {
   ) {}
 
   @Post('sign-in/provider')
-  async start(@Res() { page }: FastifyReply): Promise<void> {
+  async startSignIn(@Res() { page }: FastifyReply): Promise<void> {
     const { host } = this.party;
     if (host === undefined) throw new NotFoundException();
     const { url, ticket } = await this.party.startLogin(nextPath(page.form['next']));
@@ -25,7 +25,7 @@ export class ProviderController {
 
   /** Completes the sign-in. Redirects to the choice of a name if the account has none. */
   @Get('sign-in/provider/callback')
-  async finish(@Res() { page }: FastifyReply): Promise<void> {
+  async finishSignIn(@Res() { page }: FastifyReply): Promise<void> {
     if (this.party.host === undefined) throw new NotFoundException();
     const { request, reply, browser } = page;
     const ticket = page.cookies.takeProviderTicket(request, reply);

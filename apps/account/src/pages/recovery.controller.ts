@@ -16,15 +16,15 @@ export class RecoveryController {
   ) {}
 
   @Get('forgot')
-  form(@Res() { page }: FastifyReply): void {
-    page.show(forgotPage, { mail: this.emails.isEnabled, ...page.takeOutcome<RefusedForm>() });
+  showForgotPage(@Res() { page }: FastifyReply): void {
+    page.show(forgotPage, { mail: this.emails.hasMailServer, ...page.takeOutcome<RefusedForm>() });
   }
 
   @Post('forgot')
-  async send(@Res() { page }: FastifyReply): Promise<void> {
+  async sendResetLink(@Res() { page }: FastifyReply): Promise<void> {
     const name = (page.form['name'] ?? '').trim();
     try {
-      await this.emails.sendReset(name, page.request.ip, page.visit.language);
+      await this.emails.sendResetLink(name, page.request.ip, page.visit.language);
     } catch (error) {
       return page.refuse('/forgot', error);
     }
@@ -32,12 +32,12 @@ export class RecoveryController {
   }
 
   @Get('recover')
-  recovery(@Res() { page }: FastifyReply): void {
+  showRecoveryForm(@Res() { page }: FastifyReply): void {
     page.show(recoverPage, page.takeOutcome<RefusedForm>() ?? {});
   }
 
   @Post('recover')
-  async recover(@Res() { page }: FastifyReply): Promise<void> {
+  async resetByRecoveryCode(@Res() { page }: FastifyReply): Promise<void> {
     const { form } = page;
     const name = (form['name'] ?? '').trim();
     const entered = { name, code: form['recovery'] ?? '', password: form['password'] ?? '' };

@@ -6,30 +6,30 @@ interface FieldProblem {
   readonly text: string;
 }
 
-/** Texts about a refused form by field; `form` is for the whole form. */
+/** Error texts of a refused form, by field; `formProblem` is an error of the whole form. */
 export type Problems = Partial<
   Record<'name' | 'password' | 'current' | 'email' | 'label' | 'form', string>
 >;
 
-/** Refused form, for the page that shows it again. */
+/** Entered value and error texts of a refused form, for the page that shows it again. */
 export interface RefusedForm {
-  /** Entered value that the page shows again. */
+  /** Value that the person entered, which the page shows again. */
   readonly entered?: string;
   readonly problems?: Problems;
 }
 
-/** Returns the texts of refusals by their code. */
-function textsByCode(
+/** Returns the field and the error text of each refusal, by its code. */
+function problemsByCode(
   { register, passwordProblem, changeEmail, appPassword, passkeys, failure }: Texts,
   { retryAfter, attempt }: Refusal,
 ): Partial<Record<RefusalCode, FieldProblem>> {
-  const form = (text: string): FieldProblem => ({
+  const formProblem = (text: string): FieldProblem => ({
     field: 'form',
     text: retryAfter === undefined ? text : `${text} ${failure.retry(retryAfter)}`,
   });
   return {
-    limited: form(attempt ? failure.limited[attempt] : failure.tooMany[1]),
-    busy: form(failure.busy[1]),
+    limited: formProblem(attempt ? failure.limited[attempt] : failure.tooMany[1]),
+    busy: formProblem(failure.busy[1]),
     name: { field: 'name', text: register.nameInvalid },
     name_taken: { field: 'name', text: register.nameTaken },
     erased: { field: 'name', text: register.nameTaken },
@@ -38,15 +38,15 @@ function textsByCode(
     password_common: { field: 'password', text: passwordProblem.common },
     email: { field: 'email', text: changeEmail.invalid },
     label: { field: 'label', text: appPassword.labelInvalid },
-    passkey: form(passkeys.refused),
-    passkeys_full: form(passkeys.full),
+    passkey: formProblem(passkeys.refused),
+    passkeys_full: formProblem(passkeys.full),
     too_many: { field: 'label', text: appPassword.tooMany },
   };
 }
 
-/** Returns the text of a refusal for its field of a form. @throws `error` if it has no text. */
-export function problemsOf(texts: Texts, error: unknown): Problems {
-  const problem = error instanceof Refusal ? textsByCode(texts, error)[error.code] : undefined;
+/** Returns the error text of a refusal, by field of the form. @throws `error` if it has no text. */
+export function problemTextsOf(texts: Texts, error: unknown): Problems {
+  const problem = error instanceof Refusal ? problemsByCode(texts, error)[error.code] : undefined;
   if (!problem) throw error;
   return { [problem.field]: problem.text };
 }

@@ -24,8 +24,8 @@ export class RegistrationController {
   ) {}
 
   @Get('register')
-  form(@Res() { page }: FastifyReply): void {
-    if (!this.registration.isOpen) throw new Refusal('registration');
+  showRegistrationForm(@Res() { page }: FastifyReply): void {
+    if (!this.registration.isOpenToEverybody) throw new Refusal('registration');
     const next = nextPath(page.query['next']);
     const refused = page.takeOutcome<RefusedForm>();
     page.show(registerPage, { action: '/register', kind: 'open', next, ...refused });
@@ -33,7 +33,7 @@ export class RegistrationController {
 
   @Post('register')
   async register(@Res() { page }: FastifyReply): Promise<void> {
-    if (!this.registration.isOpen) throw new Refusal('registration');
+    if (!this.registration.isOpenToEverybody) throw new Refusal('registration');
     const next = nextPath(page.form['next']);
     const entered = readCredentials(page);
     let account: Account;

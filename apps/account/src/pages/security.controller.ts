@@ -7,9 +7,9 @@ import { RecoveryCodes } from '../people/recovery-codes.js';
 import { Refusal } from '../people/refusal.js';
 import { SecondFactor } from '../people/second-factor.js';
 import { nextPath } from './next-path.rules.js';
-import { keepPath } from './page.context.js';
+import { keepAppPasswordsPath } from './page.context.js';
 import { ForPerson, PageController } from './person.guard.js';
-import { problemsOf, type RefusedForm } from './refusal.texts.js';
+import { problemTextsOf, type RefusedForm } from './refusal.texts.js';
 import { keepAppPasswordsPage } from './views/app-passwords.view.js';
 import type { RefusedSecondStep } from './views/second-step.forms.js';
 import {
@@ -22,9 +22,9 @@ import {
   totpPage,
 } from './views/security.view.js';
 
-const day = 86_400_000;
-/** Lifetimes of app passwords in days by choice. Any other choice means no expiry. */
-const expiries: Readonly<Record<string, number | undefined>> = { month: 30, year: 365 };
+const dayMs = 86_400_000;
+/** Lifetimes of app passwords in days, by the form's choice. Other choices mean no expiry. */
+const expiryDaysByChoice: Readonly<Record<string, number | undefined>> = { month: 30, year: 365 };
 
 /** Serves pages of the second step, recovery codes and app passwords, after a recent sign-in. */
 @PageController()
@@ -36,10 +36,10 @@ export class SecurityController {
     @Inject(CONFIG) private readonly config: Pick<AccountConfig, 'API_URLS'>,
   ) {}
 
-  /** Shows the unconfirmed TOTP key, or a new key, so that a reload shows the same key. */
+  /** Shows the unconfirmed TOTP key, the same after a reload. Without one, creates a key. */
   @Get('totp')
   @ForPerson({ recently: true })
-  async setUp(@Res() { page }: FastifyReply): Promise<void> {
+  async showTotpSetup(@Res() { page }: FastifyReply): Promise<void> {
     const { account, session } = page.person;
     if (account.hasTotp) return page.redirect('/totp/off');
     const { totp } = this.secondFactor;
@@ -50,11 +50,11 @@ export class SecurityController {
 
   @Post('totp')
   @ForPerson({ recently: true })
-  async confirm(@Res() { page }: FastifyReply): Promise<void> {
+  async confirmTotp(@Res() { page }: FastifyReply): Promise<void> {
     const { account } = page.person;
     if (account.hasTotp) return page.redirect('/account?done');
     try {
-      await this.secondFactor.totp.confirm(account.id, page.form['code'] ?? '');
+      await this.secondFactor.totp.confirmSecret(account.id, page.form['code'] ?? '');
     } catch (error) {
       if (!(error instanceof Refusal && error.code === 'code')) throw error;
       return page.redirectRefused('/totp', {}, error);
@@ -66,14 +66,14 @@ export class SecurityController {
 
   @Get('totp/off')
   @ForPerson({ recently: true })
-  off(@Res() { page }: FastifyReply): void {
+  showTotpOffForm(@Res() { page }: FastifyReply): void {
     if (!page.person.account.hasTotp) return page.redirect('/account');
     page.show(totpOffPage, page.takeOutcome<RefusedSecondStep>());
   }
 
   @Post('totp/off')
   @ForPerson({ recently: true })
-  async switchOff(@Res() { page }: FastifyReply): Promise<void> {
+  async switchTotpOff(@Res() { page }: FastifyReply): Promise<void> {
     const { form } = page;
     const { account, session } = page.person;
     if (!account.hasTotp) return page.redirect('/account?done');
@@ -81,35 +81,35 @@ export class SecurityController {
     const by = { id: account.id, name: account.name, session: session.id };
     try {
       const proof = { kind, code: form[kind] ?? '' } as const;
-      await this.secondFactor.switchOff(by, proof, page.browser);
+      await this.secondFactor.switchTotpOff(by, proof, page.browser);
     } catch (error) {
       const isWrong = error instanceof Refusal && error.code === 'code';
-      const problem = isWrong ? undefined : problemsOf(page.visit.texts, error).form;
+      const problem = isWrong ? undefined : problemTextsOf(page.visit.texts, error).form;
       const refused: RefusedSecondStep = { form: kind, problem };
       return page.redirectRefused('/totp/off', refused, error);
     }
-    // A recovery code suspends app passwords.
-    page.redirect(kind === 'code' ? '/account?done' : keepPath);
+    // A sign-out by a recovery code suspends app passwords, so the person chooses which to keep.
+    page.redirect(kind === 'code' ? '/account?done' : keepAppPasswordsPath);
   }
 
   @Get('recovery-codes')
   @ForPerson({ recently: true })
-  codes(@Res() { page }: FastifyReply): void {
+  showRecoveryCodesForm(@Res() { page }: FastifyReply): void {
     page.show(recoveryCodesPage, undefined);
   }
 
   @Post('recovery-codes')
   @ForPerson({ recently: true })
-  async createCodes(@Res() { page }: FastifyReply): Promise<void> {
+  async createRecoveryCodes(@Res() { page }: FastifyReply): Promise<void> {
     const { account, session } = page.person;
-    const codes = await this.recoveryCodes.create(account.id, session);
+    const codes = await this.recoveryCodes.replaceAll(account.id, session);
     page.redirectWithOutcome('/recovery-codes/shown', { codes });
   }
 
-  /** Shows new codes once. */
+  /** Shows new recovery codes once. */
   @Get('recovery-codes/shown')
   @ForPerson()
-  shownCodes(@Res() { page }: FastifyReply): void {
+  showNewRecoveryCodes(@Res() { page }: FastifyReply): void {
     const { account } = page.person;
     const created = page.takeOutcome<{ codes: string[] }>();
     if (!created) return page.redirect('/account');
@@ -118,7 +118,7 @@ export class SecurityController {
 
   @Get('app-passwords')
   @ForPerson({ recently: true })
-  appPassword(@Res() { page }: FastifyReply): void {
+  showAppPasswordForm(@Res() { page }: FastifyReply): void {
     page.show(appPasswordPage, page.takeOutcome<RefusedForm>() ?? {});
   }
 
@@ -127,11 +127,11 @@ export class SecurityController {
   async createAppPassword(@Res() { page }: FastifyReply): Promise<void> {
     const { form } = page;
     const { account, session } = page.person;
-    const days = expiries[form['expires'] ?? ''];
+    const days = expiryDaysByChoice[form['expires'] ?? ''];
     const wanted = {
       label: (form['label'] ?? '').trim(),
       scopes: scopes.filter((scope) => form['rights'] !== 'read' || scope.startsWith('read:')),
-      expiresAt: days === undefined ? undefined : new Date(Date.now() + days * day),
+      expiresAt: days === undefined ? undefined : new Date(Date.now() + days * dayMs),
     };
     try {
       const { secret, credential } = await this.appPasswords.create(account.id, wanted, session);
@@ -150,7 +150,7 @@ export class SecurityController {
   /** Shows a new app password once. */
   @Get('app-passwords/shown')
   @ForPerson()
-  shownAppPassword(@Res() { page }: FastifyReply): void {
+  showNewAppPassword(@Res() { page }: FastifyReply): void {
     const created = page.takeOutcome<CreatedAppPassword>();
     if (!created) return page.redirect('/account');
     page.show(shownAppPasswordPage, created);
@@ -159,7 +159,7 @@ export class SecurityController {
   /** Shows the suspended app passwords; without any, redirects to `next` or the account page. */
   @Get('app-passwords/keep')
   @ForPerson({ recently: true })
-  async suspended(@Res() { page }: FastifyReply): Promise<void> {
+  async showSuspendedAppPasswords(@Res() { page }: FastifyReply): Promise<void> {
     const next = nextPath(page.query['next']);
     const all = await this.appPasswords.list(page.person.account.id);
     const appPasswords = all.filter(({ suspendedAt }) => suspendedAt !== null);
@@ -167,13 +167,13 @@ export class SecurityController {
     page.show(keepAppPasswordsPage, { appPasswords, next });
   }
 
-  /** Keeps the ticked app passwords: names of the form's fields are their ids. */
+  /** Makes the ticked app passwords valid again. The names of the form's fields are their ids. */
   @Post('app-passwords/keep')
   @ForPerson({ recently: true })
-  async keep(@Res() { page }: FastifyReply): Promise<void> {
+  async keepAppPasswords(@Res() { page }: FastifyReply): Promise<void> {
     const { form } = page;
     const { account, session } = page.person;
-    await this.appPasswords.keep(account.id, Object.keys(form), session.id);
+    await this.appPasswords.restoreSuspended(account.id, Object.keys(form), session.id);
     page.redirect(nextPath(form['next']) ?? '/account?done');
   }
 }

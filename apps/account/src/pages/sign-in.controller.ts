@@ -8,9 +8,9 @@ import { Sessions } from '../people/sessions.js';
 import { type CodeRequired, SignIn, type SignInResult } from '../people/sign-in.js';
 import { RelyingParty } from '../relying.party/relying-party.js';
 import { nextPath, withNext } from './next-path.rules.js';
-import { keepPath, type PageContext, startPath } from './page.context.js';
+import { keepAppPasswordsPath, type PageContext, startPath } from './page.context.js';
 import { PageController } from './person.guard.js';
-import { problemsOf, type RefusedForm } from './refusal.texts.js';
+import { problemTextsOf, type RefusedForm } from './refusal.texts.js';
 import type { RefusedSecondStep } from './views/second-step.forms.js';
 import {
   codePage,
@@ -20,13 +20,13 @@ import {
   signInPage,
 } from './views/sign-in.view.js';
 
-const notices: Readonly<Record<string, SignInNotice | undefined>> = {
+const noticesByQuery: Readonly<Record<string, SignInNotice | undefined>> = {
   out: 'signedOut',
   password: 'newPassword',
 };
 
-/** Lifetime of the page of the second step in seconds, equal to that of its ticket. */
-const stepSeconds = 10 * 60;
+/** Lifetime in seconds of the page of the second step, equal to that of its sign-in ticket. */
+const secondStepSeconds = 10 * 60;
 
 interface RefusedSignIn extends RefusedForm {
   readonly notice?: SignInNotice;
@@ -45,7 +45,7 @@ export class SignInController {
   ) {}
 
   @Get('sign-in')
-  async form(@Res() { page }: FastifyReply): Promise<void> {
+  async showSignInForm(@Res() { page }: FastifyReply): Promise<void> {
     const { query, request, reply, cookies } = page;
     const { person } = request;
     const next = nextPath(query['next']);
@@ -66,9 +66,9 @@ export class SignInController {
       problem: problems?.form,
       notice:
         notice ??
-        notices[query['notice'] ?? ''] ??
+        noticesByQuery[query['notice'] ?? ''] ??
         (hasEndedSession && !problems ? 'ended' : undefined),
-      canRegister: this.registration.isOpen,
+      canRegister: this.registration.isOpenToEverybody,
       provider: this.party.host,
       passkey,
     });
@@ -82,7 +82,7 @@ export class SignInController {
     if (this.party.host !== undefined) return page.redirect(path);
     const entered = { name: (form['name'] ?? '').trim(), password: form['password'] ?? '' };
     try {
-      proceed(page, await this.signIn.signIn(entered, page.browser), next);
+      continueSignIn(page, await this.signIn.signIn(entered, page.browser), next);
     } catch (error) {
       const wrong = { form: page.visit.texts.signIn.refused };
       page.refuse(path, error, { entered: entered.name, wrong });
@@ -91,7 +91,7 @@ export class SignInController {
 
   /** Shows the second step, which can be reloaded until its ticket expires. */
   @Get('sign-in/code')
-  async codeForm(@Res() { page }: FastifyReply): Promise<void> {
+  async showSecondStep(@Res() { page }: FastifyReply): Promise<void> {
     const step = page.readOutcome<SecondStep>();
     if (!step) return page.redirect('/sign-in');
     let factors: SecondFactors;
@@ -106,24 +106,24 @@ export class SignInController {
             : undefined,
       };
     } catch (error) {
-      return redirectTooLate(page, step.next, error);
+      return redirectToNewSignIn(page, step.next, error);
     }
     page.show(codePage, { ...step, ...factors });
   }
 
   @Post('sign-in/code')
-  code(@Res() { page }: FastifyReply): Promise<void> {
+  completeWithCode(@Res() { page }: FastifyReply): Promise<void> {
     return this.completeSecondStep('code', page);
   }
 
   @Post('sign-in/recovery')
-  recovery(@Res() { page }: FastifyReply): Promise<void> {
+  completeWithRecoveryCode(@Res() { page }: FastifyReply): Promise<void> {
     return this.completeSecondStep('recovery', page);
   }
 
   /** Signs in with a passkey: after the password with a ticket, otherwise without a password. */
   @Post('sign-in/passkey')
-  async passkey(@Res() { page }: FastifyReply): Promise<void> {
+  async signInWithPasskey(@Res() { page }: FastifyReply): Promise<void> {
     const { form, request, browser, cookies } = page;
     if (form['ticket'] !== undefined) return this.completeSecondStep('passkey', page);
     const next = nextPath(form['next']);
@@ -135,7 +135,7 @@ export class SignInController {
       credential: form['credential'] ?? '',
     };
     try {
-      proceed(page, await this.signIn.signInWithPasskey(response, browser), next);
+      continueSignIn(page, await this.signIn.signInWithPasskey(response, browser), next);
     } catch (error) {
       if (!(error instanceof Refusal)) throw error;
       const problems = { form: page.visit.texts.signIn.passkeyRefused };
@@ -144,10 +144,10 @@ export class SignInController {
   }
 
   @Post('sign-out')
-  async out(@Res() { page }: FastifyReply): Promise<void> {
+  async signOut(@Res() { page }: FastifyReply): Promise<void> {
     const { session } = page.browser;
     if (session !== undefined) await this.sessions.endByCookie(session);
-    page.cookies.signOut(page.reply);
+    page.cookies.clearSessionCookie(page.reply);
     page.redirect('/sign-in?notice=out');
   }
 
@@ -170,34 +170,39 @@ export class SignInController {
         },
       };
       const signedIn = await complete[kind]();
-      // A recovery code suspends app passwords.
-      proceed(page, signedIn, kind === 'recovery' ? withNext(keepPath, next) : next);
+      // A recovery code suspends app passwords, so the person chooses which to keep.
+      continueSignIn(
+        page,
+        signedIn,
+        kind === 'recovery' ? withNext(keepAppPasswordsPath, next) : next,
+      );
     } catch (error) {
       const code = error instanceof Refusal ? error.code : undefined;
-      if (code === 'ticket' || code === 'credentials') return redirectTooLate(page, next, error);
-      const problem = code === 'code' ? undefined : problemsOf(page.visit.texts, error).form;
+      if (code === 'ticket' || code === 'credentials')
+        return redirectToNewSignIn(page, next, error);
+      const problem = code === 'code' ? undefined : problemTextsOf(page.visit.texts, error).form;
       const step: SecondStep = { ticket, next, refused: { form: kind, problem } };
-      page.redirectRefused('/sign-in/code', step, error, stepSeconds);
+      page.redirectRefused('/sign-in/code', step, error, secondStepSeconds);
     }
   }
 }
 
-/** Redirects to the sign-in after an expired ticket or a changed password. */
-function redirectTooLate(page: PageContext, next: string | undefined, error: unknown): void {
+/** Redirects to a new sign-in, because the ticket has expired or the password has changed. */
+function redirectToNewSignIn(page: PageContext, next: string | undefined, error: unknown): void {
   if (!(error instanceof Refusal)) throw error;
   const refused: RefusedSignIn = { notice: 'tooLate' };
   page.redirectRefused(withNext('/sign-in', next), refused, error);
 }
 
 /** Sets the cookies of a sign-in, or redirects to the second step. */
-function proceed(
+function continueSignIn(
   page: PageContext,
   outcome: SignInResult | CodeRequired,
   next: string | undefined,
 ): void {
   if ('needs' in outcome) {
     const step: SecondStep = { ticket: outcome.ticket, next };
-    return page.redirectWithOutcome('/sign-in/code', step, stepSeconds);
+    return page.redirectWithOutcome('/sign-in/code', step, secondStepSeconds);
   }
   page.cookies.clearOutcome(page.reply, '/sign-in/code');
   page.signIn(outcome);

@@ -1,13 +1,13 @@
 import { existsSync, readFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 
-/** Possible folders: next to the built program, or from the sources, which tests run. */
-const folders = ['../console/', '../../../../dist/console/'].map((path) =>
+/** Possible folders of the built console, from the built program or from the sources (in tests). */
+const consoleFolders = ['../console/', '../../../../dist/console/'].map((path) =>
   fileURLToPath(new URL(path, import.meta.url)),
 );
 
 /** The folder of the built console; undefined if `npm run build` did not run. */
-export const consoleFolder = folders.find((folder) => existsSync(`${folder}/manifest.json`));
+export const consoleFolder = consoleFolders.find((folder) => existsSync(`${folder}/manifest.json`));
 
 /** Paths of files that account pages share with the console. Each path contains a content hash. */
 export interface SiteAssets {
@@ -26,13 +26,13 @@ function readAssets(folder: string): SiteAssets {
     { file: string; css?: string[] } | undefined
   >;
   const [style = ''] = manifest['index.html']?.css ?? [];
-  const pathOf = (source: string) => `/console/${manifest[source]?.file ?? ''}`;
+  const assetPath = (source: string) => `/console/${manifest[source]?.file ?? ''}`;
   return {
     style: `/console/${style}`,
-    icon: pathOf('src/icon.svg'),
-    touchIcon: pathOf('src/icon.png'),
-    script: pathOf('src/site.ts'),
-    passkeyScript: pathOf('src/passkey.ts'),
+    icon: assetPath('src/icon.svg'),
+    touchIcon: assetPath('src/icon.png'),
+    script: assetPath('src/site.ts'),
+    passkeyScript: assetPath('src/passkey.ts'),
   };
 }
 

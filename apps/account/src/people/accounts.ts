@@ -12,13 +12,13 @@ import {
   Raw,
   type Repository,
 } from 'typeorm';
-import { lockAdministrators, updateUnlessLast } from './administrators.js';
-import { Limits } from './limits.js';
+import { lockAdministrators, updateUnlessLastAdministrator } from './administrators.js';
+import { AttemptLimits } from './limits.js';
 import { Notices } from './notices.js';
 import { checkPassword } from './password.rules.js';
 import { Passwords } from './passwords.js';
 import { Refusal } from './refusal.js';
-import type { Actor } from './sessions.js';
+import type { ActingSession } from './sessions.js';
 import { type EndedAccess, SignOut } from './sign-out.js';
 import { queryRows } from './query-rows.js';
 
@@ -45,18 +45,18 @@ export interface Account {
   readonly isAdministrator: boolean;
 }
 
-/** Returns the state of an account: an account without a password waits for its reset link. */
-export function stateOf({ disabled, hasPassword, issuer }: Account) {
+/** Returns an account's state. `no password`: nobody can sign in until a link sets a password. */
+export function accountState({ disabled, hasPassword, issuer }: Account) {
   if (disabled) return 'disabled';
   return hasPassword || issuer !== null ? 'active' : 'no password';
 }
 
-/** Part of the list of accounts. */
+/** Selects one page of the list of accounts. */
 export interface AccountQuery {
   readonly limit: number;
-  /** The last account of the previous part. */
+  /** Last account of the previous page. */
   readonly after?: Pick<Account, 'id' | 'name'> | undefined;
-  /** Part of the names to find, ignoring letter case. Default: all accounts. */
+  /** Text that the names contain, ignoring letter case. Default: all accounts. */
   readonly name?: string;
 }
 
@@ -68,32 +68,32 @@ export interface NewAccount {
   readonly password?: string;
   readonly issuer?: string;
   readonly subject?: string;
-  /** Default: false. */
+  /** True for an administrator. Default: false. */
   readonly isAdministrator?: boolean;
 }
 
-const namePattern = /^[A-Za-z0-9_.-]{1,64}$/;
+const accountNamePattern = /^[A-Za-z0-9_.-]{1,64}$/;
 
 /** Checks the syntax of a name. @throws Refusal `name`. */
-export function checkName(name: string): void {
-  if (!namePattern.test(name)) throw new Refusal('name');
+export function checkAccountName(name: string): void {
+  if (!accountNamePattern.test(name)) throw new Refusal('name');
 }
 
-/** Returns the query condition for an account's name, ignoring letter case. */
-export const byName = (name: string) => ({
+/** Returns a condition of TypeORM for an account's name, ignoring letter case. */
+export const whereName = (name: string) => ({
   name: Raw((column) => `lower(${column}) = lower(:name)`, {
-    name: namePattern.test(name) ? name : '',
+    name: accountNamePattern.test(name) ? name : '',
   }),
 });
 
-/** Reads and changes accounts. */
+/** Reads, creates and changes accounts. */
 @Injectable()
 export class Accounts {
   constructor(
     @InjectRepository(AccountEntity) private readonly accounts: Repository<AccountEntity>,
     private readonly passwords: Passwords,
     private readonly signOut: SignOut,
-    private readonly limits: Limits,
+    private readonly limits: AttemptLimits,
     private readonly notices: Notices,
   ) {}
 
@@ -105,13 +105,13 @@ export class Accounts {
 
   /** Returns the account with this name, ignoring letter case; undefined if it does not exist. */
   async findByName(name: string): Promise<Account | undefined> {
-    const entity = await this.accounts.findOneBy(byName(name));
+    const entity = await this.accounts.findOneBy(whereName(name));
     return entity ? toAccount(entity) : undefined;
   }
 
   /**
-   * Returns accounts by name, ignoring letter case. Accounts without a name come last, by id. Each
-   * part is read in the order of an index, so a later part costs no more than the first.
+   * Returns a page of accounts by name, ignoring letter case. Accounts without a name come last, by
+   * id. An index gives the order, so a later page costs no more than the first.
    */
   async list({ limit, after, name = '' }: AccountQuery): Promise<Account[]> {
     const found = after?.name === null ? [] : await this.listNamed(limit, name, after?.name);
@@ -150,10 +150,10 @@ export class Accounts {
     account: NewAccount,
     manager: EntityManager = this.accounts.manager,
   ): Promise<Account> {
-    if (account.name !== null) checkName(account.name);
+    if (account.name !== null) checkAccountName(account.name);
     const { id = randomUUID(), ...rest } = account;
     return manager.transaction(async (transaction) => {
-      if (await setRefusal(transaction, id, null)) throw new Refusal('erased');
+      if (await setUserRefusal(transaction, id, null)) throw new Refusal('erased');
       await rejectTakenName(
         transaction.insert(AccountEntity, { id, ...rest } as DeepPartial<AccountEntity>),
       );
@@ -189,7 +189,7 @@ export class Accounts {
 
   /** Changes the name of an account. @throws Refusal `name`, `name_taken`. */
   async rename(id: string, name: string): Promise<void> {
-    checkName(name);
+    checkAccountName(name);
     await rejectTakenName(this.accounts.update({ id }, { name }));
   }
 
@@ -199,7 +199,12 @@ export class Accounts {
    * @param by current session, which stays signed in.
    * @throws Refusal `credentials` if `current` is wrong, `limited`, `password_…`, `busy`.
    */
-  async changePassword(id: string, current: string, password: string, by: Actor): Promise<void> {
+  async changePassword(
+    id: string,
+    current: string,
+    password: string,
+    by: ActingSession,
+  ): Promise<void> {
     const account = await this.accounts.findOneByOrFail({ id });
     const name = account.name ?? '';
     checkPassword(password, name);
@@ -220,8 +225,8 @@ export class Accounts {
       return this.signOut.endAccess(manager, id, { session: by.id, credentials: true });
     });
     await this.limits.reset('password', id);
-    await this.signOut.notify(ended);
-    await this.notices.add(id, 'password', by);
+    await this.signOut.notifyGateways(ended);
+    await this.notices.addNotice(id, 'password', by);
   }
 
   /**
@@ -236,13 +241,17 @@ export class Accounts {
       async (manager): Promise<EndedAccess | undefined> => {
         if (!(await manager.existsBy(AccountEntity, { id }))) return undefined;
         // Lock order: the user's clock before the account, as in an erasure.
-        await setRefusal(manager, id, 1);
+        await setUserRefusal(manager, id, 1);
         await lockAdministrators(manager);
-        await updateUnlessLast(manager, id, 'disabled_at = coalesce(disabled_at, now())');
+        await updateUnlessLastAdministrator(
+          manager,
+          id,
+          'disabled_at = coalesce(disabled_at, now())',
+        );
         return this.signOut.endAccess(manager, id, { credentials: true });
       },
     );
-    if (ended) await this.signOut.notify(ended);
+    if (ended) await this.signOut.notifyGateways(ended);
     return ended !== undefined;
   }
 
@@ -254,19 +263,23 @@ export class Accounts {
    */
   async enable(id: string): Promise<boolean> {
     return this.accounts.manager.transaction(async (manager) => {
-      if (await setRefusal(manager, id, null)) throw new Refusal('erased');
+      if (await setUserRefusal(manager, id, null)) throw new Refusal('erased');
       return Boolean((await manager.update(AccountEntity, { id }, { disabledAt: null })).affected);
     });
   }
 }
 
 /**
- * Makes all services refuse a user (1), or accept the user again (null), unless an erasure has
- * started.
+ * Makes all services refuse a user's requests, or accept them again unless an erasure has started.
  *
+ * @param refusal 1 to refuse, null to accept.
  * @returns true if services refuse the user afterwards.
  */
-async function setRefusal(manager: EntityManager, id: string, refusal: 1 | null): Promise<boolean> {
+async function setUserRefusal(
+  manager: EntityManager,
+  id: string,
+  refusal: 1 | null,
+): Promise<boolean> {
   const [state] = await queryRows<{ refused: number | null }>(
     manager,
     'SELECT sync.refuse_user($1, $2::smallint) AS refused',
@@ -301,8 +314,8 @@ async function rejectTakenName(change: Promise<unknown>): Promise<void> {
       code?: string;
       constraint?: string;
     };
-    // A conflict of ids counts as well: an id derived from a name can belong to an account that
-    // had this name before.
+    // A taken id counts as a taken name: an id that derives from a name can belong to an account
+    // that had this name before.
     if (code === '23505' && constraint !== 'accounts_subject_key') throw new Refusal('name_taken');
     throw error;
   }

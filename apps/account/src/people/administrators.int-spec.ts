@@ -37,7 +37,7 @@ describe('an administrator', () => {
     ['first', true],
     ['invite', false],
   ] as const)('by a link of the kind %s: %s', async (kind, expected) => {
-    const { url } = await fixture.app.get(Links).create(kind);
+    const { url } = await fixture.app.get(Links).createLink(kind);
     const secret = url.slice(url.lastIndexOf('/') + 1);
     const entered = { name: 'ann', password: 'an unusual sentence' };
     const { id } = await fixture.app.get(Registration).registerByLink(secret, entered, '192.0.2.1');

@@ -8,7 +8,7 @@ import { Refusal } from './refusal.js';
 import { lockSession } from './sessions.js';
 
 /** Key of the advisory lock of {@link lockAdministrators}. */
-const administratorsLock = 7_146_002;
+const administratorsLockKey = 7_146_002;
 
 /**
  * Appoints and dismisses administrators, who manage the accounts of others. Invariants:
@@ -37,7 +37,7 @@ export class Administrators {
       await lockSession(manager, session);
       return affected === 1;
     });
-    if (isNew) await this.notices.add(id, 'appointed');
+    if (isNew) await this.notices.addNotice(id, 'appointed');
   }
 
   /** Dismisses an administrator, and notifies the person. @throws Refusal `last_administrator`. */
@@ -45,19 +45,19 @@ export class Administrators {
     const isDismissed = await this.accounts.manager.transaction(async (manager) => {
       await lockAdministrators(manager);
       if (!(await manager.existsBy(AccountEntity, { id, isAdministrator: true }))) return false;
-      await updateUnlessLast(manager, id, 'is_administrator = false');
+      await updateUnlessLastAdministrator(manager, id, 'is_administrator = false');
       return true;
     });
-    if (isDismissed) await this.notices.add(id, 'dismissed');
+    if (isDismissed) await this.notices.addNotice(id, 'dismissed');
   }
 }
 
 /**
  * Makes other transactions with this call wait until this one ends. Call it in a statement before
- * {@link updateUnlessLast}, whose snapshot then includes their changes.
+ * {@link updateUnlessLastAdministrator}, whose snapshot then includes their changes.
  */
 export async function lockAdministrators(manager: EntityManager): Promise<void> {
-  await manager.query('SELECT pg_advisory_xact_lock($1)', [administratorsLock]);
+  await manager.query('SELECT pg_advisory_xact_lock($1)', [administratorsLockKey]);
 }
 
 /**
@@ -67,7 +67,7 @@ export async function lockAdministrators(manager: EntityManager): Promise<void> 
  * @param change SQL of the SET clause.
  * @throws Refusal `last_administrator`.
  */
-export async function updateUnlessLast(
+export async function updateUnlessLastAdministrator(
   manager: EntityManager,
   id: string,
   change: string,

@@ -3,8 +3,8 @@ import { InjectRepository } from '@nestjs/typeorm';
 import { AccountEntity } from '#database/typeorm';
 import { networkOf } from '#identity';
 import { IsNull, Not, type Repository } from 'typeorm';
-import { byName } from './accounts.js';
-import { Limits } from './limits.js';
+import { whereName } from './accounts.js';
+import { AttemptLimits } from './limits.js';
 import { type LinkKind, Links, type NewLink } from './links.js';
 import { isMailAddress, Mail } from './mail.js';
 import type { Language } from '#ui';
@@ -19,19 +19,19 @@ export class Emails {
   constructor(
     @InjectRepository(AccountEntity) private readonly accounts: Repository<AccountEntity>,
     private readonly links: Links,
-    private readonly limits: Limits,
+    private readonly limits: AttemptLimits,
     private readonly mail: Mail,
     private readonly notices: Notices,
   ) {}
 
   /** True if a mail server is configured (`SMTP_URL`). */
-  get isEnabled(): boolean {
-    return this.mail.isEnabled;
+  get hasMailServer(): boolean {
+    return this.mail.hasMailServer;
   }
 
   /**
-   * Mails a verification link in the background. {@link verify} stores the address when the person
-   * opens the link.
+   * Mails a verification link in the background. When the person opens the link,
+   * {@link verifyAddress} stores the address.
    *
    * @param session id of the browser's session. If it ends before the link exists, no mail is sent.
    * @throws Refusal `unavailable` without a mail server, `email`, `limited`.
@@ -77,10 +77,10 @@ export class Emails {
    * @returns the stored e-mail address.
    * @throws Refusal `link` if the link is unknown, used or expired.
    */
-  async verify(secret: string, visitor?: Visitor): Promise<string> {
+  async verifyAddress(secret: string, visitor?: Visitor): Promise<string> {
     const { accountId, email, before } = await this.accounts.manager.transaction(
       async (manager) => {
-        const link = await this.links.spend(manager, secret, 'verify');
+        const link = await this.links.consumeLink(manager, secret, 'verify');
         if (!link?.accountId || !link.email) throw new Refusal('link');
         const id = link.accountId;
         const previous = await manager.findOneBy(AccountEntity, { id });
@@ -89,18 +89,18 @@ export class Emails {
           { id },
           { email: link.email, emailVerifiedAt: () => 'now()' },
         );
-        return { accountId: id, email: link.email, before: verifiedOf(previous) };
+        return { accountId: id, email: link.email, before: verifiedEmailOf(previous) };
       },
     );
-    await this.notices.add(accountId, 'email', visitor, { email: before });
+    await this.notices.addNotice(accountId, 'email', visitor, { email: before });
     return email;
   }
 
   /** Removes the e-mail address of an account, and notifies the removed address if verified. */
-  async remove(accountId: string, visitor?: Visitor): Promise<void> {
-    const before = verifiedOf(await this.accounts.findOneBy({ id: accountId }));
+  async removeAddress(accountId: string, visitor?: Visitor): Promise<void> {
+    const before = verifiedEmailOf(await this.accounts.findOneBy({ id: accountId }));
     await this.accounts.update({ id: accountId }, { email: null, emailVerifiedAt: null });
-    await this.notices.add(accountId, 'email', visitor, { email: before });
+    await this.notices.addNotice(accountId, 'email', visitor, { email: before });
   }
 
   /**
@@ -111,12 +111,12 @@ export class Emails {
    * @param address IP address of the client, for the rate limit.
    * @throws Refusal `unavailable` without a mail server, `limited` for the client's network.
    */
-  async sendReset(name: string, address: string, language: Language): Promise<void> {
-    if (!this.isEnabled) throw new Refusal('unavailable');
+  async sendResetLink(name: string, address: string, language: Language): Promise<void> {
+    if (!this.hasMailServer) throw new Refusal('unavailable');
     await this.limits.count('mail_address', networkOf(address));
     this.mail.sendInBackground(async () => {
       const known = { emailVerifiedAt: Not(IsNull()), disabledAt: IsNull() };
-      const account = await this.accounts.findOneBy({ ...byName(name), ...known });
+      const account = await this.accounts.findOneBy({ ...whereName(name), ...known });
       if (!account?.email || !(await this.limits.tryCount('mail', account.id))) return undefined;
       const link = await this.createLink('reset', { accountId: account.id });
       return (
@@ -126,17 +126,17 @@ export class Emails {
   }
 
   private checkRecipient(email: string): void {
-    if (!this.isEnabled) throw new Refusal('unavailable');
+    if (!this.hasMailServer) throw new Refusal('unavailable');
     if (!isMailAddress(email)) throw new Refusal('email');
   }
 
-  /** Creates a link; undefined if the account was disabled or the session ended in the meantime. */
+  /** Creates a link for a mail; undefined if the account is disabled or the session has ended. */
   private async createLink(
     kind: LinkKind,
-    of: Parameters<Links['create']>[1],
+    of: Parameters<Links['createLink']>[1],
   ): Promise<NewLink | undefined> {
     try {
-      return await this.links.create(kind, of);
+      return await this.links.createLink(kind, of);
     } catch (error) {
       if (error instanceof Refusal) return undefined;
       throw error;
@@ -144,6 +144,6 @@ export class Emails {
   }
 }
 
-function verifiedOf(account: AccountEntity | null): string | null {
+function verifiedEmailOf(account: AccountEntity | null): string | null {
   return account?.emailVerifiedAt ? account.email : null;
 }

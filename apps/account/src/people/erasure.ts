@@ -17,13 +17,13 @@ export class Erasure {
    *
    * @throws Failure `unavailable` if the deletion worker is unreachable; nothing has changed then.
    */
-  async request(accountId: string): Promise<ReplyOf<typeof eraseUser>> {
+  async requestErasure(accountId: string): Promise<ReplyOf<typeof eraseUser>> {
     const reply = await this.client.call(
       eraseUser,
       { userId: accountId },
       { requestId: randomUUID() },
     );
-    await this.signOut.everywhere(accountId);
+    await this.signOut.endAllAccess(accountId);
     return reply;
   }
 }

@@ -1,11 +1,11 @@
 import type { EntityManager } from 'typeorm';
 
 /** Returns SQL that shortens an IPv6 /64 network to `bits`, and leaves other values unchanged. */
-const prefix = (column: string, bits: 48 | 56) =>
+const shortenNetwork = (column: string, bits: 48 | 56) =>
   `CASE WHEN ${column} ~ '^([0-9a-f]{1,4}:){4}:/64$'
      THEN set_masklen(${column}::cidr, ${bits})::text ELSE ${column} END`;
 
-/** Limit of rows that unauthenticated clients create, in a table with the column `network`. */
+/** Limit of the rows that unauthenticated clients create in a table with a column `network`. */
 export interface CappedRows {
   readonly table: 'clients' | 'logins' | 'oidc';
   /** SQL condition of the rows that count towards the limit. */
@@ -36,8 +36,8 @@ export async function capFairly(
          FROM (
            SELECT *, row_number() OVER (PARTITION BY n56 ORDER BY rank64, created_at DESC) AS rank56
            FROM (
-             SELECT ctid AS place, created_at, ${prefix('network', 48)} AS n48,
-               ${prefix('network', 56)} AS n56,
+             SELECT ctid AS place, created_at, ${shortenNetwork('network', 48)} AS n48,
+               ${shortenNetwork('network', 56)} AS n56,
                row_number() OVER (PARTITION BY network ORDER BY created_at DESC) AS rank64
              FROM account.${table} WHERE ${condition}) by64) by56) by48
        WHERE (SELECT rows FROM counted) > $1

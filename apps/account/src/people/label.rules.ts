@@ -14,13 +14,13 @@ export function cleanLabel(text: string): string {
   return /[\p{L}\p{N}]/u.test(label) ? label.trim() : '';
 }
 
-/** User agent of one product with a version and maybe a comment: `Kasts/26.11; A player`. */
-const oneProduct = /^(\p{L}[\p{L}\p{N} _-]*)\/\d[\w.-]*(?:;.*)?$/u;
+/** Matches a user agent with one product, its version and maybe a comment: `Kasts/26; Player`. */
+const oneProductPattern = /^(\p{L}[\p{L}\p{N} _-]*)\/\d[\w.-]*(?:;.*)?$/u;
 
 /** Returns an app's name from its user agent: the product, the cleaned user agent, or `App`. */
 export function appLabel(userAgent: string): string {
   const label = cleanLabel(userAgent);
-  // GNOME Podcasts sends only this word.
+  // GNOME Podcasts sends only the word `Podcasts`.
   if (label === 'Podcasts') return 'GNOME Podcasts';
-  return oneProduct.exec(label)?.[1] ?? (label || 'App');
+  return oneProductPattern.exec(label)?.[1] ?? (label || 'App');
 }

@@ -5,41 +5,41 @@ import { RateLimiterMemory, RateLimiterRedis, RateLimiterRes } from 'rate-limite
 import { REDIS } from '../account.config.js';
 import { type LimitedAction, Refusal } from './refusal.js';
 
-const hour = 3_600;
-const day = 24 * hour;
+const hourSeconds = 3_600;
+const daySeconds = 24 * hourSeconds;
 
 /** Rate limits: `points` attempts in `duration` seconds. `attempt` selects the page's text. */
-const policies = {
-  /** Passwords for one name, per network or trusted device. */
-  pair: { points: 10, duration: hour, attempt: 'password' },
-  /** Passwords for any name, per network. Attempts of trusted devices do not count. */
-  address: { points: 100, duration: day, attempt: 'password' },
+const attemptPolicies = {
+  /** Attempts with a password for one name, per network or trusted device. */
+  pair: { points: 10, duration: hourSeconds, attempt: 'password' },
+  /** Attempts with passwords for any name, per network. Those of trusted devices do not count. */
+  address: { points: 100, duration: daySeconds, attempt: 'password' },
   /**
-   * Recovery codes for one name or account. They have their own limit, since a person who needs one
-   * has often used up the limit of passwords.
+   * Attempts with a recovery code for one name or account. They have their own limit, since a
+   * person who needs a recovery code has often used up the limit of passwords.
    */
-  recovery: { points: 10, duration: hour, attempt: 'recovery' },
-  /** Recovery codes for any name, per network. Attempts of trusted devices do not count. */
-  recovery_address: { points: 100, duration: day, attempt: 'recovery' },
-  /** TOTP codes, per account; a trusted device has its own count. */
-  code: { points: 10, duration: hour, attempt: 'code' },
-  /** Changes of the password, per account. */
-  password: { points: 10, duration: hour, attempt: 'change' },
-  /** Passwords set by links, per network. */
-  link: { points: 10, duration: hour, attempt: 'link' },
-  /** Open registrations, per network. */
-  registration: { points: 10, duration: day, attempt: 'registration' },
-  /** Mails with links, per account. */
-  mail: { points: 5, duration: hour, attempt: 'mail' },
-  /** Mails with invitations, per administrator. */
-  invitation: { points: 50, duration: day, attempt: 'mail' },
+  recovery: { points: 10, duration: hourSeconds, attempt: 'recovery' },
+  /** Attempts with recovery codes for any name, per network, except those of trusted devices. */
+  recovery_address: { points: 100, duration: daySeconds, attempt: 'recovery' },
+  /** Attempts with a TOTP code, per account; a trusted device has its own count. */
+  code: { points: 10, duration: hourSeconds, attempt: 'code' },
+  /** Attempts to change the password, per account. */
+  password: { points: 10, duration: hourSeconds, attempt: 'change' },
+  /** Attempts to set a password by a link, per network. */
+  link: { points: 10, duration: hourSeconds, attempt: 'link' },
+  /** Registrations without an invitation, per network. */
+  registration: { points: 10, duration: daySeconds, attempt: 'registration' },
+  /** Mails with a reset or verification link, per account. */
+  mail: { points: 5, duration: hourSeconds, attempt: 'mail' },
+  /** Mails with an invitation, per administrator who sends them. */
+  invitation: { points: 50, duration: daySeconds, attempt: 'mail' },
   /** Requests for password-reset mails, per network of the client. */
-  mail_address: { points: 20, duration: day, attempt: 'mail' },
-  /** Mails with notices about changes, per account. */
-  notice: { points: 20, duration: hour, attempt: 'mail' },
+  mail_address: { points: 20, duration: daySeconds, attempt: 'mail' },
+  /** Mails with a notice about a change of the account, per account. */
+  notice: { points: 20, duration: hourSeconds, attempt: 'mail' },
 } as const satisfies Record<string, { points: number; duration: number; attempt: LimitedAction }>;
-/** Name of a rate limit. */
-export type Policy = keyof typeof policies;
+/** Name of a rate limit in {@link attemptPolicies}. */
+export type AttemptPolicy = keyof typeof attemptPolicies;
 
 /**
  * Counts attempts against rate limits: in Redis for all replicas, and per process while Redis is
@@ -49,40 +49,40 @@ export type Policy = keyof typeof policies;
  * - Keys are hashes, since people enter passwords as names by mistake.
  */
 @Injectable()
-export class Limits {
-  private readonly limiters: Record<Policy, RateLimiterRedis>;
+export class AttemptLimits {
+  private readonly limiters: Record<AttemptPolicy, RateLimiterRedis>;
 
   constructor(@Inject(REDIS) redis: Redis | Cluster) {
-    const limiters = Object.entries(policies).map(([policy, { points, duration }]) => [
+    const limiters = Object.entries(attemptPolicies).map(([policy, { points, duration }]) => [
       policy,
       createLimiter(redis, `podcast-sync:limit:${policy}`, points, duration),
     ]);
-    this.limiters = Object.fromEntries(limiters) as Record<Policy, RateLimiterRedis>;
+    this.limiters = Object.fromEntries(limiters) as Record<AttemptPolicy, RateLimiterRedis>;
   }
 
-  /** Counts an attempt of a key, such as an account id. @throws Refusal `limited` at the limit. */
-  async count(policy: Policy, ...key: string[]): Promise<void> {
+  /** Counts an attempt for a key, such as an account id. @throws Refusal `limited` at the limit. */
+  async count(policy: AttemptPolicy, ...key: string[]): Promise<void> {
     const waitSeconds = await consumePoint(this.limiters[policy], hashKey(key));
-    if (waitSeconds > 0) throw new Refusal('limited', waitSeconds, policies[policy].attempt);
+    if (waitSeconds > 0) throw new Refusal('limited', waitSeconds, attemptPolicies[policy].attempt);
   }
 
-  /** Counts an attempt. @returns false at the limit. */
-  async tryCount(policy: Policy, ...key: string[]): Promise<boolean> {
+  /** Counts an attempt for a key. @returns false if the limit is reached. */
+  async tryCount(policy: AttemptPolicy, ...key: string[]): Promise<boolean> {
     return (await consumePoint(this.limiters[policy], hashKey(key))) === 0;
   }
 
-  /** Resets the counter of a key. */
-  async reset(policy: Policy, ...key: string[]): Promise<void> {
+  /** Sets the count of a key to 0, after an attempt that succeeded. */
+  async reset(policy: AttemptPolicy, ...key: string[]): Promise<void> {
     await this.limiters[policy].delete(hashKey(key));
   }
 
-  /** Subtracts one counted attempt. */
-  async refund(policy: Policy, ...key: string[]): Promise<void> {
+  /** Subtracts one counted attempt, such as one that succeeded. */
+  async refund(policy: AttemptPolicy, ...key: string[]): Promise<void> {
     await this.limiters[policy].reward(hashKey(key));
   }
 }
 
-/** Creates a limit of `points` in `duration` seconds, in Redis; without Redis, per process. */
+/** Creates a rate limit: `points` in `duration` seconds, counted in Redis, else per process. */
 export function createLimiter(
   storeClient: Redis | Cluster,
   keyPrefix: string,
@@ -95,7 +95,7 @@ export function createLimiter(
   return new RateLimiterRedis({ ...options, keyPrefix, points, duration });
 }
 
-/** Consumes a point of a key. @returns 0, or at the limit the seconds until the next point. */
+/** Counts an attempt of a key. @returns 0, or above the limit the seconds until the next one. */
 export async function consumePoint(limiter: RateLimiterRedis, key: string): Promise<number> {
   try {
     await limiter.consume(key);

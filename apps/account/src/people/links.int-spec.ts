@@ -50,23 +50,23 @@ const expire = () =>
 
 describe('a link', () => {
   it('is stored only as a hash', async () => {
-    const secret = secretOf(await links.create('invite'));
+    const secret = secretOf(await links.createLink('invite'));
     const { rows } = await fixture.owner.query('SELECT l::text AS row FROM account.links l');
     expect(rows).not.toEqual([]);
     expect(JSON.stringify(rows)).not.toContain(secret);
   });
 
   it('is not spent by reading it', async () => {
-    const secret = secretOf(await links.create('invite'));
+    const secret = secretOf(await links.createLink('invite'));
     for (let looks = 0; looks < 3; looks += 1)
-      expect(await links.read(secret)).toMatchObject({ kind: 'invite' });
+      expect(await links.readLink(secret)).toMatchObject({ kind: 'invite' });
   });
 
   it('works once for 100 concurrent uses', async () => {
-    const secret = secretOf(await links.create('invite'));
+    const secret = secretOf(await links.createLink('invite'));
     const takes = await Promise.all(
       Array.from({ length: 100 }, () =>
-        fixture.transaction((manager) => links.spend(manager, secret, 'invite')),
+        fixture.transaction((manager) => links.consumeLink(manager, secret, 'invite')),
       ),
     );
     expect(takes.filter((taken) => taken !== undefined)).toHaveLength(1);
@@ -75,13 +75,13 @@ describe('a link', () => {
   it('of one kind does not work as another', async () => {
     const { id } = await accounts.create({ name });
     const secret = secretOf(
-      await links.create('verify', { accountId: id, email: 'ann@example.com' }),
+      await links.createLink('verify', { accountId: id, email: 'ann@example.com' }),
     );
     expect(await outcomeOf(reset.resetByLink(secret, password, newBrowser()))).toBe('link');
     expect(await outcomeOf(registration.registerByLink(secret, { name, password }, from()))).toBe(
       'link',
     );
-    expect(await links.read(secret)).toMatchObject({
+    expect(await links.readLink(secret)).toMatchObject({
       kind: 'verify',
       email: 'ann@example.com',
       name,
@@ -89,9 +89,9 @@ describe('a link', () => {
   });
 
   it('does not work after its expiry', async () => {
-    const secret = secretOf(await links.create('invite'));
+    const secret = secretOf(await links.createLink('invite'));
     await expire();
-    expect(await links.read(secret)).toBeUndefined();
+    expect(await links.readLink(secret)).toBeUndefined();
     expect(await outcomeOf(registration.registerByLink(secret, { name, password }, from()))).toBe(
       'link',
     );
@@ -101,9 +101,9 @@ describe('a link', () => {
     const { id } = await accounts.create({ name });
     const made: string[] = [];
     for (let count = 0; count < 6; count += 1)
-      made.push(secretOf(await links.create('reset', { accountId: id })));
+      made.push(secretOf(await links.createLink('reset', { accountId: id })));
     const found = await Promise.all(
-      made.map(async (secret) => (await links.read(secret)) !== undefined),
+      made.map(async (secret) => (await links.readLink(secret)) !== undefined),
     );
     expect(found).toEqual([false, true, true, true, true, true]);
   });
@@ -120,11 +120,11 @@ describe('links of an account', () => {
   const outOf = async () =>
     Promise.all(
       [
-        await links.create('reset', { accountId: id }),
-        await links.create('verify', { accountId: id, email: 'a@b.example' }),
+        await links.createLink('reset', { accountId: id }),
+        await links.createLink('verify', { accountId: id, email: 'a@b.example' }),
       ]
         .map(secretOf)
-        .map(async (secret) => async () => (await links.read(secret)) !== undefined),
+        .map(async (secret) => async () => (await links.readLink(secret)) !== undefined),
     );
   const alive = async (out: (() => Promise<boolean>)[]) => Promise.all(out.map((look) => look()));
 
@@ -143,26 +143,28 @@ describe('links of an account', () => {
   });
 
   it('verify no address while the account is disabled', async () => {
-    const secret = secretOf(await links.create('verify', { accountId: id, email: 'a@b.example' }));
+    const secret = secretOf(
+      await links.createLink('verify', { accountId: id, email: 'a@b.example' }),
+    );
     await fixture.owner.query('UPDATE account.accounts SET disabled_at = now() WHERE id = $1', [
       id,
     ]);
-    expect(await outcomeOf(fixture.app.get(Emails).verify(secret))).toBe('link');
+    expect(await outcomeOf(fixture.app.get(Emails).verifyAddress(secret))).toBe('link');
     expect(await accounts.find(id)).toMatchObject({ email: null });
   });
 
   it('are not created for a disabled or missing account', async () => {
     await accounts.disable(id);
-    expect(await outcomeOf(links.create('verify', { accountId: id, email: 'a@b.example' }))).toBe(
-      'link',
-    );
-    expect(await outcomeOf(links.create('reset', { accountId: randomUUID() }))).toBe('link');
+    expect(
+      await outcomeOf(links.createLink('verify', { accountId: id, email: 'a@b.example' })),
+    ).toBe('link');
+    expect(await outcomeOf(links.createLink('reset', { accountId: randomUUID() }))).toBe('link');
   });
 
   it('are used concurrently without a deadlock', async () => {
     const secrets = [
-      secretOf(await links.create('reset', { accountId: id })),
-      secretOf(await links.create('reset', { accountId: id })),
+      secretOf(await links.createLink('reset', { accountId: id })),
+      secretOf(await links.createLink('reset', { accountId: id })),
     ];
     const outcomes = secrets.map((secret, n) =>
       outcomeOf(reset.resetByLink(secret, `another sentence ${n}`, newBrowser())),
@@ -175,14 +177,14 @@ describe('passwords by links', () => {
   it('are counted by network before hashing, and refunded on success', async () => {
     const at = from();
     for (let count = 0; count < 12; count += 1) {
-      const secret = secretOf(await links.create('invite'));
+      const secret = secretOf(await links.createLink('invite'));
       expect(
         await outcomeOf(
           registration.registerByLink(secret, { name: `${name}-${count}`, password }, at),
         ),
       ).toBe('none');
     }
-    const secret = secretOf(await links.create('invite'));
+    const secret = secretOf(await links.createLink('invite'));
     const again = () =>
       outcomeOf(registration.registerByLink(secret, { name: `${name}-0`, password }, at));
     for (let count = 0; count < 10; count += 1) expect(await again()).toBe('name_taken');
@@ -191,8 +193,20 @@ describe('passwords by links', () => {
 });
 
 describe('an invitation', () => {
+  it('ends after seven days', async () => {
+    const secret = secretOf(await links.createLink('invite'));
+    const advance = (interval: string) =>
+      fixture.owner.query('UPDATE account.links SET expires_at = expires_at - $1::interval', [
+        interval,
+      ]);
+    await advance('6 days 23 hours 59 minutes');
+    expect(await links.readLink(secret)).toMatchObject({ kind: 'invite' });
+    await advance('1 minute');
+    expect(await links.readLink(secret)).toBeUndefined();
+  });
+
   it('creates an account with a free name', async () => {
-    const secret = secretOf(await links.create('invite'));
+    const secret = secretOf(await links.createLink('invite'));
     await registration.registerByLink(secret, { name, password }, from());
     expect(await signIn({ name, password })).toHaveProperty('session');
     expect(
@@ -202,7 +216,7 @@ describe('an invitation', () => {
 
   it('is not spent for a taken name or a bad password', async () => {
     await accounts.create({ name });
-    const secret = secretOf(await links.create('invite'));
+    const secret = secretOf(await links.createLink('invite'));
     expect(
       await outcomeOf(
         registration.registerByLink(secret, { name: name.toUpperCase(), password }, from()),
@@ -216,13 +230,13 @@ describe('an invitation', () => {
     expect(
       await outcomeOf(registration.registerByLink(secret, { name: 'an n', password }, from())),
     ).toBe('name');
-    expect(await links.read(secret)).toBeDefined();
+    expect(await links.readLink(secret)).toBeDefined();
   });
 });
 
 describe('REGISTRATION', () => {
   const outcomes = async ({ app }: PeopleFixture) => {
-    const secret = secretOf(await app.get(Links).create('invite'));
+    const secret = secretOf(await app.get(Links).createLink('invite'));
     const alone = (n: number) =>
       app.get(Registration).register({ name: `${name}-${n}`, password }, '2001:db8::1');
     const made = [
@@ -298,7 +312,7 @@ describe('the first account', () => {
 describe('a new password', () => {
   let accountId: string;
   beforeEach(async () => {
-    const invitation = secretOf(await links.create('invite'));
+    const invitation = secretOf(await links.createLink('invite'));
     accountId = (await registration.registerByLink(invitation, { name, password }, from())).id;
   });
 
@@ -307,11 +321,11 @@ describe('a new password', () => {
       .get(SignIn)
       .signInWithoutPassword(accountId, newBrowser());
     const [secret, other] = [
-      secretOf(await links.create('reset', { accountId })),
-      secretOf(await links.create('reset', { accountId })),
+      secretOf(await links.createLink('reset', { accountId })),
+      secretOf(await links.createLink('reset', { accountId })),
     ];
     await reset.resetByLink(secret, 'another sentence', newBrowser());
-    expect(await fixture.app.get(Sessions).find(session.cookie)).toBeUndefined();
+    expect(await fixture.app.get(Sessions).findByCookie(session.cookie)).toBeUndefined();
     expect(await outcomeOf(reset.resetByLink(other, 'a third sentence', newBrowser()))).toBe(
       'link',
     );
@@ -323,7 +337,7 @@ describe('a new password', () => {
   });
 
   it('by a recovery code, each of ten once, also under concurrency', async () => {
-    const codes = await fixture.app.get(RecoveryCodes).create(accountId);
+    const codes = await fixture.app.get(RecoveryCodes).replaceAll(accountId);
     expect(new Set(codes).size).toBe(10);
     const [code = ''] = codes;
     const tries = await Promise.all(
@@ -339,7 +353,7 @@ describe('a new password', () => {
   });
 
   it('by a recovery code is refused equally for a wrong code or account', async () => {
-    const [code = ''] = await fixture.app.get(RecoveryCodes).create(accountId);
+    const [code = ''] = await fixture.app.get(RecoveryCodes).replaceAll(accountId);
     const by = (as: string, typed: string) =>
       outcomeOf(
         reset.resetByRecoveryCode(
@@ -382,7 +396,7 @@ describe('a new password', () => {
       ),
     );
     const waiting = new Set<number>();
-    const watch = setInterval(() => waiting.add(passwords.waiting), 1);
+    const watch = setInterval(() => waiting.add(passwords.waitingCount), 1);
     const outcomes = await Promise.all(changes);
     clearInterval(watch);
     expect(Math.max(0, ...waiting)).toBe(0);
@@ -397,7 +411,7 @@ describe('a new password', () => {
     const totp = fixture.app.get(Totp);
     await totp.createSecret(accountId);
     await reset.resetByLink(
-      secretOf(await links.create('reset', { accountId })),
+      secretOf(await links.createLink('reset', { accountId })),
       'another sentence',
       newBrowser(),
     );
@@ -405,8 +419,8 @@ describe('a new password', () => {
   });
 
   it('does not accept recovery codes that were replaced', async () => {
-    const [old = ''] = await fixture.app.get(RecoveryCodes).create(accountId);
-    await fixture.app.get(RecoveryCodes).create(accountId);
+    const [old = ''] = await fixture.app.get(RecoveryCodes).replaceAll(accountId);
+    await fixture.app.get(RecoveryCodes).replaceAll(accountId);
     const entered = { name, code: old, password: 'another sentence' };
     expect(await outcomeOf(reset.resetByRecoveryCode(entered, newBrowser()))).toBe('credentials');
   });
@@ -422,7 +436,7 @@ describe('a new password', () => {
     expect(await outcomeOf(change('a wrong sentence'))).toBe('credentials');
     await change(password);
     const sessions = fixture.app.get(Sessions);
-    expect(await sessions.find(mine.session.cookie)).toBeDefined();
-    expect(await sessions.find(other.session.cookie)).toBeUndefined();
+    expect(await sessions.findByCookie(mine.session.cookie)).toBeDefined();
+    expect(await sessions.findByCookie(other.session.cookie)).toBeUndefined();
   });
 });

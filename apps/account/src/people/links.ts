@@ -5,18 +5,18 @@ import type { EntityManager, Repository } from 'typeorm';
 import { PEOPLE_CONFIG, type PeopleConfig } from './people.config.js';
 import { Refusal } from './refusal.js';
 import { hashSecret, hashIfSecret, newSecret } from './secret.hash.js';
-import { lockSession } from './sessions.js';
+import { lockEnabledAccount, lockSession } from './sessions.js';
 import { queryRows } from './query-rows.js';
 
 /** Purpose of a link: first account, invitation, password reset or address verification. */
 export type LinkKind = LinkEntity['kind'];
 
-/** Content of a stored link. */
+/** A stored link without its secret. */
 export interface Link {
   readonly kind: LinkKind;
   /** Account of a `reset` or `verify` link; `null` for `first` and `invite`. */
   readonly accountId: string | null;
-  /** Name of that account, or `null`. */
+  /** Name of the link's account, or `null`. */
   readonly name: string | null;
   /** E-mail address that a `verify` link verifies. */
   readonly email: string | null;
@@ -29,13 +29,13 @@ export interface NewLink {
   readonly expiresAt: Date;
 }
 
-const day = 24 * 60;
-/** Default lifetimes in minutes. `accounts create` prints a `reset` link that lasts a week. */
+const minutesPerDay = 24 * 60;
+/** Default lifetimes of links in minutes, by kind. */
 const lifetimeMinutes: Record<LinkKind, number> = {
-  first: 7 * day,
-  invite: 7 * day,
+  first: 7 * minutesPerDay,
+  invite: 7 * minutesPerDay,
   reset: 60,
-  verify: day,
+  verify: minutesPerDay,
 };
 
 /** Maximum links of one kind per account. A new link replaces the oldest. */
@@ -46,8 +46,8 @@ const maxWithoutAccount = 1_000;
 /**
  * One-time links that grant a right: create an account, set a new password, verify an address.
  * Invariants:
- * - Opening a link changes nothing. {@link spend} deletes it, in the transaction of the change that
- *   it allows.
+ * - Opening a link changes nothing. {@link consumeLink} deletes the link, in the transaction of the
+ *   change that the link allows.
  * - Only the hash of the secret is stored. The number of links per account is limited.
  */
 @Injectable()
@@ -58,14 +58,14 @@ export class Links {
   ) {}
 
   /**
-   * Creates a link `<origin>/links/<secret>`, which a page reads by {@link read}.
+   * Creates a link `<origin>/links/<secret>`, which a page reads by {@link readLink}.
    *
    * @param of account and e-mail address of the link; `session` is the id of the browser session
    *   that requests it.
    * @throws Refusal `link` if the account is disabled or missing; `credentials` if the session has
    *   ended.
    */
-  async create(
+  async createLink(
     kind: LinkKind,
     of: { accountId?: string; name?: string; email?: string; session?: string | undefined } = {},
     minutesValid = lifetimeMinutes[kind],
@@ -85,7 +85,7 @@ export class Links {
         [hashSecret(secret), kind, accountId, name, email, minutesValid],
       );
       await manager.query(
-        // Calls without an account hold no lock: SKIP LOCKED avoids deadlocks between them.
+        // Without an account there is no row to lock first: SKIP LOCKED avoids deadlocks.
         `DELETE FROM account.links WHERE hash IN (
            SELECT hash FROM account.links WHERE hash IN (
              SELECT hash FROM account.links
@@ -99,8 +99,8 @@ export class Links {
     return { url: `${this.config.PUBLIC_URL}/links/${secret}`, expiresAt };
   }
 
-  /** Returns the content of a link without deleting it; undefined as in {@link spend}. */
-  async read(secret: string): Promise<Link | undefined> {
+  /** Returns the content of a link without deleting it; undefined as in {@link consumeLink}. */
+  async readLink(secret: string): Promise<Link | undefined> {
     const hash = hashIfSecret(secret);
     if (!hash) return undefined;
     const [row] = await queryRows<Link>(
@@ -119,7 +119,7 @@ export class Links {
    * Deletes a link in the transaction of the change that it allows, and returns its content.
    * Returns `undefined` if the link was used, is expired or unknown, or its account is disabled.
    */
-  async spend(
+  async consumeLink(
     manager: EntityManager,
     secret: string,
     kind: LinkKind,
@@ -141,14 +141,4 @@ export class Links {
     );
     return spent;
   }
-}
-
-/** Locks an account until the transaction ends. @returns true if it exists and is not disabled. */
-async function lockEnabledAccount(manager: EntityManager, id: string): Promise<boolean> {
-  const rows = await queryRows(
-    manager,
-    'SELECT 1 FROM account.accounts WHERE id = $1 AND disabled_at IS NULL FOR NO KEY UPDATE',
-    [id],
-  );
-  return rows.length === 1;
 }

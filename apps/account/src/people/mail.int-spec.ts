@@ -7,7 +7,7 @@ import { outcomeOf } from '../../testing/outcome.js';
 import { openPeople, type PeopleFixture } from '../../testing/people.fixture.js';
 import { Accounts } from './accounts.js';
 import { Emails } from './emails.js';
-import { Limits } from './limits.js';
+import { AttemptLimits } from './limits.js';
 import { Links } from './links.js';
 import { Notices } from './notices.js';
 import { PasswordReset } from './password-reset.js';
@@ -69,7 +69,7 @@ const linkTo = (to: string) =>
   });
 async function verified(): Promise<void> {
   await emails.requestVerification(accountId, email, 'en');
-  await emails.verify((await linkTo(email)).secret);
+  await emails.verifyAddress((await linkTo(email)).secret);
 }
 
 describe('a mail address', () => {
@@ -78,10 +78,10 @@ describe('a mail address', () => {
     const { secret, text } = await linkTo(email);
     expect(text).toContain('From: Podcasts <podcasts@example.com>');
     expect((await fixture.app.get(Accounts).find(accountId))?.email).toBeNull();
-    expect(await emails.verify(secret)).toBe(email);
+    expect(await emails.verifyAddress(secret)).toBe(email);
     expect((await fixture.app.get(Accounts).find(accountId))?.email).toBe(email);
-    expect(await outcomeOf(emails.verify(secret))).toBe('link');
-    await emails.remove(accountId);
+    expect(await outcomeOf(emails.verifyAddress(secret))).toBe('link');
+    await emails.removeAddress(accountId);
     expect((await fixture.app.get(Accounts).find(accountId))?.email).toBeNull();
   });
 
@@ -112,7 +112,7 @@ describe('an invitation', () => {
     await emails.sendInvitation(email, 'de', await by());
     const { secret, text } = await linkTo(email);
     expect(text).toContain('Hallo');
-    expect(await fixture.app.get(Links).read(secret)).toMatchObject({ kind: 'invite' });
+    expect(await fixture.app.get(Links).readLink(secret)).toMatchObject({ kind: 'invite' });
   });
 
   it('is mailed to valid addresses, 50 per day and administrator', async () => {
@@ -120,7 +120,7 @@ describe('an invitation', () => {
     const send = (to: string) => outcomeOf(emails.sendInvitation(to, 'en', administrator));
     expect(await send('ann@example.com, bob@example.com')).toBe('email');
     for (let count = 0; count < 50; count += 1)
-      await fixture.app.get(Limits).count('invitation', accountId);
+      await fixture.app.get(AttemptLimits).count('invitation', accountId);
     expect(await send(email)).toBe('limited');
   });
 });
@@ -128,7 +128,7 @@ describe('an invitation', () => {
 describe('a forgotten password', () => {
   it('is reset by a link to the verified address, in the language of the page', async () => {
     await verified();
-    await emails.sendReset(name.toUpperCase(), address(), 'de');
+    await emails.sendResetLink(name.toUpperCase(), address(), 'de');
     const { secret, text } = await eventually(async () => {
       const mail = await linkTo(email);
       expect(mail.text).toContain('Hallo');
@@ -153,7 +153,7 @@ describe('a forgotten password', () => {
       `${other}@example.com`,
     ]);
     for (const one of ['nobody', name, other])
-      expect(await outcomeOf(emails.sendReset(one, address(), 'en'))).toBe('none');
+      expect(await outcomeOf(emails.sendResetLink(one, address(), 'en'))).toBe('none');
     // This mail was sent last, so earlier mails would have arrived too.
     const third = await fixture.app.get(Accounts).create({ name: `t-${randomUUID()}` });
     await emails.requestVerification(third.id, 'third@example.com', 'en');
@@ -164,17 +164,17 @@ describe('a forgotten password', () => {
   it('can be reset 20 times a day per network', async () => {
     const from = address();
     for (let count = 0; count < 20; count += 1)
-      await emails.sendReset(`nobody-${count}`, from, 'en');
-    expect(await outcomeOf(emails.sendReset('nobody', from, 'en'))).toBe('limited');
+      await emails.sendResetLink(`nobody-${count}`, from, 'en');
+    expect(await outcomeOf(emails.sendResetLink('nobody', from, 'en'))).toBe('limited');
   });
 });
 
 describe('a notice', () => {
   it('is sent only to the verified address, in all languages', async () => {
     const notices = fixture.app.get(Notices);
-    await notices.add(accountId, 'password');
+    await notices.addNotice(accountId, 'password');
     await verified();
-    await notices.add(accountId, 'app_password', undefined, { label: 'My phone' });
+    await notices.addNotice(accountId, 'app_password', undefined, { label: 'My phone' });
     await eventually(() => {
       const texts = mails
         .filter(({ to, text }) => to.includes(email) && text.includes('Hinweis zum Konto'))
@@ -202,8 +202,8 @@ describe('without a mail server', () => {
     const without = await openPeople();
     try {
       const service = without.app.get(Emails);
-      expect(service.isEnabled).toBe(false);
-      expect(await outcomeOf(service.sendReset('ann', address(), 'en'))).toBe('unavailable');
+      expect(service.hasMailServer).toBe(false);
+      expect(await outcomeOf(service.sendResetLink('ann', address(), 'en'))).toBe('unavailable');
     } finally {
       await without.close();
     }

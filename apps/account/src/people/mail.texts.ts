@@ -1,10 +1,10 @@
 import type { Language } from '#ui';
-import type { Message } from './mail.js';
+import type { MailMessage } from './mail.js';
 
 interface MailTexts {
-  invite(url: string): Omit<Message, 'to'>;
-  reset(name: string, url: string): Omit<Message, 'to'>;
-  verify(name: string, url: string): Omit<Message, 'to'>;
+  invite(url: string): Omit<MailMessage, 'to'>;
+  reset(name: string, url: string): Omit<MailMessage, 'to'>;
+  verify(name: string, url: string): Omit<MailMessage, 'to'>;
 }
 
 const en: MailTexts = {

@@ -4,8 +4,8 @@ import { createTransport, type Transporter } from 'nodemailer';
 import { LOG } from '../account.config.js';
 import { PEOPLE_CONFIG, type PeopleConfig } from './people.config.js';
 
-/** E-mail in plain text. */
-export interface Message {
+/** An e-mail in plain text, without its sender. */
+export interface MailMessage {
   readonly to: string;
   readonly subject: string;
   readonly text: string;
@@ -14,7 +14,7 @@ export interface Message {
 /** Timeout in milliseconds of each SMTP step: DNS lookup, connection, greeting, idle socket. */
 const stepTimeoutMs = 10_000;
 /** Maximum number of mails in progress. Further mails are dropped with a warning. */
-const maxConcurrent = 50;
+const maxMailsInProgress = 50;
 
 const addressPattern =
   /^[^\s@"<>(),:;[\]\\]{1,64}@(?=[^@]{1,255}$)[\w-]{1,63}(?:\.[\w-]{1,63}){1,8}$/u;
@@ -31,14 +31,14 @@ export function isMailAddress(text: string): boolean {
 @Injectable()
 export class Mail implements OnApplicationShutdown {
   private readonly transport: Transporter | undefined;
-  private readonly from: string;
-  private readonly sending = new Set<Promise<void>>();
+  private readonly sender: string;
+  private readonly mailsInProgress = new Set<Promise<void>>();
 
   constructor(
     @Inject(PEOPLE_CONFIG) config: Pick<PeopleConfig, 'SMTP_URL' | 'MAIL_FROM' | 'PUBLIC_URL'>,
     @Inject(LOG) private readonly log: Log,
   ) {
-    this.from =
+    this.sender =
       config.MAIL_FROM ?? `Podcast Sync <podcast-sync@${new URL(config.PUBLIC_URL).hostname}>`;
     if (config.SMTP_URL === undefined) return;
     this.transport = createTransport({
@@ -53,7 +53,7 @@ export class Mail implements OnApplicationShutdown {
   }
 
   /** True if an SMTP server is configured. */
-  get isEnabled(): boolean {
+  get hasMailServer(): boolean {
     return this.transport !== undefined;
   }
 
@@ -63,45 +63,54 @@ export class Mail implements OnApplicationShutdown {
    *
    * @param make returns the mail, or `undefined` to send none.
    */
-  sendInBackground(make: () => Promise<Message | undefined>): void {
-    if (!this.transport || this.sending.size >= maxConcurrent) {
-      const fields = { isEnabled: this.isEnabled, sending: this.sending.size };
+  sendInBackground(make: () => Promise<MailMessage | undefined>): void {
+    if (!this.transport || this.mailsInProgress.size >= maxMailsInProgress) {
+      const fields = {
+        hasMailServer: this.hasMailServer,
+        mailsInProgress: this.mailsInProgress.size,
+      };
       this.log.warn(fields, 'mail dropped: SMTP_URL is not set, or too many mails are in progress');
       return;
     }
     const sent: Promise<void> = this.send(this.transport, make).finally(() =>
-      this.sending.delete(sent),
+      this.mailsInProgress.delete(sent),
     );
-    this.sending.add(sent);
+    this.mailsInProgress.add(sent);
   }
 
   async onApplicationShutdown(): Promise<void> {
-    await Promise.all(this.sending);
+    await Promise.all(this.mailsInProgress);
     this.transport?.close();
   }
 
   private async send(
     transport: Transporter,
-    make: () => Promise<Message | undefined>,
+    make: () => Promise<MailMessage | undefined>,
   ): Promise<void> {
     const message = await make().catch((error: unknown) => {
-      this.log.error({ err: error }, 'mail not created: Postgres unavailable or internal error');
+      this.log.error(
+        { err: error },
+        'mail not sent: its link or account could not be read from Postgres, or internal error',
+      );
       return undefined;
     });
     if (!message) return;
     try {
-      // `Auto-Submitted` prevents automatic replies.
+      // The header `Auto-Submitted` prevents automatic replies, such as out-of-office mails.
       const headers = { 'Auto-Submitted': 'auto-generated' };
-      await transport.sendMail({ from: this.from, ...message, headers });
+      await transport.sendMail({ from: this.sender, ...message, headers });
     } catch (error) {
-      // The message of an SMTP server can contain the address.
+      // Logs no message of the SMTP server, since it can contain the recipient's address.
       const { code, responseCode, name } = error as {
         code?: string;
         responseCode?: number;
         name?: string;
       };
       const fields = { code, responseCode, errorName: name };
-      this.log.error(fields, 'mail not sent: SMTP server unavailable or mail rejected');
+      this.log.error(
+        fields,
+        'mail not sent and not retried: SMTP server unavailable, or it rejected the mail',
+      );
     }
   }
 }

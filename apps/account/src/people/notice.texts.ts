@@ -1,5 +1,5 @@
 import { type Language, languages } from '#ui';
-import type { Message } from './mail.js';
+import type { MailMessage } from './mail.js';
 import type { Notice } from './notices.js';
 
 /** Sentences of notices, by language and kind. `label` is that of an app password or passkey. */
@@ -33,7 +33,8 @@ export const noticeTexts: Readonly<
   },
 };
 
-interface Facts {
+/** Values in the text of a notice. */
+interface NoticeFacts {
   readonly name: string;
   readonly label: string;
   /** IP address of the client that made the change; empty for a change by the operator. */
@@ -41,7 +42,7 @@ interface Facts {
 }
 
 const paragraphs: Readonly<
-  Record<Language, (of: Facts, sentence: string, url: string) => readonly string[]>
+  Record<Language, (of: NoticeFacts, sentence: string, url: string) => readonly string[]>
 > = {
   en: ({ name, address }, sentence, url) => [
     `Hello ${name},`,
@@ -62,7 +63,11 @@ const paragraphs: Readonly<
  * Returns the mail of a notice, in all languages: the browser that made the change can have another
  * language than the owner of the account.
  */
-export function noticeMail(kind: Notice['kind'], facts: Facts, url: string): Omit<Message, 'to'> {
+export function noticeMail(
+  kind: Notice['kind'],
+  facts: NoticeFacts,
+  url: string,
+): Omit<MailMessage, 'to'> {
   const text = languages
     .map((language) =>
       paragraphs[language](facts, noticeTexts[language][kind](facts.label), url).join('\n\n'),

@@ -41,7 +41,7 @@ const actor = async () => {
 };
 async function link(kind: 'reset' | 'verify') {
   const of = { accountId: id, ...(kind === 'verify' && { email: 'a@b.example' }) };
-  const { url } = await fixture.app.get(Links).create(kind, of);
+  const { url } = await fixture.app.get(Links).createLink(kind, of);
   return url.slice(url.lastIndexOf('/') + 1);
 }
 
@@ -78,14 +78,14 @@ describe('a notice', () => {
     [
       'recovery_codes',
       'new recovery codes',
-      async () => fixture.app.get(RecoveryCodes).create(id, await actor()),
+      async () => fixture.app.get(RecoveryCodes).replaceAll(id, await actor()),
     ],
     [
       'email',
       'a confirmed address',
-      async () => fixture.app.get(Emails).verify(await link('verify'), browser),
+      async () => fixture.app.get(Emails).verifyAddress(await link('verify'), browser),
     ],
-    ['email', 'a removed address', async () => fixture.app.get(Emails).remove(id, browser)],
+    ['email', 'a removed address', async () => fixture.app.get(Emails).removeAddress(id, browser)],
     [
       'second_factor_off',
       'the second factor switched off',
@@ -93,10 +93,10 @@ describe('a notice', () => {
         const { secret } = await fixture.app.get(SecondFactor).totp.createSecret(id);
         const code = (step: number) =>
           new TOTP({ secret }).generate({ timestamp: Date.now() + step * 30_000 });
-        await fixture.app.get(SecondFactor).totp.confirm(id, code(0));
+        await fixture.app.get(SecondFactor).totp.confirmSecret(id, code(0));
         const by = { id, name, session: randomUUID() };
         const proof = { kind: 'code', code: code(1) } as const;
-        await fixture.app.get(SecondFactor).switchOff(by, proof, browser);
+        await fixture.app.get(SecondFactor).switchTotpOff(by, proof, browser);
       },
     ],
   ];
@@ -115,14 +115,14 @@ describe('a notice', () => {
     ];
     const sha256 = (text: string) => createHash('sha256').update(text).digest('base64url');
     const flows = fixture.app.get(LoginFlows);
-    await flows.start({
+    await flows.startFlow({
       pollHash: sha256(poll),
       loginHash: sha256(login),
       userAgent: 'AntennaPod',
       address: '192.0.2.3',
       server: 'https://sync.example',
     });
-    await flows.allow(login, id);
+    await flows.approve(login, id);
     await flows.poll(poll);
     // A repeated poll replaces the app password and causes no notice.
     await flows.poll(poll);
@@ -135,9 +135,9 @@ describe('a notice', () => {
 
   it('is limited to five per kind, and displaces no other kind', async () => {
     const notices = fixture.app.get(Notices);
-    await notices.add(id, 'second_factor_off', browser);
+    await notices.addNotice(id, 'second_factor_off', browser);
     for (let count = 0; count < 7; count += 1)
-      await notices.add(id, 'sign_in', { ...browser, address: `192.0.2.${count}` });
+      await notices.addNotice(id, 'sign_in', { ...browser, address: `192.0.2.${count}` });
     const all = await noticed();
     expect(all.map(({ address }) => address)).toEqual([
       '192.0.2.6',
@@ -151,6 +151,6 @@ describe('a notice', () => {
   });
 
   it('that cannot be stored does not fail the change', async () => {
-    await fixture.app.get(Notices).add(randomUUID(), 'password', browser);
+    await fixture.app.get(Notices).addNotice(randomUUID(), 'password', browser);
   });
 });

@@ -4,7 +4,7 @@ import { AccountEntity, NoticeEntity } from '#database/typeorm';
 import type { Log } from '#runtime';
 import type { Repository } from 'typeorm';
 import { LOG } from '../account.config.js';
-import { Limits } from './limits.js';
+import { AttemptLimits } from './limits.js';
 import { Mail } from './mail.js';
 import { noticeMail } from './notice.texts.js';
 import { PEOPLE_CONFIG, type PeopleConfig } from './people.config.js';
@@ -26,7 +26,7 @@ const maxListed = 30;
 export class Notices {
   constructor(
     @InjectRepository(NoticeEntity) private readonly notices: Repository<NoticeEntity>,
-    private readonly limits: Limits,
+    private readonly limits: AttemptLimits,
     private readonly mail: Mail,
     @Inject(PEOPLE_CONFIG) private readonly config: Pick<PeopleConfig, 'PUBLIC_URL'>,
     @Inject(LOG) private readonly log: Log,
@@ -39,7 +39,7 @@ export class Notices {
    * @param of `label` of an app password or passkey; `email` is the recipient instead of the
    *   verified address, or `null` to send no mail.
    */
-  async add(
+  async addNotice(
     accountId: string,
     kind: Notice['kind'],
     { address, userAgent }: Visitor = { address: '', userAgent: '' },
@@ -65,7 +65,7 @@ export class Notices {
         'notice of an account change not stored: the account page lacks it, mail is still sent',
       );
     }
-    if (!this.mail.isEnabled) return;
+    if (!this.mail.hasMailServer) return;
     this.mail.sendInBackground(async () => {
       const account = await this.notices.manager.findOneBy(AccountEntity, { id: accountId });
       const verified = account?.emailVerifiedAt ? account.email : null;

@@ -11,7 +11,7 @@ import { Passkeys } from './passkeys.js';
 import { Passwords } from './passwords.js';
 import { RecoveryCodes } from './recovery-codes.js';
 import { Seal } from './seal.js';
-import type { Actor } from './sessions.js';
+import type { ActingSession } from './sessions.js';
 import { Sessions } from './sessions.js';
 import { type CodeRequired, SignIn } from './sign-in.js';
 
@@ -42,7 +42,7 @@ async function person() {
   return { id: account.id, name: created };
 }
 
-async function actor(accountId = id): Promise<Actor> {
+async function actor(accountId = id): Promise<ActingSession> {
   const { session } = await signIn.signInWithoutPassword(accountId, browser);
   return { ...browser, id: session.id };
 }
@@ -50,7 +50,7 @@ async function actor(accountId = id): Promise<Actor> {
 async function add(of = authenticator, label = 'My phone', accountId = id): Promise<void> {
   const [by, binding] = [await actor(accountId), randomUUID()];
   const options = await passkeys.creationOptions({ id: accountId, name }, { binding });
-  await passkeys.add(accountId, { binding, label, credential: of.create(options) }, by);
+  await passkeys.addPasskey(accountId, { binding, label, credential: of.create(options) }, by);
 }
 
 /** Returns a response for a new challenge. */
@@ -78,7 +78,7 @@ async function insertPasskeys(count: number): Promise<void> {
 }
 
 async function reset(newPassword: string): Promise<void> {
-  const { url } = await fixture.app.get(Links).create('reset', { accountId: id });
+  const { url } = await fixture.app.get(Links).createLink('reset', { accountId: id });
   const visitor = { ...browser, address: `10.1.${Math.floor(Math.random() * 250)}.1` };
   const secret = url.slice(url.lastIndexOf('/') + 1);
   await fixture.app.get(PasswordReset).resetByLink(secret, newPassword, visitor);
@@ -88,7 +88,9 @@ describe('a passkey', () => {
   it('signs in without name and password, and shows its last use', async () => {
     await add();
     const { session } = await signIn.signInWithPasskey(await response(), browser);
-    expect(await fixture.app.get(Sessions).find(session.cookie)).toMatchObject({ accountId: id });
+    expect(await fixture.app.get(Sessions).findByCookie(session.cookie)).toMatchObject({
+      accountId: id,
+    });
     const [passkey] = await passkeys.list(id);
     expect(passkey).toMatchObject({ label: 'My phone', lastUsedAt: expect.any(Date) });
   });
@@ -103,10 +105,10 @@ describe('a passkey', () => {
 
   it('is no longer required after its removal, and the notices name it', async () => {
     await add();
-    await passkeys.remove((await person()).id, authenticator.id, browserActor);
+    await passkeys.removePasskey((await person()).id, authenticator.id, browserActor);
     expect(await passkeys.list(id)).toHaveLength(1);
-    await passkeys.remove(id, authenticator.id, browserActor);
-    await passkeys.remove(id, authenticator.id, browserActor);
+    await passkeys.removePasskey(id, authenticator.id, browserActor);
+    await passkeys.removePasskey(id, authenticator.id, browserActor);
     expect(await alone()).toBe('passkey');
     expect(await signIn.signIn({ name, password }, browser)).toHaveProperty('session');
     const notices = await fixture.app.get(Notices).list(id);
@@ -151,7 +153,7 @@ describe('a passkey', () => {
     async (credential) => {
       const of = { binding: '', credential };
       expect(await outcomeOf(signIn.signInWithPasskey(of, browser))).toBe('passkey');
-      const added = passkeys.add(id, { ...of, label: 'x' }, browserActor);
+      const added = passkeys.addPasskey(id, { ...of, label: 'x' }, browserActor);
       expect(await outcomeOf(added)).toBe('passkey');
     },
   );
@@ -216,7 +218,7 @@ describe('adding a passkey', () => {
     const options = await passkeys.creationOptions({ id, name }, { binding });
     const of = { binding, label: 'x', credential: authenticator.create(options) };
     const ended = { ...browser, id: randomUUID() };
-    expect(await outcomeOf(passkeys.add(id, of, ended))).toBe('credentials');
+    expect(await outcomeOf(passkeys.addPasskey(id, of, ended))).toBe('credentials');
   });
 
   it('is refused for the passkey of another account', async () => {
@@ -228,9 +230,9 @@ describe('adding a passkey', () => {
     const [by, binding] = [await actor(), randomUUID()];
     const options = await passkeys.creationOptions({ id, name }, { binding });
     const of = { binding, label: 'x', credential: authenticator.create(options) };
-    await passkeys.add(id, of, by);
-    await passkeys.remove(id, authenticator.id, by);
-    expect(await outcomeOf(passkeys.add(id, of, by))).toBe('passkey');
+    await passkeys.addPasskey(id, of, by);
+    await passkeys.removePasskey(id, authenticator.id, by);
+    expect(await outcomeOf(passkeys.addPasskey(id, of, by))).toBe('passkey');
   });
 
   it('refuses attestations, whose certificates can name URLs', async () => {
@@ -259,7 +261,7 @@ describe('a passkey of an account', () => {
   });
 
   it('is suspended by a recovery code instead of the second factor', async () => {
-    const [code = ''] = await fixture.app.get(RecoveryCodes).create(id);
+    const [code = ''] = await fixture.app.get(RecoveryCodes).replaceAll(id);
     const { ticket } = (await signIn.signIn({ name, password }, browser)) as CodeRequired;
     await signIn.completeWithRecoveryCode(ticket, code, browser);
     expect(await alone()).toBe('passkey');
@@ -270,18 +272,18 @@ describe('a passkey of an account', () => {
     await reset(newPassword);
     const start = fixture.app
       .get(Sessions)
-      .start(id, browser, '', verified.account.password, verified.use);
+      .startSession(id, browser, '', verified.account.password, verified.recordUse);
     expect(await outcomeOf(start)).toBe('credentials');
   });
 
   it('that a recovery code overtakes starts no session', async () => {
     const verified = await passkeys.verifyUse(await response());
-    const [code = ''] = await fixture.app.get(RecoveryCodes).create(id);
+    const [code = ''] = await fixture.app.get(RecoveryCodes).replaceAll(id);
     const { ticket } = (await signIn.signIn({ name, password }, browser)) as CodeRequired;
     await signIn.completeWithRecoveryCode(ticket, code, browser);
     const start = fixture.app
       .get(Sessions)
-      .start(id, browser, '', verified.account.password, verified.use);
+      .startSession(id, browser, '', verified.account.password, verified.recordUse);
     expect(await outcomeOf(start)).toBe('passkey');
   });
 

@@ -24,7 +24,7 @@ import { PEOPLE_CONFIG, type PeopleConfig } from './people.config.js';
 import { queryRows } from './query-rows.js';
 import { Refusal } from './refusal.js';
 import { Seal } from './seal.js';
-import { type Actor, lockSession } from './sessions.js';
+import { type ActingSession, lockSession } from './sessions.js';
 
 /** A passkey as its owner sees it. */
 export type Passkey = Pick<
@@ -34,27 +34,27 @@ export type Passkey = Pick<
 
 /** Request of a browser that creates or uses a passkey. */
 export interface PasskeyRequest {
-  /** Header `Host`. */
+  /** Header `Host` of the request. */
   readonly host?: string | undefined;
-  /** To what the challenge is bound: a session, a ticket of the second step, or a browser. */
+  /** Id of what the challenge is bound to: a session, a ticket of the second step, or a browser. */
   readonly binding: string;
 }
 
-/** Response of a browser to a challenge. */
+/** Response of a browser to the challenge of a passkey. */
 export interface PasskeyResponse extends PasskeyRequest {
   /** JSON of a `PublicKeyCredential`, as the browser sent it. */
   readonly credential: string;
 }
 
-/** Account of a verified passkey. */
+/** Account whose passkey was verified, with the function that records the use. */
 export interface VerifiedPasskey {
   readonly account: AccountEntity;
-  /** Records the use in the transaction that starts the session. @throws Refusal `passkey`. */
-  readonly use: (manager: EntityManager) => Promise<void>;
+  /** Records the passkey's use in the transaction of the new session. @throws Refusal `passkey`. */
+  readonly recordUse: (manager: EntityManager) => Promise<void>;
 }
 
-const purpose = 'passkey challenge';
-const challengeMs = 10 * 60_000;
+const sealPurpose = 'passkey challenge';
+const challengeLifetimeMs = 10 * 60_000;
 
 /** Maximum number of passkeys per account. */
 const maxPasskeys = 20;
@@ -67,7 +67,7 @@ const responseSchema = z.looseObject({
   response: z.looseObject({ transports: z.array(z.string().max(32)).max(10).optional() }),
 });
 
-/** SQL that accepts the challenge of the time `$2` once, and locks the account `$1`. */
+/** SQL that accepts the challenge created at `$2` once, and locks the account `$1`. */
 const acceptChallenge = `UPDATE account.accounts SET passkey_challenge_at = $2
   WHERE id = $1 AND coalesce(passkey_challenge_at < $2, true) RETURNING id`;
 
@@ -122,8 +122,8 @@ export class Passkeys {
       userName: name ?? id,
       userID: new TextEncoder().encode(id),
       challenge: this.createChallenge(binding),
-      timeout: challengeMs,
-      excludeCredentials: (await this.list(id)).map(describe),
+      timeout: challengeLifetimeMs,
+      excludeCredentials: (await this.list(id)).map(toDescriptor),
       // The browser stores the name with the passkey, so that nobody types it. It verifies the
       // user, for example by a PIN, which replaces the password.
       authenticatorSelection: { residentKey: 'required', userVerification: 'required' },
@@ -145,9 +145,10 @@ export class Passkeys {
     return generateAuthenticationOptions({
       rpID: site.id,
       challenge: this.createChallenge(binding),
-      timeout: challengeMs,
+      timeout: challengeLifetimeMs,
       userVerification: accountId === undefined ? 'required' : 'preferred',
-      allowCredentials: accountId === undefined ? [] : (await this.list(accountId)).map(describe),
+      allowCredentials:
+        accountId === undefined ? [] : (await this.list(accountId)).map(toDescriptor),
     });
   }
 
@@ -157,15 +158,15 @@ export class Passkeys {
    * @param by current session.
    * @throws Refusal `label`, `passkey`, `passkeys_full`; `credentials` if the session has ended.
    */
-  async add(
+  async addPasskey(
     accountId: string,
     { label: entered, ...of }: PasskeyResponse & { label: string },
-    by: Actor,
+    by: ActingSession,
   ): Promise<void> {
     const label = cleanLabel(entered);
     if (label === '') throw new Refusal('label');
     const response = parseResponse(of.credential) as unknown as RegistrationResponseJSON;
-    const { result, challengedAt } = await this.verify(of, async (expected) => {
+    const { result, challengedAt } = await this.verifyResponse(of, async (expected) => {
       checkAttestation(response.response.attestationObject);
       const verified = await verifyRegistrationResponse({ ...expected, response });
       return verified.registrationInfo?.credential;
@@ -185,17 +186,17 @@ export class Passkeys {
       );
       if (added.length === 0) throw new Refusal('passkey');
     });
-    await this.notices.add(accountId, 'passkey', by, { label });
+    await this.notices.addNotice(accountId, 'passkey', by, { label });
   }
 
   /** Removes a passkey. Idempotent. @param id in base64url. */
-  async remove(accountId: string, id: string, by: Actor): Promise<void> {
+  async removePasskey(accountId: string, id: string, by: ActingSession): Promise<void> {
     const [removed] = await queryRows<{ label: string }>(
       this.passkeys.manager,
       'DELETE FROM account.passkeys WHERE account_id = $1 AND id = $2 RETURNING label',
       [accountId, decodeId(id)],
     );
-    if (removed) await this.notices.add(accountId, 'passkey_removed', by, removed);
+    if (removed) await this.notices.addNotice(accountId, 'passkey_removed', by, removed);
   }
 
   /**
@@ -212,17 +213,17 @@ export class Passkeys {
     const account = passkey?.account;
     if (!account || account.disabledAt || account.issuer !== null) throw new Refusal('passkey');
     if (secondStepOf !== undefined && secondStepOf !== account.id) throw new Refusal('passkey');
-    const { result, challengedAt } = await this.verify(of, async (expected) => {
+    const { result, challengedAt } = await this.verifyResponse(of, async (expected) => {
       const { verified, authenticationInfo } = await verifyAuthenticationResponse({
         ...expected,
         response,
-        // `use` compares the counters, also those of concurrent uses.
+        // The SQL of `recordUse` compares the counters, since uses can be concurrent.
         credential: { id: response.id, publicKey: new Uint8Array(passkey.publicKey), counter: 0 },
         requireUserVerification: secondStepOf === undefined,
       });
       return verified ? authenticationInfo : undefined;
     });
-    const use = async (manager: EntityManager) => {
+    const recordUse = async (manager: EntityManager) => {
       const used = await queryRows(
         manager,
         `WITH accepted AS (${acceptChallenge})
@@ -236,13 +237,13 @@ export class Passkeys {
       );
       if (used.length === 0) throw new Refusal('passkey');
     };
-    return { account, use };
+    return { account, recordUse };
   }
 
-  /** Verifies a response. @throws Refusal `passkey`. */
-  private async verify<Result extends object>(
+  /** Verifies a browser's response by `check`. @throws Refusal `passkey` if it is invalid. */
+  private async verifyResponse<Result extends object>(
     { host, binding }: PasskeyRequest,
-    check: (expected: Expected) => Promise<Result | undefined>,
+    check: (expected: ExpectedResponse) => Promise<Result | undefined>,
   ): Promise<{ result: Result; challengedAt: Date }> {
     const site = passkeySite(this.config.PUBLIC_URL, host);
     let challengedAt: Date | undefined;
@@ -264,19 +265,19 @@ export class Passkeys {
   }
 
   private createChallenge(binding: string) {
-    return new Uint8Array(this.sealing.seal(purpose, String(Date.now()), binding));
+    return new Uint8Array(this.sealing.seal(sealPurpose, String(Date.now()), binding));
   }
 
   /** Returns the time of a challenge; undefined if it is forged, expired or bound otherwise. */
   private openChallenge(challenge: string, binding: string): Date | undefined {
-    const opened = this.sealing.open(purpose, Buffer.from(challenge, 'base64url'), binding);
+    const opened = this.sealing.open(sealPurpose, Buffer.from(challenge, 'base64url'), binding);
     const at = Number(opened);
-    return opened !== undefined && Date.now() < at + challengeMs ? new Date(at) : undefined;
+    return opened !== undefined && Date.now() < at + challengeLifetimeMs ? new Date(at) : undefined;
   }
 }
 
-/** Expected origin, domain and challenge of a response, as options of the library. */
-interface Expected {
+/** Expected origin, domain and challenge of a passkey response, as options of the library. */
+interface ExpectedResponse {
   readonly expectedOrigin: string;
   readonly expectedRPID: string;
   readonly expectedChallenge: (challenge: string) => boolean;
@@ -284,9 +285,12 @@ interface Expected {
 
 const decodeId = (id: string) => Buffer.from(id, 'base64url');
 
-const describe = ({ id, transports }: Passkey) => ({ id: id.toString('base64url'), transports });
+const toDescriptor = ({ id, transports }: Passkey) => ({
+  id: id.toString('base64url'),
+  transports,
+});
 
-/** Parses the parts of a response that the library does not check. @throws Refusal `passkey`. */
+/** Checks the parts of a response that the library does not check. @throws Refusal `passkey`. */
 function parseResponse(credential: string): z.output<typeof responseSchema> {
   try {
     return responseSchema.parse(JSON.parse(credential.slice(0, maxResponseLength)));

@@ -1,8 +1,8 @@
 import { Injectable } from '@nestjs/common';
 import { InjectRepository } from '@nestjs/typeorm';
 import { AccountEntity } from '#database/typeorm';
-import { IsNull, type EntityManager, type Repository } from 'typeorm';
-import { byName } from './accounts.js';
+import { type EntityManager, IsNull, type Repository } from 'typeorm';
+import { whereName } from './accounts.js';
 import { Links } from './links.js';
 import { checkPassword } from './password.rules.js';
 import { Passwords } from './passwords.js';
@@ -33,14 +33,14 @@ export class PasswordReset {
    * @throws Refusal `link`, `limited`, `password_…`, `busy`.
    */
   async resetByLink(secret: string, password: string, visitor: Visitor): Promise<void> {
-    const link = await this.links.read(secret);
+    const link = await this.links.readLink(secret);
     if (link?.kind !== 'reset') throw new Refusal('link');
     const name = link.name ?? '';
     checkPassword(password, name);
     const succeeded = await this.protection.countLink(visitor.address);
     const hash = await this.passwords.hash(password, 'untrusted', name, `link ${secret}`);
-    await this.replace(hash, visitor, async (manager) => {
-      const spent = await this.links.spend(manager, secret, 'reset');
+    await this.replacePassword(hash, visitor, async (manager) => {
+      const spent = await this.links.consumeLink(manager, secret, 'reset');
       if (!spent?.accountId) throw new Refusal('link');
       return spent.accountId;
     });
@@ -63,13 +63,13 @@ export class PasswordReset {
     // Hash first: a rejected password then uses no code, and the duration does not reveal if the
     // name exists.
     const hash = await this.passwords.hash(password, trust, name);
-    await this.replace(hash, browser, async (manager) => {
+    await this.replacePassword(hash, browser, async (manager) => {
       const account = await manager.findOneBy(AccountEntity, {
-        ...byName(name),
+        ...whereName(name),
         disabledAt: IsNull(),
       });
       const nobody = '00000000-0000-0000-0000-000000000000';
-      if (!(await this.codes.use(manager, account?.id ?? nobody, code)))
+      if (!(await this.codes.useCode(manager, account?.id ?? nobody, code)))
         throw new Refusal('credentials');
       return (account as AccountEntity).id;
     });
@@ -81,16 +81,16 @@ export class PasswordReset {
    *
    * @param hash of the new password.
    * @param visitor client of the reset, for the notice.
-   * @param spend uses the link or code within the transaction and returns its account id.
+   * @param consume uses the link or code within the transaction and returns its account id.
    * @throws Refusal `link` if the account is disabled or missing.
    */
-  private async replace(
+  private async replacePassword(
     hash: string,
     visitor: Visitor,
-    spend: (manager: EntityManager) => Promise<string>,
+    consume: (manager: EntityManager) => Promise<string>,
   ): Promise<void> {
     const ended = await this.accounts.manager.transaction(async (manager) => {
-      const id = await spend(manager);
+      const id = await consume(manager);
       const changed = await manager.update(
         AccountEntity,
         { id, disabledAt: IsNull() },
@@ -99,7 +99,7 @@ export class PasswordReset {
       if (!changed.affected) throw new Refusal('link');
       return this.signOut.endAccess(manager, id);
     });
-    await this.signOut.notify(ended);
-    await this.protection.notices.add(ended.accountId, 'password', visitor);
+    await this.signOut.notifyGateways(ended);
+    await this.protection.notices.addNotice(ended.accountId, 'password', visitor);
   }
 }

@@ -10,7 +10,7 @@ export const maxPasswordBytes = 1_000;
  * Returns the Unicode normalization (NFKC) of a password, which is hashed. It is the same for
  * keyboards that encode a character differently (NIST SP 800-63B, 3.1.1.2).
  */
-export function passwordText(password: string): string {
+export function normalizePassword(password: string): string {
   return password.normalize('NFKC');
 }
 
@@ -22,20 +22,20 @@ export function checkPassword(password: string, name = ''): void {
 
 function passwordProblem(password: string, name: string): RefusalCode | undefined {
   if (Buffer.byteLength(password) > maxPasswordBytes) return 'password_long';
-  const text = passwordText(password);
+  const text = normalizePassword(password);
   if ([...text].length < minPasswordLength) return 'password_short';
   const lower = text.toLowerCase();
-  const isName = name !== '' && repeats(lower, name.toLowerCase());
+  const isName = name !== '' && isRepetitionOf(lower, name.toLowerCase());
   return isName || commonPasswords.has(lower) || isPattern(lower) ? 'password_common' : undefined;
 }
 
 /** Returns true if the text repeats `part`; the last repetition can be incomplete. */
-function repeats(text: string, part: string): boolean {
+function isRepetitionOf(text: string, part: string): boolean {
   return part.repeat(Math.ceil(text.length / part.length)).startsWith(text);
 }
 
-/** Alphabet, digits and keyboard rows. */
-const sequences = [
+/** Alphabet, digits and keyboard rows, whose parts are too easy to guess. */
+const keySequences = [
   'abcdefghijklmnopqrstuvwxyz',
   '01234567890',
   '1234567890',
@@ -46,8 +46,8 @@ const sequences = [
 /** Returns true for repetitions of 1 to 4 characters and for alphabet or keyboard sequences. */
 function isPattern(text: string): boolean {
   for (let length = 1; length <= 4; length += 1)
-    if (repeats(text, text.slice(0, length))) return true;
-  return sequences.some((row) =>
-    [row, [...row].reverse().join('')].some((sequence) => repeats(text, sequence)),
+    if (isRepetitionOf(text, text.slice(0, length))) return true;
+  return keySequences.some((row) =>
+    [row, [...row].reverse().join('')].some((sequence) => isRepetitionOf(text, sequence)),
   );
 }

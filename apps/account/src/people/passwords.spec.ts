@@ -33,7 +33,7 @@ it.each(['trustedNetwork', 'untrusted'] as const)(
       passwords.verify(stored, password, trust).catch((error: unknown) => error),
     );
     // One hash runs and 16 wait; the others are refused.
-    expect(passwords.waiting).toBe(16);
+    expect(passwords.waitingCount).toBe(16);
     const trusted = passwords.verify(stored, password, 'trustedDevice').then(() => 'trusted');
     const last = Promise.all(flood).then(() => 'flood');
     expect(await Promise.race([trusted, last])).toBe('trusted');
@@ -41,7 +41,7 @@ it.each(['trustedNetwork', 'untrusted'] as const)(
     const refused = outcomes.filter((outcome) => outcome instanceof Refusal);
     expect(refused.length).toBeGreaterThanOrEqual(183);
     expect(refused).toContainEqual(expect.objectContaining({ code: 'busy', retryAfter: 2 }));
-    expect(passwords.waiting).toBe(0);
+    expect(passwords.waitingCount).toBe(0);
     expect(await passwords.verify(stored, password, 'untrusted')).toBe(true);
   },
 );

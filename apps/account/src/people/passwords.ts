@@ -1,18 +1,18 @@
 import { randomBytes } from 'node:crypto';
 import { Injectable } from '@nestjs/common';
 import { hash, verify } from '@node-rs/argon2';
-import { maxPasswordBytes, checkPassword, passwordText } from './password.rules.js';
+import { checkPassword, maxPasswordBytes, normalizePassword } from './password.rules.js';
 import { Refusal } from './refusal.js';
 
-/** Argon2id (`algorithm: 2`) with 19 MiB, two passes, one lane (OWASP Password Storage). */
-const cost = { algorithm: 2, memoryCost: 19_456, timeCost: 2, parallelism: 1 } as const;
+/** Cost of a hash: Argon2id (`algorithm: 2`), 19 MiB, two passes, one lane (OWASP). */
+const hashCost = { algorithm: 2, memoryCost: 19_456, timeCost: 2, parallelism: 1 } as const;
 
 /** Maximum number of concurrent hashes per process. One slot is reserved for trusted devices. */
-const maxRunning = 2;
-/** Maximum length of each queue. */
-const maxWaiting = 16;
-/** Maximum wait for a slot, in milliseconds. */
-const maxWaitMs = 2_000;
+const maxConcurrentHashes = 2;
+/** Maximum number of waiting hashes per trust level. */
+const maxWaitingPerQueue = 16;
+/** Maximum milliseconds for which a hash waits for a slot. */
+const maxSlotWaitMs = 2_000;
 
 /** Trust levels of clients. Each level has a queue; earlier levels are served first. */
 const clientTrusts = ['trustedDevice', 'trustedNetwork', 'untrusted'] as const;
@@ -31,18 +31,19 @@ export type ClientTrust = (typeof clientTrusts)[number];
  */
 @Injectable()
 export class Passwords {
-  private readonly decoy = createDecoyHash();
-  private readonly running = { trustedDevice: 0, trustedNetwork: 0, untrusted: 0 };
-  private readonly queues: Record<ClientTrust, (() => void)[]> = {
+  private readonly decoyHash = createDecoyHash();
+  /** Numbers of running hashes by trust level. */
+  private readonly runningHashes = { trustedDevice: 0, trustedNetwork: 0, untrusted: 0 };
+  private readonly waitingHashes: Record<ClientTrust, (() => void)[]> = {
     trustedDevice: [],
     trustedNetwork: [],
     untrusted: [],
   };
-  private readonly keys = new Set<string>();
+  private readonly busyKeys = new Set<string>();
 
-  /** Number of waiting hashes, for metrics. */
-  get waiting(): number {
-    return clientTrusts.reduce((count, trust) => count + this.queues[trust].length, 0);
+  /** Number of hashes that wait for a slot, for metrics. */
+  get waitingCount(): number {
+    return clientTrusts.reduce((count, trust) => count + this.waitingHashes[trust].length, 0);
   }
 
   /**
@@ -55,7 +56,7 @@ export class Passwords {
   async hash(password: string, trust: ClientTrust, name = '', key?: string): Promise<string> {
     checkPassword(password, name);
     return this.runExclusively(key, () =>
-      this.runInSlot(trust, () => hash(passwordText(password), cost)),
+      this.runInSlot(trust, () => hash(normalizePassword(password), hashCost)),
     );
   }
 
@@ -74,7 +75,7 @@ export class Passwords {
     // No stored password is this long, so skipping the hash reveals nothing about the account.
     if (Buffer.byteLength(password) > maxPasswordBytes) return false;
     const matches = await this.runExclusively(key, () =>
-      this.runInSlot(trust, () => verify(phc ?? this.decoy, passwordText(password))),
+      this.runInSlot(trust, () => verify(phc ?? this.decoyHash, normalizePassword(password))),
     );
     return matches && phc != null;
   }
@@ -84,12 +85,12 @@ export class Passwords {
     run: () => Promise<Result>,
   ): Promise<Result> {
     if (key === undefined) return run();
-    if (this.keys.has(key)) throw new Refusal('busy', 2);
-    this.keys.add(key);
+    if (this.busyKeys.has(key)) throw new Refusal('busy', 2);
+    this.busyKeys.add(key);
     try {
       return await run();
     } finally {
-      this.keys.delete(key);
+      this.busyKeys.delete(key);
     }
   }
 
@@ -97,28 +98,29 @@ export class Passwords {
     trust: ClientTrust,
     compute: () => Promise<Result>,
   ): Promise<Result> {
-    if (this.canRun(trust)) this.running[trust] += 1;
+    if (this.hasFreeSlot(trust)) this.runningHashes[trust] += 1;
     else await this.waitForSlot(trust);
     try {
       return await compute();
     } finally {
-      this.running[trust] -= 1;
-      this.startWaiting();
+      this.runningHashes[trust] -= 1;
+      this.startWaitingHashes();
     }
   }
 
-  private canRun(trust: ClientTrust): boolean {
-    const { trustedDevice, trustedNetwork, untrusted } = this.running;
+  private hasFreeSlot(trust: ClientTrust): boolean {
+    const { trustedDevice, trustedNetwork, untrusted } = this.runningHashes;
     const others = trustedNetwork + untrusted;
     return (
-      trustedDevice + others < maxRunning && (trust === 'trustedDevice' || others < maxRunning - 1)
+      trustedDevice + others < maxConcurrentHashes &&
+      (trust === 'trustedDevice' || others < maxConcurrentHashes - 1)
     );
   }
 
-  /** Resolves when a slot is free and counted as running. */
+  /** Resolves when a slot is free; it then counts as running. @throws Refusal `busy`. */
   private waitForSlot(trust: ClientTrust): Promise<void> {
-    const queue = this.queues[trust];
-    if (queue.length >= maxWaiting) return Promise.reject(new Refusal('busy', 2));
+    const queue = this.waitingHashes[trust];
+    if (queue.length >= maxWaitingPerQueue) return Promise.reject(new Refusal('busy', 2));
     return new Promise((resolve, reject) => {
       const start = () => {
         clearTimeout(timer);
@@ -127,16 +129,16 @@ export class Passwords {
       const timer = setTimeout(() => {
         queue.splice(queue.indexOf(start), 1);
         reject(new Refusal('busy', 2));
-      }, maxWaitMs);
+      }, maxSlotWaitMs);
       queue.push(start);
     });
   }
 
-  private startWaiting(): void {
+  private startWaitingHashes(): void {
     for (const trust of clientTrusts) {
-      while (this.queues[trust].length > 0 && this.canRun(trust)) {
-        this.running[trust] += 1;
-        this.queues[trust].shift()?.();
+      while (this.waitingHashes[trust].length > 0 && this.hasFreeSlot(trust)) {
+        this.runningHashes[trust] += 1;
+        this.waitingHashes[trust].shift()?.();
       }
     }
   }
@@ -144,7 +146,7 @@ export class Passwords {
 
 /** Returns a random PHC string with the cost of stored hashes. It matches no password. */
 function createDecoyHash(): string {
-  const { memoryCost, timeCost, parallelism } = cost;
+  const { memoryCost, timeCost, parallelism } = hashCost;
   const text = (bytes: number) => randomBytes(bytes).toString('base64').replaceAll('=', '');
   return `$argon2id$v=19$m=${memoryCost},t=${timeCost},p=${parallelism}$${text(16)}$${text(32)}`;
 }

@@ -15,7 +15,7 @@ import { Administrators } from './administrators.js';
 import { Emails } from './emails.js';
 import { Erasure } from './erasure.js';
 import { TrustedClients } from './trusted-clients.js';
-import { Limits } from './limits.js';
+import { AttemptLimits } from './limits.js';
 import { Links } from './links.js';
 import { Mail } from './mail.js';
 import { Notices } from './notices.js';
@@ -40,7 +40,7 @@ const people = [
   Administrators,
   Emails,
   Erasure,
-  Limits,
+  AttemptLimits,
   Links,
   Mail,
   Notices,

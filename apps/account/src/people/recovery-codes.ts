@@ -5,11 +5,11 @@ import { RecoveryCodeEntity } from '#database/typeorm';
 import { type EntityManager, IsNull, type Repository } from 'typeorm';
 import { hashSecret } from './secret.hash.js';
 import { Notices } from './notices.js';
-import { type Actor, lockSession } from './sessions.js';
+import { type ActingSession, lockSession } from './sessions.js';
 import { queryRows } from './query-rows.js';
 
 /** Crockford's base 32: five bits per character, without characters that are easily confused. */
-const alphabet = '0123456789abcdefghjkmnpqrstvwxyz';
+const codeAlphabet = '0123456789abcdefghjkmnpqrstvwxyz';
 const codeLength = 16;
 const codeCount = 10;
 
@@ -28,7 +28,10 @@ export function hashRecoveryCode(typed: string): Buffer | undefined {
 }
 
 function newCode(): string {
-  return Array.from({ length: codeLength }, () => alphabet[randomInt(alphabet.length)]).join('');
+  return Array.from(
+    { length: codeLength },
+    () => codeAlphabet[randomInt(codeAlphabet.length)],
+  ).join('');
 }
 
 /** Single-use codes of 80 random bits for a lost password or second factor. */
@@ -46,7 +49,7 @@ export class RecoveryCodes {
    * @returns ten codes, to be shown once.
    * @throws Refusal `credentials` if the session has ended.
    */
-  async create(accountId: string, by?: Actor): Promise<string[]> {
+  async replaceAll(accountId: string, by?: ActingSession): Promise<string[]> {
     const created = Array.from({ length: codeCount }, newCode);
     await this.codes.manager.transaction(async (manager) => {
       await manager.query('SELECT 1 FROM account.accounts WHERE id = $1 FOR UPDATE', [accountId]);
@@ -57,7 +60,7 @@ export class RecoveryCodes {
         created.map((code) => ({ accountId, hash: hashSecret(code) })),
       );
     });
-    await this.notices.add(accountId, 'recovery_codes', by);
+    await this.notices.addNotice(accountId, 'recovery_codes', by);
     return created.map((code) => (code.match(/.{4}/g) as string[]).join('-'));
   }
 
@@ -67,12 +70,12 @@ export class RecoveryCodes {
   }
 
   /** Marks a code as used, within the caller's transaction. @returns true if it was valid. */
-  async use(manager: EntityManager, accountId: string, typed: string): Promise<boolean> {
+  async useCode(manager: EntityManager, accountId: string, typed: string): Promise<boolean> {
     const hash = hashRecoveryCode(typed);
     if (!hash) return false;
     const used = await queryRows(
       manager,
-      // Lock order: the account before its codes, as in {@link create}.
+      // Lock order: the account before its codes, as in {@link replaceAll}.
       `WITH held AS (SELECT id FROM account.accounts WHERE id = $1 FOR NO KEY UPDATE)
        UPDATE account.recovery_codes c SET used_at = now() FROM held
        WHERE c.account_id = held.id AND c.hash = $2 AND c.used_at IS NULL RETURNING c.account_id`,

@@ -46,7 +46,7 @@ export const refusalCodes = [
   'erased',
   'last_administrator',
 ] as const;
-/** Code of a refusal. */
+/** Code of a refusal, which selects its text. */
 export type RefusalCode = (typeof refusalCodes)[number];
 
 /** Action whose attempts a refusal `limited` counts. The pages have a text for each action. */

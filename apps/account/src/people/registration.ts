@@ -2,8 +2,8 @@ import { Inject, Injectable } from '@nestjs/common';
 import { InjectDataSource } from '@nestjs/typeorm';
 import { networkOf } from '#identity';
 import { DataSource } from 'typeorm';
-import { type Account, Accounts, checkName } from './accounts.js';
-import { Limits } from './limits.js';
+import { type Account, Accounts, checkAccountName } from './accounts.js';
+import { AttemptLimits } from './limits.js';
 import { Links, type NewLink } from './links.js';
 import { checkPassword } from './password.rules.js';
 import { Passwords } from './passwords.js';
@@ -11,7 +11,7 @@ import { PEOPLE_CONFIG, type PeopleConfig } from './people.config.js';
 import { Refusal } from './refusal.js';
 
 /** Key of the advisory lock that serializes creation of the first account. */
-const firstAccountLock = 7_146_001;
+const firstAccountLockKey = 7_146_001;
 
 /** Name and password of a new account, as entered. */
 export interface EnteredCredentials {
@@ -27,12 +27,12 @@ export class Registration {
     private readonly accounts: Accounts,
     private readonly links: Links,
     private readonly passwords: Passwords,
-    private readonly limits: Limits,
+    private readonly limits: AttemptLimits,
     @Inject(PEOPLE_CONFIG) private readonly config: Pick<PeopleConfig, 'REGISTRATION'>,
   ) {}
 
-  /** True if anybody can create an account. */
-  get isOpen(): boolean {
+  /** True if `REGISTRATION` allows anybody to create an account. */
+  get isOpenToEverybody(): boolean {
     return this.config.REGISTRATION === 'open';
   }
 
@@ -43,8 +43,8 @@ export class Registration {
    * @throws Refusal `registration`, `limited`, `name`, `name_taken`, `password_…`, `busy`.
    */
   async register({ name, password }: EnteredCredentials, address: string): Promise<Account> {
-    if (!this.isOpen) throw new Refusal('registration');
-    checkName(name);
+    if (!this.isOpenToEverybody) throw new Refusal('registration');
+    checkAccountName(name);
     checkPassword(password, name);
     const network = networkOf(address);
     await this.limits.count('registration', network);
@@ -54,7 +54,7 @@ export class Registration {
 
   /** Creates a link for the first account; undefined if an account with a sign-in exists. */
   async createFirstLink(): Promise<NewLink | undefined> {
-    return (await this.accounts.nobodyCanSignIn()) ? this.links.create('first') : undefined;
+    return (await this.accounts.nobodyCanSignIn()) ? this.links.createLink('first') : undefined;
   }
 
   /**
@@ -69,19 +69,19 @@ export class Registration {
     { name, password }: EnteredCredentials,
     address: string,
   ): Promise<Account> {
-    const kind = (await this.links.read(secret))?.kind;
+    const kind = (await this.links.readLink(secret))?.kind;
     if (kind !== 'first' && kind !== 'invite') throw new Refusal('link');
     if (kind === 'invite' && this.config.REGISTRATION === 'closed')
       throw new Refusal('registration');
-    checkName(name);
+    checkAccountName(name);
     checkPassword(password, name);
     const network = networkOf(address);
     await this.limits.count('link', network);
     const hash = await this.passwords.hash(password, 'untrusted', name, `link ${secret}`);
     const account = await this.source.transaction(async (manager) => {
       if (kind === 'first')
-        await manager.query('SELECT pg_advisory_xact_lock($1)', [firstAccountLock]);
-      const link = await this.links.spend(manager, secret, kind);
+        await manager.query('SELECT pg_advisory_xact_lock($1)', [firstAccountLockKey]);
+      const link = await this.links.consumeLink(manager, secret, kind);
       if (!link) throw new Refusal('link');
       if (kind === 'first' && !(await this.accounts.nobodyCanSignIn(manager)))
         throw new Refusal('link');

@@ -9,9 +9,9 @@ const tagBytes = 16;
  * purpose and context of its encryption.
  */
 export class Seal {
-  private readonly keys = new Map<string, Buffer[]>();
+  private readonly keysByPurpose = new Map<string, Buffer[]>();
 
-  /** @param secrets separated by commas: the first one encrypts, all of them decrypt. */
+  /** @param secrets `SECRETS_KEY`: secrets separated by commas; the first encrypts, all decrypt. */
   constructor(private readonly secrets: string) {}
 
   /**
@@ -40,19 +40,19 @@ export class Seal {
         const value = [decipher.update(sealed.subarray(nonceBytes, -tagBytes)), decipher.final()];
         return Buffer.concat(value).toString('utf8');
       } catch {
-        // The value is forged or sealed by another key.
+        // This key cannot decrypt the value: it is forged, or sealed by another key.
       }
     }
     return undefined;
   }
 
   private keysFor(purpose: string): Buffer[] {
-    let keys = this.keys.get(purpose);
+    let keys = this.keysByPurpose.get(purpose);
     if (!keys) {
       const derive = (secret: string) =>
         Buffer.from(hkdfSync('sha256', secret, '', `podcast-sync ${purpose}`, 32));
       keys = this.secrets.split(',').map(derive);
-      this.keys.set(purpose, keys);
+      this.keysByPurpose.set(purpose, keys);
     }
     return keys;
   }

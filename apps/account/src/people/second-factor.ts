@@ -12,13 +12,13 @@ import { SignInProtection } from './sign-in.protection.js';
 import { type KeptAccess, SignOut } from './sign-out.js';
 import { Totp } from './totp.js';
 
-const purpose = 'sign-in ticket';
-const ticketMs = 10 * 60_000;
+const sealPurpose = 'sign-in ticket';
+const ticketLifetimeMs = 10 * 60_000;
 
 const ticketSchema = z.object({ account: z.guid(), password: z.string(), until: z.number() });
 
 /** Entered code of the second factor: a TOTP code (`code`) or a recovery code. */
-export interface SecondProof {
+export interface SecondFactorCode {
   readonly kind: 'code' | 'recovery';
   readonly code: string;
 }
@@ -39,10 +39,10 @@ export class SecondFactor {
   createTicket(account: AccountEntity): string {
     const ticket = {
       account: account.id,
-      password: fingerprint(account),
-      until: Date.now() + ticketMs,
+      password: passwordDigest(account),
+      until: Date.now() + ticketLifetimeMs,
     };
-    return this.sealing.seal(purpose, JSON.stringify(ticket)).toString('base64url');
+    return this.sealing.seal(sealPurpose, JSON.stringify(ticket)).toString('base64url');
   }
 
   /**
@@ -54,17 +54,17 @@ export class SecondFactor {
   async readTicket(ticket: string): Promise<AccountEntity> {
     const opened =
       /^[\w-]{1,1000}$/.test(ticket) &&
-      this.sealing.open(purpose, Buffer.from(ticket, 'base64url'));
+      this.sealing.open(sealPurpose, Buffer.from(ticket, 'base64url'));
     const claims = opened ? ticketSchema.parse(JSON.parse(opened)) : undefined;
     if (!claims || claims.until < Date.now()) throw new Refusal('ticket');
     const account = await this.accounts.findOneBy({ id: claims.account, disabledAt: IsNull() });
-    if (!account || fingerprint(account) !== claims.password) throw new Refusal('ticket');
+    if (!account || passwordDigest(account) !== claims.password) throw new Refusal('ticket');
     return account;
   }
 
   /** Uses a recovery code and ends all access to the account. @throws Refusal `code`. */
   acceptRecoveryCode(accountId: string, code: string): Promise<void> {
-    return this.spendRecoveryCode(accountId, code, {}, async () => {});
+    return this.useRecoveryCode(accountId, code, {}, async () => {});
   }
 
   /**
@@ -74,39 +74,40 @@ export class SecondFactor {
    * @param by account, with the id of the current session.
    * @throws Refusal `code`, `limited`.
    */
-  async switchOff(
+  async switchTotpOff(
     by: { id: string; name: string | null; session: string },
-    { kind, code }: SecondProof,
+    { kind, code }: SecondFactorCode,
     browser: Browser,
   ): Promise<void> {
     const { device } = this.protection.assess(by.name ?? '', browser);
     const succeeded = await this.protection.countCode(kind, by.id, device);
-    if (kind === 'code') await this.totp.remove(by.id, code);
+    if (kind === 'code') await this.totp.switchOff(by.id, code);
     else
-      await this.spendRecoveryCode(by.id, code, { session: by.session }, async (manager) => {
+      await this.useRecoveryCode(by.id, code, { session: by.session }, async (manager) => {
         const off = { totpSecret: null, totpConfirmedAt: null, totpStep: null };
         await manager.update(AccountEntity, { id: by.id }, off);
       });
     await succeeded();
-    await this.protection.notices.add(by.id, 'second_factor_off', browser);
+    await this.protection.notices.addNotice(by.id, 'second_factor_off', browser);
   }
 
-  private async spendRecoveryCode(
+  private async useRecoveryCode(
     accountId: string,
     code: string,
     kept: KeptAccess,
     act: (manager: EntityManager) => Promise<void>,
   ): Promise<void> {
     const ended = await this.accounts.manager.transaction(async (manager) => {
-      if (!(await this.codes.use(manager, accountId, code))) throw new Refusal('code');
+      if (!(await this.codes.useCode(manager, accountId, code))) throw new Refusal('code');
       await act(manager);
       return this.signOut.endAccess(manager, accountId, kept);
     });
-    await this.signOut.notify(ended);
+    await this.signOut.notifyGateways(ended);
   }
 }
 
-function fingerprint({ password }: AccountEntity): string {
+/** Returns a digest of the password hash, by which a ticket detects a changed password. */
+function passwordDigest({ password }: AccountEntity): string {
   return hashSecret(password ?? '')
     .toString('base64url')
     .slice(0, 16);

@@ -6,7 +6,7 @@ import { SessionEntity } from '#database/typeorm';
 import { RevocationWriter } from '#identity';
 import type { EntityManager, Repository } from 'typeorm';
 import { Refusal } from './refusal.js';
-import { hashSecret, hashIfSecret, newSecret } from './secret.hash.js';
+import { hashIfSecret, hashSecret, newSecret } from './secret.hash.js';
 import { queryRows } from './query-rows.js';
 
 /** Session of a signed-in browser. */
@@ -30,7 +30,7 @@ export interface NewSession {
   readonly expiresAt: Date;
 }
 
-/** Client of a request: IP address and user agent. */
+/** Client that sent a request: its IP address and user agent. */
 export interface Visitor {
   readonly address: string;
   readonly userAgent: string;
@@ -44,13 +44,13 @@ export interface Browser extends Visitor {
   readonly device?: string | undefined;
 }
 
-/** Session in which a person changes the account, for notices. */
-export type Actor = Pick<Session, 'id' | 'address' | 'userAgent'>;
+/** Session in which a person changes an account; a notice about the change names its client. */
+export type ActingSession = Pick<Session, 'id' | 'address' | 'userAgent'>;
 
 /** Maximum number of sessions per account; the least recently used ones are deleted. */
-const maxSessions = 100;
+const maxSessionsPerAccount = 100;
 
-const columns = `s.id, s.account_id AS "accountId", s.created_at AS "createdAt",
+const sessionColumns = `s.id, s.account_id AS "accountId", s.created_at AS "createdAt",
   s.authenticated_at AS "authenticatedAt", s.last_used_at AS "lastUsedAt",
   s.expires_at AS "expiresAt", s.address, s.user_agent AS "userAgent"`;
 
@@ -76,30 +76,33 @@ export class Sessions {
    * @param prove runs in the transaction, while the account is locked; a failure starts no session.
    * @throws Refusal `credentials` if the account is disabled or its password has changed.
    */
-  async start(
+  async startSession(
     accountId: string,
     visitor: Visitor,
     cookie = '',
     password?: string | null,
     prove?: (manager: EntityManager) => Promise<void>,
   ): Promise<NewSession> {
-    const [secret, before] = [newSecret(), hashIfSecret(cookie)];
+    const [secret, oldHash] = [newSecret(), hashIfSecret(cookie)];
     const { address, userAgent } = {
       address: visitor.address.slice(0, 64),
       userAgent: visitor.userAgent.slice(0, 400),
     };
     const session = { accountId, cookie: secret };
     const { started, excess } = await this.sessions.manager.transaction(async (manager) => {
-      await lockAccount(manager, accountId, password ?? null);
+      await lockAccountForSignIn(manager, accountId, password ?? null);
       await prove?.(manager);
       const by = { hash: hashSecret(secret), accountId, address, userAgent };
-      const renewal = before && (await renewSession(manager, before, by));
+      const renewal = oldHash && (await renewSession(manager, oldHash, by));
       if (renewal) return { started: renewal };
-      return { started: await insertSession(manager, by), excess: await deleteExcess(manager, by) };
+      return {
+        started: await insertSession(manager, by),
+        excess: await deleteExcessSessions(manager, by),
+      };
     });
     if (excess) {
       if (cookie) await this.endByCookie(cookie);
-      await this.revoke(excess);
+      await this.notifyEnded(excess);
     }
     return { ...session, ...started };
   }
@@ -108,68 +111,69 @@ export class Sessions {
    * Returns the session of a cookie, and records its use at most once an hour. Undefined if the
    * session has ended or the account is disabled.
    */
-  async find(cookie: string): Promise<Session | undefined> {
+  async findByCookie(cookie: string): Promise<Session | undefined> {
     const hash = hashIfSecret(cookie);
     if (!hash) return undefined;
-    const [session] = await this.rows<Session & { stale: boolean }>(
-      `SELECT ${columns}, s.last_used_at < now() - interval '1 hour' AS stale
+    const [session] = await this.queryRows<Session & { stale: boolean }>(
+      `SELECT ${sessionColumns}, s.last_used_at < now() - interval '1 hour' AS stale
        FROM account.sessions s JOIN account.accounts a ON a.id = s.account_id
        WHERE s.hash = $1 AND s.expires_at > now() AND a.disabled_at IS NULL`,
       [hash],
     );
     if (!session) return undefined;
     const { stale, ...found } = session;
-    if (stale) await this.touch(hash);
-    return withDates(found);
+    if (stale) await this.recordUse(hash);
+    return parseDates(found);
   }
 
   /** Returns the valid sessions of an account, most recently used first. */
-  async list(accountId: string): Promise<Session[]> {
-    const sessions = await this.rows<Session>(
-      `SELECT ${columns} FROM account.sessions s WHERE s.account_id = $1 AND s.expires_at > now()
+  async listValid(accountId: string): Promise<Session[]> {
+    const sessions = await this.queryRows<Session>(
+      `SELECT ${sessionColumns} FROM account.sessions s
+       WHERE s.account_id = $1 AND s.expires_at > now()
        ORDER BY s.last_used_at DESC, s.id LIMIT $2`,
-      [accountId, maxSessions],
+      [accountId, maxSessionsPerAccount],
     );
-    return sessions.map(withDates);
+    return sessions.map(parseDates);
   }
 
   /** Ends one session of an account. @returns true if it existed. */
-  async end(accountId: string, id: string): Promise<boolean> {
+  async endSession(accountId: string, id: string): Promise<boolean> {
     if (!guidSchema.safeParse(id).success) return false;
     const { affected } = await this.sessions.delete({ accountId, id });
-    if (affected) await this.revoke([{ id }]);
+    if (affected) await this.notifyEnded([{ id }]);
     return Boolean(affected);
   }
 
-  /** Ends all sessions of an account except the session `kept`. */
+  /** Ends all sessions of an account except one. @param kept id of the session that stays. */
   async endOthers(accountId: string, kept: string): Promise<void> {
-    const ended = await this.rows<{ id: string }>(
+    const ended = await this.queryRows<{ id: string }>(
       `WITH held AS (SELECT id FROM account.accounts WHERE id = $1 FOR NO KEY UPDATE)
        DELETE FROM account.sessions s USING held
        WHERE s.account_id = held.id AND s.id <> $2 RETURNING s.id`,
       [accountId, kept],
     );
-    await this.revoke(ended);
+    await this.notifyEnded(ended);
   }
 
-  /** Ends the session of a cookie. @returns its id, if it existed. */
+  /** Ends the session of a cookie. @returns the id of the session, if it existed. */
   async endByCookie(cookie: string): Promise<string | undefined> {
     const hash = hashIfSecret(cookie);
     if (!hash) return undefined;
-    const [ended] = await this.rows<{ id: string }>(
+    const [ended] = await this.queryRows<{ id: string }>(
       'DELETE FROM account.sessions WHERE hash = $1 RETURNING id',
       [hash],
     );
-    if (ended) await this.revoke([ended]);
+    if (ended) await this.notifyEnded([ended]);
     return ended?.id;
   }
 
-  private async revoke(ended: readonly { readonly id: string }[]): Promise<void> {
+  private async notifyEnded(ended: readonly { readonly id: string }[]): Promise<void> {
     await this.revocations.revoke(ended.map(({ id }) => ({ kind: 'session', id })));
   }
 
   /** Records the use of a session, at most once an hour. */
-  private async touch(hash: Buffer): Promise<void> {
+  private async recordUse(hash: Buffer): Promise<void> {
     await this.sessions.query(
       `UPDATE account.sessions SET last_used_at = now(),
          expires_at = least(created_at + interval '365 days', now() + interval '30 days')
@@ -178,7 +182,7 @@ export class Sessions {
     );
   }
 
-  private rows<Row>(statement: string, values: unknown[]): Promise<Row[]> {
+  private queryRows<Row>(statement: string, values: unknown[]): Promise<Row[]> {
     return queryRows<Row>(this.sessions.manager, statement, values);
   }
 }
@@ -190,7 +194,7 @@ export class Sessions {
  *
  * @throws Refusal `credentials` if the account is disabled or its password has changed.
  */
-async function lockAccount(
+async function lockAccountForSignIn(
   manager: EntityManager,
   accountId: string,
   password: string | null,
@@ -223,15 +227,25 @@ export async function lockSession(manager: EntityManager, id: string | undefined
   if (rows.length === 0) throw new Refusal('credentials');
 }
 
+/** Locks an account until the transaction ends. @returns true if it exists and is not disabled. */
+export async function lockEnabledAccount(manager: EntityManager, id: string): Promise<boolean> {
+  const rows = await queryRows(
+    manager,
+    'SELECT 1 FROM account.accounts WHERE id = $1 AND disabled_at IS NULL FOR NO KEY UPDATE',
+    [id],
+  );
+  return rows.length === 1;
+}
+
 interface SessionStart extends Visitor {
   readonly hash: Buffer;
   readonly accountId: string;
 }
 
-/** Gives the valid session of an old cookie a new one; undefined if the old cookie has none. */
+/** Replaces the cookie of a valid session; undefined if the old cookie has no valid session. */
 async function renewSession(
   manager: EntityManager,
-  before: Buffer,
+  oldHash: Buffer,
   { hash, accountId, address, userAgent }: SessionStart,
 ) {
   const [renewed] = await queryRows<{ id: string; expiresAt: string }>(
@@ -241,7 +255,7 @@ async function renewSession(
        expires_at = least(created_at + interval '365 days', now() + interval '30 days')
      WHERE hash = $1 AND account_id = $3 AND expires_at > now()
      RETURNING id, expires_at AS "expiresAt"`,
-    [before, hash, accountId, address, userAgent],
+    [oldHash, hash, accountId, address, userAgent],
   );
   return renewed && { id: renewed.id, expiresAt: new Date(renewed.expiresAt) };
 }
@@ -261,17 +275,17 @@ async function insertSession(
 }
 
 /** Deletes the least recently used sessions above the limit, and returns their ids. */
-function deleteExcess(manager: EntityManager, { accountId }: SessionStart) {
+function deleteExcessSessions(manager: EntityManager, { accountId }: SessionStart) {
   return queryRows<{ id: string }>(
     manager,
     `DELETE FROM account.sessions WHERE account_id = $1 AND id IN (
        SELECT id FROM account.sessions WHERE account_id = $1
        ORDER BY last_used_at DESC, id OFFSET $2) RETURNING id`,
-    [accountId, maxSessions],
+    [accountId, maxSessionsPerAccount],
   );
 }
 
-function withDates(session: Session): Session {
+function parseDates(session: Session): Session {
   const { createdAt, authenticatedAt, lastUsedAt, expiresAt } = session;
   const date = (stamp: Date) => new Date(stamp);
   return {

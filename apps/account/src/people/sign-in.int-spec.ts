@@ -54,7 +54,7 @@ const wrong = (from: Browser, as = name) =>
 describe('sign-in', () => {
   it('gives a session whose cookie is stored only as a hash', async () => {
     const { session } = await signedIn();
-    expect(await sessions.find(session.cookie)).toMatchObject({
+    expect(await sessions.findByCookie(session.cookie)).toMatchObject({
       id: session.id,
       accountId,
       userAgent: 'Firefox',
@@ -97,8 +97,10 @@ describe('sign-in', () => {
     const first = await signedIn();
     const second = await signedIn({ ...browser, session: first.session.cookie });
     expect(second.session.id).toBe(first.session.id);
-    expect(await sessions.find(first.session.cookie)).toBeUndefined();
-    expect(await sessions.find(second.session.cookie)).toMatchObject({ id: first.session.id });
+    expect(await sessions.findByCookie(first.session.cookie)).toBeUndefined();
+    expect(await sessions.findByCookie(second.session.cookie)).toMatchObject({
+      id: first.session.id,
+    });
   });
 
   it('ends the session of another account in the same browser', async () => {
@@ -106,8 +108,10 @@ describe('sign-in', () => {
     const first = await signedIn();
     const as = { name: other.name as string, password };
     const second = await signedIn({ ...browser, session: first.session.cookie }, as);
-    expect(await sessions.find(first.session.cookie)).toBeUndefined();
-    expect(await sessions.find(second.session.cookie)).toMatchObject({ accountId: other.id });
+    expect(await sessions.findByCookie(first.session.cookie)).toBeUndefined();
+    expect(await sessions.findByCookie(second.session.cookie)).toMatchObject({
+      accountId: other.id,
+    });
     expect(await fixture.revoked()).toContain(`session:${first.session.id}`);
   });
 
@@ -119,7 +123,7 @@ describe('a second factor', () => {
   beforeEach(async () => {
     const started = await fixture.app.get(Totp).createSecret(accountId);
     ({ secret } = started);
-    await fixture.app.get(Totp).confirm(accountId, codeAt(0));
+    await fixture.app.get(Totp).confirmSecret(accountId, codeAt(0));
   });
   const codeAt = (step: number) =>
     new TOTP({ secret }).generate({ timestamp: Date.now() + step * 30_000 });
@@ -174,15 +178,15 @@ describe('a second factor', () => {
 
   it('accepts a recovery code instead, once, which ends all other sessions', async () => {
     const before = await signIn.signInWithoutPassword(accountId, browser);
-    const [code = ''] = await fixture.app.get(RecoveryCodes).create(accountId);
+    const [code = ''] = await fixture.app.get(RecoveryCodes).replaceAll(accountId);
     const [one, two] = [await ticket(), await ticket()];
     const { session } = await signIn.completeWithRecoveryCode(
       one,
       code.toUpperCase().replaceAll('-', ' '),
       browser,
     );
-    expect(await sessions.find(session.cookie)).toBeDefined();
-    expect(await sessions.find(before.session.cookie)).toBeUndefined();
+    expect(await sessions.findByCookie(session.cookie)).toBeDefined();
+    expect(await sessions.findByCookie(before.session.cookie)).toBeUndefined();
     expect(await outcomeOf(signIn.completeWithRecoveryCode(two, code, browser))).toBe('code');
     expect(await fixture.revoked()).toContain(`user:${accountId}`);
   });
@@ -191,7 +195,7 @@ describe('a second factor', () => {
     const off = (kind: 'code' | 'recovery', code: string, session: string = randomUUID()) =>
       fixture.app
         .get(SecondFactor)
-        .switchOff({ id: accountId, name, session }, { kind, code }, browser);
+        .switchTotpOff({ id: accountId, name, session }, { kind, code }, browser);
     const isOn = async () => (await accounts.find(accountId))?.hasTotp;
 
     it('by an unused code', async () => {
@@ -209,12 +213,12 @@ describe('a second factor', () => {
         await signIn.signInWithoutPassword(accountId, browser),
         await signIn.signInWithoutPassword(accountId, newBrowser()),
       ];
-      const [code = ''] = await fixture.app.get(RecoveryCodes).create(accountId);
+      const [code = ''] = await fixture.app.get(RecoveryCodes).replaceAll(accountId);
       expect(await outcomeOf(off('recovery', '0000-0000-0000-0000'))).toBe('code');
       await off('recovery', code, mine.session.id);
       expect(await isOn()).toBe(false);
-      expect(await sessions.find(mine.session.cookie)).toBeDefined();
-      expect(await sessions.find(other.session.cookie)).toBeUndefined();
+      expect(await sessions.findByCookie(mine.session.cookie)).toBeDefined();
+      expect(await sessions.findByCookie(other.session.cookie)).toBeUndefined();
     });
 
     it('by no code for a while after ten wrong ones', async () => {
@@ -249,7 +253,7 @@ describe('the limits of sign-in', () => {
 
   it('still accept a recovery code after too many wrong passwords', async () => {
     const { id } = (await accounts.findByName(name)) as { id: string };
-    const [code = ''] = await fixture.app.get(RecoveryCodes).create(id);
+    const [code = ''] = await fixture.app.get(RecoveryCodes).replaceAll(id);
     for (let count = 0; count < 11; count += 1) await wrong(browser);
     expect(await wrong(browser)).toBe('limited');
     const reset = fixture.app.get(PasswordReset);

@@ -1,11 +1,11 @@
 import { Injectable } from '@nestjs/common';
 import { networkOf } from '#identity';
-import { Limits, type Policy } from './limits.js';
+import { AttemptLimits, type AttemptPolicy } from './limits.js';
 import { Notices } from './notices.js';
 import type { Browser } from './sessions.js';
 import { TrustedClients } from './trusted-clients.js';
 
-/** Attempt to sign in: entered name, and client. */
+/** Attempt to sign in: the entered name, and the client. */
 interface SignInAttempt {
   readonly name: string;
   /** IP address of the client. */
@@ -22,7 +22,7 @@ interface SignInAttempt {
 @Injectable()
 export class SignInProtection {
   constructor(
-    private readonly limits: Limits,
+    private readonly limits: AttemptLimits,
     readonly clients: TrustedClients,
     readonly notices: Notices,
   ) {}
@@ -43,14 +43,14 @@ export class SignInProtection {
     return this.countAttempt('pair', 'address', attempt);
   }
 
-  /** Counts an entered recovery code. Same result as {@link countSignIn}. */
+  /** Counts an attempt with a recovery code, like {@link countSignIn}. */
   countRecovery(attempt: SignInAttempt): Promise<() => Promise<void>> {
     return this.countAttempt('recovery', 'recovery_address', attempt);
   }
 
   private async countAttempt(
-    pairPolicy: Policy,
-    networkPolicy: Policy,
+    pairPolicy: AttemptPolicy,
+    networkPolicy: AttemptPolicy,
     { name, address, device }: SignInAttempt,
   ): Promise<() => Promise<void>> {
     const [subject, network] = [name.toLowerCase(), networkOf(address)];
@@ -66,14 +66,14 @@ export class SignInProtection {
     };
   }
 
-  /** Counts a password that a link sets. Same result as {@link countSignIn}. */
+  /** Counts an attempt to set a password by a link, like {@link countSignIn}. */
   async countLink(address: string): Promise<() => Promise<void>> {
     const network = networkOf(address);
     await this.limits.count('link', network);
     return () => this.limits.refund('link', network);
   }
 
-  /** Counts a TOTP or recovery code of the second step. Same result as {@link countSignIn}. */
+  /** Counts an attempt with a TOTP or recovery code, like {@link countSignIn}. */
   async countCode(
     policy: 'code' | 'recovery',
     accountId: string,

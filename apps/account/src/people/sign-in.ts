@@ -2,7 +2,7 @@ import { Injectable } from '@nestjs/common';
 import { InjectRepository } from '@nestjs/typeorm';
 import { AccountEntity } from '#database/typeorm';
 import { IsNull, type Repository } from 'typeorm';
-import { byName } from './accounts.js';
+import { whereName } from './accounts.js';
 import { type PasskeyResponse, Passkeys } from './passkeys.js';
 import { Passwords } from './passwords.js';
 import { Refusal } from './refusal.js';
@@ -71,7 +71,7 @@ export class SignIn {
         address: browser.address,
         device,
       });
-      const account = await this.accounts.findOneBy(byName(name));
+      const account = await this.accounts.findOneBy(whereName(name));
       const isRight = await this.passwords.verify(account?.password, password, trust);
       if (!account || !isRight || account.disabledAt) throw new Refusal('credentials');
       await succeeded();
@@ -88,7 +88,7 @@ export class SignIn {
    */
   completeWithCode(ticket: string, code: string, browser: Browser): Promise<SignInResult> {
     return this.completeSecondStep('code', ticket, browser, (account) =>
-      this.secondFactor.totp.check(account.id, code),
+      this.secondFactor.totp.checkCode(account.id, code),
     );
   }
 
@@ -111,8 +111,8 @@ export class SignIn {
    */
   signInWithPasskey(response: PasskeyResponse, browser: Browser): Promise<SignInResult> {
     return this.countOutcome(async () => {
-      const { account, use } = await this.passkeys.verifyUse(response);
-      return this.startSession(account, browser, { password: account.password, prove: use });
+      const { account, recordUse } = await this.passkeys.verifyUse(response);
+      return this.startSession(account, browser, { password: account.password, prove: recordUse });
     });
   }
 
@@ -128,8 +128,8 @@ export class SignIn {
   ): Promise<SignInResult> {
     return this.countOutcome(async () => {
       const account = await this.secondFactor.readTicket(ticket);
-      const { use } = await this.passkeys.verifyUse(response, account.id);
-      return this.startSession(account, browser, { password: account.password, prove: use });
+      const { recordUse } = await this.passkeys.verifyUse(response, account.id);
+      return this.startSession(account, browser, { password: account.password, prove: recordUse });
     });
   }
 
@@ -166,20 +166,24 @@ export class SignIn {
     });
   }
 
-  /** @param of `password` and `prove` as in {@link Sessions.start}; `isNew`: no notice is sent. */
+  /**
+   * Starts a session, and sends a notice of the sign-in unless the device is trusted.
+   *
+   * @param of `password` and `prove` as in {@link Sessions.startSession}; `isNew` sends no notice.
+   */
   private async startSession(
     { id, name }: AccountEntity,
     browser: Browser,
     of: {
       password?: string | null;
-      prove?: Parameters<Sessions['start']>[4];
+      prove?: Parameters<Sessions['startSession']>[4];
       isNew?: boolean;
     },
   ): Promise<SignInResult> {
     const { password, prove, isNew = false } = of;
-    const session = await this.sessions.start(id, browser, browser.session, password, prove);
+    const session = await this.sessions.startSession(id, browser, browser.session, password, prove);
     const isRecognized = this.protection.clients.deviceOf(name ?? '', browser.device) !== undefined;
-    if (!isRecognized && !isNew) await this.protection.notices.add(id, 'sign_in', browser);
+    if (!isRecognized && !isNew) await this.protection.notices.addNotice(id, 'sign_in', browser);
     this.protection.clients.trustNetwork(browser.address);
     return { session, device: this.protection.clients.cookieFor(name ?? '', browser.device) };
   }

@@ -42,7 +42,7 @@ beforeEach(async () => {
 const noSession = { ...browser, id: randomUUID() };
 const secretOf = ({ url }: NewLink) => url.slice(url.lastIndexOf('/') + 1);
 const resetLink = async () =>
-  secretOf(await fixture.app.get(Links).create('reset', { accountId: id }));
+  secretOf(await fixture.app.get(Links).createLink('reset', { accountId: id }));
 let network = 0;
 const reset = async (secret: string) =>
   fixture.app
@@ -56,7 +56,7 @@ async function flow() {
   const [poll, login] = [token(), token()];
   const address = `10.8.${(network += 1)}.1`;
   const request = { pollHash: sha256(poll), loginHash: sha256(login), userAgent: 'App', address };
-  await fixture.app.get(LoginFlows).start({ ...request, server: 'https://sync.example' });
+  await fixture.app.get(LoginFlows).startFlow({ ...request, server: 'https://sync.example' });
   return { poll, login };
 }
 
@@ -66,14 +66,14 @@ async function appPassword(label = 'An app') {
     label,
     scopes: ['read:subscriptions'],
   });
-  const check = () => service.check(appPasswordHash(secret) as string);
+  const check = () => service.checkHash(appPasswordHash(secret) as string);
   return { id: credential.id, works: async () => (await check()) !== null };
 }
 
 async function gpodderSession(credentialId: string) {
   const session = randomUUID();
   const works = async () =>
-    (await fixture.app.get(GpodderSessions).check(session, credentialId)) !== null;
+    (await fixture.app.get(GpodderSessions).checkSession(session, credentialId)) !== null;
   expect(await works()).toBe(true);
   return { id: session, works };
 }
@@ -87,18 +87,18 @@ const accesses: Record<string, () => Promise<() => Promise<boolean>>> = {
   },
   logins: async () => {
     const { poll, login } = await flow();
-    await fixture.app.get(LoginFlows).allow(login, id);
+    await fixture.app.get(LoginFlows).approve(login, id);
     const open = 'SELECT FROM account.logins WHERE poll_hash = $1';
     const hash = createHash('sha256').update(poll).digest();
     return async () => (await fixture.owner.query(open, [hash])).rowCount === 1;
   },
   links: async () => {
     const secret = await resetLink();
-    return async () => (await fixture.app.get(Links).read(secret)) !== undefined;
+    return async () => (await fixture.app.get(Links).readLink(secret)) !== undefined;
   },
   sessions: async () => {
     const { session } = await fixture.app.get(SignIn).signInWithoutPassword(id, browser);
-    return async () => (await fixture.app.get(Sessions).find(session.cookie)) !== undefined;
+    return async () => (await fixture.app.get(Sessions).findByCookie(session.cookie)) !== undefined;
   },
   oidc: async () => {
     await fixture.owner.query(
@@ -116,7 +116,7 @@ const accesses: Record<string, () => Promise<() => Promise<boolean>>> = {
     const { session } = await fixture.app.get(SignIn).signInWithoutPassword(id, browser);
     const created = await passkeys.creationOptions({ id, name }, { binding: '' });
     const of = { binding: '', label: 'x', credential: authenticator.create(created) };
-    await passkeys.add(id, of, { ...browser, id: session.id });
+    await passkeys.addPasskey(id, of, { ...browser, id: session.id });
     return async () => {
       const credential = authenticator.get(await passkeys.requestOptions({ binding: '' }));
       const use = { binding: '', credential };
@@ -143,7 +143,7 @@ describe('each table with rows of an account', () => {
     [
       'a reset by a recovery code',
       async () => {
-        const [code = ''] = await fixture.app.get(RecoveryCodes).create(id);
+        const [code = ''] = await fixture.app.get(RecoveryCodes).replaceAll(id);
         const entered = { name, code, password: 'another sentence' };
         await fixture.app.get(PasswordReset).resetByRecoveryCode(entered, browser);
       },
@@ -151,7 +151,7 @@ describe('each table with rows of an account', () => {
     [
       'a recovery code instead of the second factor',
       async () => {
-        const [code = ''] = await fixture.app.get(RecoveryCodes).create(id);
+        const [code = ''] = await fixture.app.get(RecoveryCodes).replaceAll(id);
         await fixture.app.get(SecondFactor).acceptRecoveryCode(id, code);
       },
     ],
@@ -181,7 +181,7 @@ describe('app passwords after a reset', () => {
       expect.any(Date),
     ]);
     const later = await appPassword('later');
-    await service.keep(id, [kept.id, 'no id'], session.id);
+    await service.restoreSuspended(id, [kept.id, 'no id'], session.id);
     expect([await kept.works(), await other.works(), await later.works()]).toEqual([
       true,
       false,
@@ -199,7 +199,7 @@ describe('app passwords after a reset', () => {
     await reset(await resetLink());
     const other = await fixture.app.get(Accounts).create({ name: `o-${randomUUID()}` });
     const { session } = await fixture.app.get(SignIn).signInWithoutPassword(other.id, browser);
-    await fixture.app.get(AppPasswords).keep(other.id, [mine.id], session.id);
+    await fixture.app.get(AppPasswords).restoreSuspended(other.id, [mine.id], session.id);
     expect(await mine.works()).toBe(false);
     expect(await fixture.app.get(AppPasswords).list(id)).toHaveLength(1);
   });
@@ -266,7 +266,7 @@ describe('a sign-out concurrent with an erasure', () => {
     try {
       await accesses['oidc']?.();
       await appPassword();
-      const signOut = () => fixture.app.get(SignOut).everywhere(id);
+      const signOut = () => fixture.app.get(SignOut).endAllAccess(id);
       expect(await meet(lock, id, [erase, signOut])).toEqual([expect.any(Number), undefined]);
       expect(await fixture.app.get(Accounts).find(id)).toBeUndefined();
     } finally {
@@ -293,9 +293,9 @@ describe('several rows of an account are deleted after a lock of the account', (
       0,
       () => fixture.app.get(Sessions).endOthers(id, randomUUID()),
     ],
-    ['a sign-in', 'sessions', 100, () => fixture.app.get(Sessions).start(id, browser)],
+    ['a sign-in', 'sessions', 100, () => fixture.app.get(Sessions).startSession(id, browser)],
     ['a new link', 'links', 5, resetLink],
-    ['a notice', 'notices', 5, () => fixture.app.get(Notices).add(id, 'password')],
+    ['a notice', 'notices', 5, () => fixture.app.get(Notices).addNotice(id, 'password')],
   ];
   it.each(changes)('by %s, without a deadlock', async (_, table, limit, change) => {
     await fixture.owner.query(
@@ -341,7 +341,7 @@ describe('a reset concurrent with', () => {
 
   it('an earlier poll of an approved login flow ends its app password', async () => {
     const { poll, login } = await flow();
-    await fixture.app.get(LoginFlows).allow(login, id);
+    await fixture.app.get(LoginFlows).approve(login, id);
     const secret = await resetLink();
     const flows = fixture.app.get(LoginFlows);
     const [answer] = await meet('SELECT FROM account.accounts WHERE id = $1', id, [
@@ -349,13 +349,13 @@ describe('a reset concurrent with', () => {
       () => reset(secret),
     ]);
     const hash = appPasswordHash((answer as { appPassword: string }).appPassword) as string;
-    expect(await fixture.app.get(AppPasswords).check(hash)).toBeNull();
+    expect(await fixture.app.get(AppPasswords).checkHash(hash)).toBeNull();
     expect(await flows.poll(poll)).toBeUndefined();
   });
 
   it('a later poll of a login flow creates no app password', async () => {
     const { poll, login } = await flow();
-    await fixture.app.get(LoginFlows).allow(login, id);
+    await fixture.app.get(LoginFlows).approve(login, id);
     await accesses['oidc']?.();
     const secret = await resetLink();
     const [, answer] = await meet(grant, id, [
@@ -377,11 +377,11 @@ describe('a reset concurrent with', () => {
     const [, ...outcomes] = await meet(grant, id, [
       () => reset(secret),
       () => app.get(AppPasswords).create(id, wanted, by),
-      () => app.get(AppPasswords).keep(id, [], session.id),
-      () => app.get(LoginFlows).allow(login, id, session.id),
-      () => app.get(RecoveryCodes).create(id, by),
+      () => app.get(AppPasswords).restoreSuspended(id, [], session.id),
+      () => app.get(LoginFlows).approve(login, id, session.id),
+      () => app.get(RecoveryCodes).replaceAll(id, by),
       () => app.get(Totp).createSecret(id, session.id),
-      () => app.get(Links).create('verify', verify),
+      () => app.get(Links).createLink('verify', verify),
     ]);
     expect(outcomes).toEqual(Array.from({ length: 6 }, () => 'credentials'));
     expect(await app.get(AppPasswords).list(id)).toEqual([]);
@@ -393,11 +393,11 @@ describe('a reset concurrent with', () => {
     await accesses['oidc']?.();
     const [secret, other] = [await resetLink(), await resetLink()];
     const of = { accountId: id, email: 'a@b.example' };
-    const verify = secretOf(await fixture.app.get(Links).create('verify', of));
+    const verify = secretOf(await fixture.app.get(Links).createLink('verify', of));
     const [, ...outcomes] = await meet(grant, id, [
       () => reset(secret),
       () => reset(other),
-      () => fixture.app.get(Emails).verify(verify),
+      () => fixture.app.get(Emails).verifyAddress(verify),
     ]);
     expect(outcomes).toEqual(['link', 'link']);
     expect(await fixture.app.get(Accounts).find(id)).toMatchObject({ email: null });
@@ -410,16 +410,16 @@ describe('a reset concurrent with', () => {
     const held = 'SELECT FROM account.gpodder_sessions WHERE id = $1';
     const [, credential] = await meet(held, stored.id, [
       () => reset(secret),
-      () => fixture.app.get(GpodderSessions).check(randomUUID(), credentialId),
+      () => fixture.app.get(GpodderSessions).checkSession(randomUUID(), credentialId),
     ]);
     expect(credential).toBeNull();
   });
 
   it('new recovery codes waits for them', async () => {
-    const [code = ''] = await fixture.app.get(RecoveryCodes).create(id);
+    const [code = ''] = await fixture.app.get(RecoveryCodes).replaceAll(id);
     const entered = { name, code, password: 'another sentence' };
     const outcomes = await meet('SELECT FROM account.accounts WHERE id = $1', id, [
-      () => fixture.app.get(RecoveryCodes).create(id),
+      () => fixture.app.get(RecoveryCodes).replaceAll(id),
       () => fixture.app.get(PasswordReset).resetByRecoveryCode(entered, browser),
     ]);
     expect(outcomes).toEqual([expect.any(Array), 'credentials']);

@@ -4,14 +4,14 @@ import { RevocationWriter } from '#identity';
 import { DataSource, type EntityManager } from 'typeorm';
 import { queryRows } from './query-rows.js';
 
-/** Account with the ids of its ended sessions and grants, for {@link SignOut.notify}. */
+/** Ids of the sessions and grants that a sign-out ended, for {@link SignOut.notifyGateways}. */
 export interface EndedAccess {
   readonly accountId: string;
   readonly sessions: readonly string[];
   readonly grants: readonly string[];
 }
 
-/** Access that a sign-out keeps. */
+/** Access to an account that a sign-out does not end. */
 export interface KeptAccess {
   /** Id of the session that requested the sign-out. */
   readonly session?: string;
@@ -28,8 +28,8 @@ export interface KeptAccess {
  *   passwords exist when app passwords are suspended.
  * - App passwords before gpodder sessions, which lock their app password.
  */
-const endings = {
-  /** Deletes an unconfirmed TOTP secret, since an ended session has seen it. */
+const endingStatements = {
+  /** Deletes an unconfirmed TOTP secret, because an ended session could have shown it. */
   accounts: `UPDATE account.accounts SET
       totp_secret = CASE WHEN totp_confirmed_at IS NOT NULL THEN totp_secret END,
       totp_step = CASE WHEN totp_confirmed_at IS NOT NULL THEN totp_step END
@@ -56,8 +56,8 @@ const endings = {
 
 /** All tables with rows of an account, by what ends the access that the rows grant. */
 export const accessByTable = {
-  endedBySignOut: Object.keys(endings),
-  /** Kept by a sign-out, for owners without their phone. `RecoveryCodes.create` replaces them. */
+  endedBySignOut: Object.keys(endingStatements),
+  /** Recovery codes outlast a sign-out, for owners who lost their phone; new codes replace them. */
   endedByNewCodes: ['recovery_codes'],
   grantingNothing: ['devices', 'notices', 'settings'],
 } as const;
@@ -67,7 +67,7 @@ export const accessByTable = {
  * - Access that a session or link adds concurrently is ended too, or refused: each addition locks
  *   the account, its session (`lockSession`), its login flow or its grant (issuer/oidc.adapter.ts).
  * - App passwords are suspended, which makes them invalid. The owner chooses which become valid
- *   again (`AppPasswords.keep`).
+ *   again (`AppPasswords.restoreSuspended`).
  * - Passkeys are suspended, which makes them second factors only. A use after the password, as
  *   second factor, ends the suspension (`Passkeys`).
  */
@@ -79,23 +79,23 @@ export class SignOut {
   ) {}
 
   /** Ends all access to an account. */
-  async everywhere(accountId: string): Promise<void> {
-    await this.notify(
+  async endAllAccess(accountId: string): Promise<void> {
+    await this.notifyGateways(
       await this.source.transaction((manager) => this.endAccess(manager, accountId)),
     );
   }
 
   /**
-   * Ends all access except `kept`, within the caller's transaction. Call {@link notify} after the
-   * commit; without the call, issued tokens stay valid for up to 10 minutes.
+   * Ends all access except `kept`, within the caller's transaction. Call {@link notifyGateways}
+   * after the commit; without the call, issued tokens stay valid for up to 10 minutes.
    */
   async endAccess(
     manager: EntityManager,
     accountId: string,
     kept: KeptAccess = {},
   ): Promise<EndedAccess> {
-    const end = (table: keyof typeof endings, ...more: unknown[]) =>
-      queryRows<{ id: string }>(manager, endings[table], [accountId, ...more]);
+    const end = (table: keyof typeof endingStatements, ...more: unknown[]) =>
+      queryRows<{ id: string }>(manager, endingStatements[table], [accountId, ...more]);
     await end('accounts');
     await end('logins');
     await end('links');
@@ -113,8 +113,8 @@ export class SignOut {
     };
   }
 
-  /** Notifies gateways, which then reject the tokens and check cached app passwords again. */
-  async notify({ accountId, sessions, grants }: EndedAccess): Promise<void> {
+  /** Makes gateways reject the ended tokens and check cached app passwords of the account again. */
+  async notifyGateways({ accountId, sessions, grants }: EndedAccess): Promise<void> {
     await this.revocations.revoke([
       { kind: 'user', id: accountId },
       ...grants.map((id) => ({ kind: 'grant' as const, id })),

@@ -15,7 +15,7 @@ export interface NewTotp {
   readonly uri: string;
 }
 
-const purpose = 'totp';
+const sealPurpose = 'totp';
 
 const periodSeconds = 30;
 
@@ -33,14 +33,14 @@ export class Totp {
   ) {}
 
   /**
-   * Creates and stores a secret, which {@link confirm} activates.
+   * Creates and stores a secret, which {@link confirmSecret} activates.
    *
    * @param session id of the browser's session.
    * @throws Refusal `totp_on` if TOTP is already on, `credentials` if the session has ended.
    */
   async createSecret(accountId: string, session?: string): Promise<NewTotp> {
     const secret = new Secret({ size: 20 });
-    const sealed = this.sealing.seal(purpose, secret.base32, accountId);
+    const sealed = this.sealing.seal(sealPurpose, secret.base32, accountId);
     await this.accounts.manager.transaction(async (manager) => {
       const { affected } = await manager.update(
         AccountEntity,
@@ -50,7 +50,7 @@ export class Totp {
       if (!affected) throw new Refusal('totp_on');
       await lockSession(manager, session);
     });
-    return this.describe(accountId, secret);
+    return this.toNewTotp(accountId, secret);
   }
 
   /** Returns the unconfirmed secret, or `undefined` if there is none. */
@@ -60,18 +60,23 @@ export class Totp {
       totpConfirmedAt: IsNull(),
       totpSecret: Not(IsNull()),
     });
-    const secret = account ? this.unseal(account) : undefined;
-    return secret && this.describe(accountId, secret);
+    const secret = account ? this.unsealSecret(account) : undefined;
+    return secret && this.toNewTotp(accountId, secret);
   }
 
   /** Switches TOTP on if the code fits the unconfirmed secret. @throws Refusal `code`. */
-  async confirm(accountId: string, code: string): Promise<void> {
-    await this.accept(accountId, code, 'totp_confirmed_at = now()', 'totp_confirmed_at IS NULL');
+  async confirmSecret(accountId: string, code: string): Promise<void> {
+    await this.acceptCode(
+      accountId,
+      code,
+      'totp_confirmed_at = now()',
+      'totp_confirmed_at IS NULL',
+    );
   }
 
   /** Checks a code at sign-in. @throws Refusal `code` if it is wrong or used, or TOTP is off. */
-  async check(accountId: string, code: string): Promise<void> {
-    await this.accept(
+  async checkCode(accountId: string, code: string): Promise<void> {
+    await this.acceptCode(
       accountId,
       code,
       'totp_confirmed_at = totp_confirmed_at',
@@ -79,9 +84,9 @@ export class Totp {
     );
   }
 
-  /** Switches TOTP off by a TOTP code. @throws Refusal `code` as {@link check}. */
-  async remove(accountId: string, code: string): Promise<void> {
-    await this.accept(
+  /** Switches TOTP off by a TOTP code. @throws Refusal `code` as {@link checkCode}. */
+  async switchOff(accountId: string, code: string): Promise<void> {
+    await this.acceptCode(
       accountId,
       code,
       'totp_secret = NULL, totp_confirmed_at = NULL',
@@ -89,14 +94,14 @@ export class Totp {
     );
   }
 
-  private async accept(
+  private async acceptCode(
     accountId: string,
     code: string,
     change: string,
     condition: string,
   ): Promise<void> {
     const account = await this.accounts.findOneBy({ id: accountId });
-    const secret = account && this.unseal(account);
+    const secret = account && this.unsealSecret(account);
     const digits = code.replaceAll(' ', '').slice(0, 7);
     if (!secret || !/^\d{6}$/.test(digits)) throw new Refusal('code');
     const now = Date.now();
@@ -117,12 +122,12 @@ export class Totp {
     if (counted.length === 0) throw new Refusal('code');
   }
 
-  private unseal({ id, totpSecret }: AccountEntity): Secret | undefined {
-    const base32 = totpSecret ? this.sealing.open(purpose, totpSecret, id) : undefined;
+  private unsealSecret({ id, totpSecret }: AccountEntity): Secret | undefined {
+    const base32 = totpSecret ? this.sealing.open(sealPurpose, totpSecret, id) : undefined;
     return base32 === undefined ? undefined : Secret.fromBase32(base32);
   }
 
-  private async describe(accountId: string, secret: Secret): Promise<NewTotp> {
+  private async toNewTotp(accountId: string, secret: Secret): Promise<NewTotp> {
     const { name } = await this.accounts.findOneByOrFail({ id: accountId });
     const { host } = new URL(this.config.PUBLIC_URL);
     const label = name ?? accountId;

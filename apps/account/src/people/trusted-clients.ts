@@ -5,7 +5,7 @@ import { LRUCache } from 'lru-cache';
 import type { ClientTrust } from './passwords.js';
 import { Seal } from './seal.js';
 
-const purpose = 'known browser';
+const sealPurpose = 'known browser';
 
 /**
  * Recognizes devices and networks of earlier sign-ins. A device cookie (OWASP) is encrypted for the
@@ -14,30 +14,33 @@ const purpose = 'known browser';
  */
 @Injectable()
 export class TrustedClients {
-  private readonly networks = new LRUCache<string, true>({ max: 10_000, ttl: 7 * 24 * 3_600_000 });
+  private readonly trustedNetworks = new LRUCache<string, true>({
+    max: 10_000,
+    ttl: 7 * 24 * 3_600_000,
+  });
 
   constructor(private readonly sealing: Seal) {}
 
   /** Returns the device cookie for a name: `cookie` if it is valid for the name, else a new one. */
   cookieFor(name: string, cookie = ''): string {
     if (this.deviceOf(name, cookie) !== undefined) return cookie;
-    return this.sealing.seal(purpose, randomUUID(), name.toLowerCase()).toString('base64url');
+    return this.sealing.seal(sealPurpose, randomUUID(), name.toLowerCase()).toString('base64url');
   }
 
   /** Returns the device id if a sign-in with this name set the cookie; otherwise undefined. */
   deviceOf(name: string, cookie = ''): string | undefined {
     if (!/^[\w-]{1,200}$/.test(cookie)) return undefined;
-    return this.sealing.open(purpose, Buffer.from(cookie, 'base64url'), name.toLowerCase());
+    return this.sealing.open(sealPurpose, Buffer.from(cookie, 'base64url'), name.toLowerCase());
   }
 
   /** Trusts the network of an IP address for a week, in this process. */
   trustNetwork(address: string): void {
-    this.networks.set(networkOf(address), true);
+    this.trustedNetworks.set(networkOf(address), true);
   }
 
-  /** Returns the trust level of a client. @param device id from {@link deviceOf}. */
+  /** Returns the trust level of a client. @param device id of the device ({@link deviceOf}). */
   trustOf(address: string, device: string | undefined): ClientTrust {
     if (device !== undefined) return 'trustedDevice';
-    return this.networks.has(networkOf(address)) ? 'trustedNetwork' : 'untrusted';
+    return this.trustedNetworks.has(networkOf(address)) ? 'trustedNetwork' : 'untrusted';
   }
 }

@@ -8,13 +8,13 @@ import { type Account, Accounts } from '../people/accounts.js';
 import { Refusal } from '../people/refusal.js';
 import { Seal } from '../people/seal.js';
 
-/** Maximum duration of a login at the provider, in seconds. */
+/** Maximum duration of a sign-in at the OpenID provider, in seconds. */
 export const maxLoginSeconds = 900;
 /** Maximum age of a sign-in at the provider in seconds, as approvals require a recent sign-in. */
 const maxAgeSeconds = 240;
 /** Timeout of requests to the provider, in seconds. */
 const timeoutSeconds = 10;
-const purpose = 'sign-in by a provider';
+const sealPurpose = 'sign-in by a provider';
 
 const ticketSchema = z.object({
   state: z.string(),
@@ -31,7 +31,7 @@ export interface AuthorizationRequest {
   readonly ticket: string;
 }
 
-/** Result of a sign-in at the provider. */
+/** Result of a sign-in at the operator's OpenID provider. */
 export interface ProviderSignIn {
   readonly account: Account;
   /** Path that the person requested before the sign-in. */
@@ -45,7 +45,8 @@ export interface ProviderSignIn {
  */
 @Injectable()
 export class RelyingParty {
-  private discovered: Promise<client.Configuration> | undefined;
+  /** Metadata of the provider; undefined until it responds, and after a failure. */
+  private cachedProvider: Promise<client.Configuration> | undefined;
   private readonly faults: FaultLog;
 
   constructor(
@@ -68,7 +69,7 @@ export class RelyingParty {
 
   /** Starts a sign-in. @throws Refusal `unavailable` if the provider does not respond. */
   async startLogin(next: string | undefined): Promise<AuthorizationRequest> {
-    const provider = await this.provider();
+    const provider = await this.discoverProvider();
     const [state, nonce, verifier] = [
       client.randomState(),
       client.randomNonce(),
@@ -76,11 +77,11 @@ export class RelyingParty {
     ];
     const until = Date.now() + maxLoginSeconds * 1_000;
     const ticket = this.sealing.seal(
-      purpose,
+      sealPurpose,
       JSON.stringify({ state, nonce, verifier, next, until }),
     );
     const url = client.buildAuthorizationUrl(provider, {
-      redirect_uri: this.callback,
+      redirect_uri: this.callbackUrl,
       scope: 'openid',
       state,
       nonce,
@@ -100,8 +101,8 @@ export class RelyingParty {
   async finishLogin(query: string, ticket: string | undefined): Promise<ProviderSignIn> {
     const { state, nonce, verifier, next, until } = this.unsealTicket(ticket);
     if (until < Date.now()) throw new Refusal('credentials');
-    const provider = await this.provider();
-    const url = new URL(`${this.callback}?${query}`);
+    const provider = await this.discoverProvider();
+    const url = new URL(`${this.callbackUrl}?${query}`);
     const checks = {
       expectedState: state,
       expectedNonce: nonce,
@@ -113,7 +114,7 @@ export class RelyingParty {
       .catch((error: unknown) => {
         this.log.info(
           { reason: (error as { code?: string }).code },
-          'sign-in at the OpenID provider failed',
+          'sign-in refused: the response of the OpenID provider is a denial, invalid or late',
         );
         throw new Refusal('credentials');
       });
@@ -128,26 +129,26 @@ export class RelyingParty {
     return { account, next };
   }
 
-  private get callback(): string {
+  private get callbackUrl(): string {
     return `${this.config.PUBLIC_URL}/sign-in/provider/callback`;
   }
 
   private unsealTicket(ticket = ''): z.output<typeof ticketSchema> {
     const text = /^[\w-]{1,4000}$/.test(ticket)
-      ? this.sealing.open(purpose, Buffer.from(ticket, 'base64url'))
+      ? this.sealing.open(sealPurpose, Buffer.from(ticket, 'base64url'))
       : undefined;
     if (text === undefined) throw new Refusal('credentials');
     return ticketSchema.parse(JSON.parse(text));
   }
 
   /** Returns the provider's metadata, cached after the first success. */
-  private async provider(): Promise<client.Configuration> {
+  private async discoverProvider(): Promise<client.Configuration> {
     const { SIGN_IN_ISSUER = '', SIGN_IN_CLIENT_ID, SIGN_IN_CLIENT_SECRET } = this.config;
     const issuer = new URL(SIGN_IN_ISSUER);
     const proof = SIGN_IN_CLIENT_SECRET === undefined ? client.None() : undefined;
     const execute = issuer.protocol === 'http:' ? [client.allowInsecureRequests] : [];
     const options = { execute, timeout: timeoutSeconds };
-    this.discovered ??= client.discovery(
+    this.cachedProvider ??= client.discovery(
       issuer,
       SIGN_IN_CLIENT_ID,
       SIGN_IN_CLIENT_SECRET,
@@ -155,11 +156,11 @@ export class RelyingParty {
       options,
     );
     try {
-      const configuration = await this.discovered;
+      const configuration = await this.cachedProvider;
       this.faults.recordSuccess();
       return configuration;
     } catch (error) {
-      this.discovered = undefined;
+      this.cachedProvider = undefined;
       this.faults.recordFailure(error);
       throw new Refusal('unavailable');
     }

@@ -13,7 +13,7 @@ export const accountsEnvironment = {
   },
 };
 
-type Verb = AccountsCommand['verb'];
+type AccountsVerb = AccountsCommand['verb'];
 
 /**
  * Returns a command of the account app.
@@ -21,8 +21,8 @@ type Verb = AccountsCommand['verb'];
  * @param takes `name` for an argument with the account's name; one option as flags, description and
  *   default.
  */
-function command(
-  verb: Verb,
+function accountsCommand(
+  verb: AccountsVerb,
   summary: string,
   takes: { readonly name?: true; readonly option?: readonly [string, string, string?] } = {},
 ): CommandDefinition<AccountsCommand> {
@@ -42,50 +42,63 @@ function command(
   };
 }
 
+/** The command takes the name of an account as its argument. */
 const name = true;
-const asJson = ['--json', 'prints JSON'] as const;
-const label = [
+const jsonOption = ['--json', 'prints JSON'] as const;
+const labelOption = [
   '--label <LABEL>',
   'the device or app that uses the app password',
   'podcast-sync app-password',
 ] as const;
 
-/** `podcast-sync accounts` */
+/** The commands `podcast-sync accounts …`. */
 export const accounts: CommandGroup = {
   name: 'accounts',
   summary: "manages people's accounts",
   commands: [
-    command('list', 'lists the accounts', { option: asJson }),
-    command(
+    accountsCommand('list', 'lists the accounts', { option: jsonOption }),
+    accountsCommand(
       'create',
       'creates an account, and prints a link to choose its password (valid for 7 days, once)',
       {
         name,
       },
     ),
-    command('invite', 'prints a link to create an account with any name (valid for 7 days, once)'),
-    command('first-link', 'prints a link to create the first account, or nothing if one exists'),
-    command('reset', 'prints a link to choose a new password (valid for 1 hour, once)', {
+    accountsCommand(
+      'invite',
+      'prints a link to create an account with any name (valid for 7 days, once)',
+    ),
+    accountsCommand(
+      'first-link',
+      'prints a link to create the first account, or nothing if one exists',
+    ),
+    accountsCommand('reset', 'prints a link to choose a new password (valid for 1 hour, once)', {
       name,
     }),
-    command(
+    accountsCommand(
       'disable',
       'blocks sign-in and access to data until the account is enabled; keeps all data',
       { name },
     ),
-    command('enable', 'enables a disabled account', { name }),
-    command('appoint', 'lets the person manage the accounts of others on the pages', { name }),
-    command('dismiss', 'takes this right away; not from the last administrator', { name }),
-    command('erase', 'erases the account and all data of its user, permanently', { name }),
+    accountsCommand('enable', 'enables a disabled account', { name }),
+    accountsCommand('appoint', 'lets the person manage the accounts of others on the pages', {
+      name,
+    }),
+    accountsCommand('dismiss', 'takes this right away; not from the last administrator', { name }),
+    accountsCommand('erase', 'erases the account and all data of its user, permanently', { name }),
   ],
 };
 
-/** `podcast-sync app-password` */
+/** The command `podcast-sync app-password`. */
 export const appPassword: CommandDefinition<AccountsCommand> = {
-  ...command('app-password', 'creates an app password of an account, and prints only that', {
-    name,
-    option: label,
-  }),
+  ...accountsCommand(
+    'app-password',
+    'creates an app password of an account, and prints only that',
+    {
+      name,
+      option: labelOption,
+    },
+  ),
   details: 'The app password is for one device or app, can read and write, and does not expire.',
   examples: ['app-password ann --label "My phone"'],
 };

@@ -6,9 +6,9 @@ interface BackupInput {
   readonly secrets: string | undefined;
 }
 
-const ownerUrl = 'owner-database-url';
+const ownerUrlFile = 'owner-database-url';
 
-/** `podcast-sync backup` */
+/** The command `podcast-sync backup`. */
 export const backup: CommandDefinition<BackupInput> = {
   name: 'backup',
   summary: "writes users' data, accounts and keys to a file, while the system runs",
@@ -17,7 +17,7 @@ export const backup: CommandDefinition<BackupInput> = {
     'reads it.',
   examples: ['backup podcast-sync.backup', 'backup --secrets .data/secrets -'],
   environment: 'DATABASE_URL, with the login of the owner of the database.',
-  data: { files: { DATABASE_URL: ownerUrl } },
+  data: { files: { DATABASE_URL: ownerUrlFile } },
   declare: (command) =>
     void command
       .argument('<FILE>', 'a new file')
@@ -27,7 +27,7 @@ export const backup: CommandDefinition<BackupInput> = {
       ),
   read: ({ secrets }: { secrets?: string }, [file = '']) => ({ file, secrets }),
   run: async ({ file, secrets }, { io, data }) => {
-    const isOfData = io.env['DATABASE_URL_FILE'] === join(data, ownerUrl);
+    const isOfData = io.env['DATABASE_URL_FILE'] === join(data, ownerUrlFile);
     const keys =
       secrets !== undefined
         ? ({ layout: 'secrets', path: secrets } as const)

@@ -1,7 +1,7 @@
 import { type CommandDefinition, UsageError } from '../command.js';
 import type { CopyOptions } from '../../../dump/src/dump.options.js';
 
-/** `podcast-sync copy-users` */
+/** The command `podcast-sync copy-users`. */
 export const copyUsers: CommandDefinition<CopyOptions> = {
   name: 'copy-users',
   summary: "copies users with all their rows to another system's database",

@@ -3,17 +3,17 @@ import type { CommandDefinition, CommandGroup } from '../command.js';
 import { integerBetween } from '../operands.js';
 import type { DeletionsCommand } from '../../../deletion-worker/src/operator/deletions.js';
 
-const shared = {
+const deletionsEnvironment = {
   environment: 'DATABASE_URL or DATABASE_URL_FILE, as the deletion worker has it.',
   data: { files: { DATABASE_URL: 'deletions-database-url' } },
   run: async (command, { io }) =>
     (await import('../../../deletion-worker/src/operator/deletions.js')).runDeletions(command, io),
 } satisfies Partial<CommandDefinition<DeletionsCommand>>;
 
-const deletionId = integerBetween(1, Number.MAX_SAFE_INTEGER);
+const parseDeletionId = integerBetween(1, Number.MAX_SAFE_INTEGER);
 
-const list: CommandDefinition<DeletionsCommand> = {
-  ...shared,
+const listDeletions: CommandDefinition<DeletionsCommand> = {
+  ...deletionsEnvironment,
   name: 'list',
   summary: 'lists pending deletions, oldest first, or failed ones, latest first',
   examples: ['deletions list', 'deletions list --failed --json'],
@@ -31,30 +31,30 @@ const list: CommandDefinition<DeletionsCommand> = {
   }),
 };
 
-const retry: CommandDefinition<DeletionsCommand> = {
-  ...shared,
+const retryDeletion: CommandDefinition<DeletionsCommand> = {
+  ...deletionsEnvironment,
   name: 'retry',
   summary: 'sends a pending deletion to the queue again, regardless of its last job',
   examples: ['deletions retry 12'],
-  declare: (command) => void command.argument('<ID>', 'id of the deletion', deletionId),
+  declare: (command) => void command.argument('<ID>', 'id of the deletion', parseDeletionId),
   read: (_, [id]) => ({ verb: 'retry', deletionId: Number(id) }),
 };
 
-const fail: CommandDefinition<DeletionsCommand> = {
-  ...shared,
+const failDeletion: CommandDefinition<DeletionsCommand> = {
+  ...deletionsEnvironment,
   name: 'fail',
   summary: 'ends a pending deletion in FAILURE without deleting anything',
   examples: ['deletions fail 12 --as ann'],
   declare: (command) =>
     void command
-      .argument('<ID>', 'id of the deletion', deletionId)
+      .argument('<ID>', 'id of the deletion', parseDeletionId)
       .option('--as <NAME>', 'operator name to record as the cause (default: the OS user)'),
   read: ({ as }: { as?: string }, [id]) => ({ verb: 'fail', deletionId: Number(id), operator: as }),
 };
 
-/** `podcast-sync deletions` */
+/** The command `podcast-sync deletions`. */
 export const deletions: CommandGroup = {
   name: 'deletions',
   summary: 'manages pending and failed deletions',
-  commands: [list, retry, fail],
+  commands: [listDeletions, retryDeletion, failDeletion],
 };

@@ -2,13 +2,15 @@ import { InvalidArgumentError, Option } from 'commander';
 import type { CommandDefinition } from '../command.js';
 import type { DumpOptions, UserPartition } from '../../../dump/src/dump.options.js';
 
-/** `podcast-sync dump` */
+/** The command `podcast-sync dump`. */
 export const dump: CommandDefinition<DumpOptions> = {
   name: 'dump',
   summary: "writes users' data as NDJSON, a consistent snapshot of each user",
   details: 'The last line marks a complete file (docs/reference/data.md).',
   examples: ['dump --out users.ndjson.gz', 'dump --shard 3/16 --out 3.ndjson.gz'],
-  environment: 'DATABASE_URL or DATABASE_URL_FILE, of the role podcast_sync_dump.',
+  environment:
+    'DATABASE_URL, of the role podcast_sync_dump; with issuers in --users also AUTH_OWN_ISSUER ' +
+    'and AUTH_ISSUER_ALIASES, as in the gateway.',
   exitCodes: '0 complete, 1 not complete',
   data: { files: { DATABASE_URL: 'dump-database-url' } },
   declare: (command) =>

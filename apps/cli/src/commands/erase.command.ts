@@ -1,9 +1,9 @@
 import { type CommandDefinition, UsageError } from '../command.js';
 import type { EraseCommand } from '../../../deletion-worker/src/operator/erase.program.js';
 
-type Typed = Partial<Record<'issuer' | 'subject' | 'user' | 'users', string>>;
+type EraseOptions = Partial<Record<'issuer' | 'subject' | 'user' | 'users', string>>;
 
-/** `podcast-sync erase` */
+/** The command `podcast-sync erase`. */
 export const erase: CommandDefinition<EraseCommand> = {
   name: 'erase',
   summary: 'erases all data of users permanently and rejects their requests',
@@ -25,7 +25,7 @@ export const erase: CommandDefinition<EraseCommand> = {
         '--users <FILE>',
         'NDJSON file: one {"issuer","subject"} or {"id"} per line (docs/reference/data.md)',
       ),
-  read: async ({ issuer, subject, user: id, users: file }: Typed) => {
+  read: async ({ issuer, subject, user: id, users: file }: EraseOptions) => {
     const ways = [
       id !== undefined,
       file !== undefined,

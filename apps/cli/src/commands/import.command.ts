@@ -1,13 +1,13 @@
 import { type CommandDefinition, UsageError } from '../command.js';
-import { webUrl } from '../operands.js';
+import { parseWebUrl } from '../operands.js';
 import type { ImportOptions } from '../../../gpodder/src/import/import.options.js';
 
-type Typed = Omit<ImportOptions, 'login'> & {
+type ImportInput = Omit<ImportOptions, 'login'> & {
   readonly login?: string;
   readonly insecure?: boolean;
 };
 
-/** `podcast-sync import` */
+/** The command `podcast-sync import`. */
 export const importCommand: CommandDefinition<ImportOptions> = {
   name: 'import',
   summary: 'imports an account of another server into an account of this one',
@@ -21,7 +21,11 @@ export const importCommand: CommandDefinition<ImportOptions> = {
   data: { files: { REDIS_URL: 'redis-url' } },
   declare: (command) =>
     void command
-      .requiredOption('--from <URL>', 'address of the other server, as in podcast apps', webUrl)
+      .requiredOption(
+        '--from <URL>',
+        'address of the other server, as in podcast apps',
+        parseWebUrl,
+      )
       .requiredOption('--user <NAME>', 'name of the account on this and on the other server')
       .option('--login <NAME>', 'account on the other server, if its name differs')
       .option(
@@ -33,7 +37,7 @@ export const importCommand: CommandDefinition<ImportOptions> = {
         '--progress <FILE>',
         'file with the progress, from which a later run continues (default: import-….progress)',
       ),
-  read: ({ from, user, login = user, passwordFile, progress, insecure }: Typed) => {
+  read: ({ from, user, login = user, passwordFile, progress, insecure }: ImportInput) => {
     if (from.username !== '' || from.password !== '')
       throw new UsageError(
         'a password in --from is visible to others: use the prompt or --password-file',

@@ -1,10 +1,10 @@
 import { join } from 'node:path';
 import type { CommandDefinition, CommandGroup } from '../command.js';
 
-/** A directory without a system has no key. The implementation would create one there. */
+/** Rejects a data directory without a system, in which the implementation would create a key. */
 const dataWithKeys = { required: join('keys', 'account', 'signing-key.json') };
 
-const list: CommandDefinition = {
+const listKeysCommand: CommandDefinition = {
   name: 'list',
   summary: 'shows the keys that sign access tokens',
   examples: ['keys list'],
@@ -13,7 +13,7 @@ const list: CommandDefinition = {
     (await import('../../../standalone/src/keys.js')).listKeys(data, io),
 };
 
-const rotate: CommandDefinition<{ now: boolean }> = {
+const rotateKeysCommand: CommandDefinition<{ now: boolean }> = {
   name: 'rotate',
   summary: 'signs with a new key; tokens of the old key stay valid until they expire',
   examples: ['keys rotate', 'keys rotate --now'],
@@ -25,9 +25,9 @@ const rotate: CommandDefinition<{ now: boolean }> = {
     (await import('../../../standalone/src/keys.js')).rotateKeys(data, rotation, io),
 };
 
-/** `podcast-sync keys` */
+/** The command `podcast-sync keys`. */
 export const keys: CommandGroup = {
   name: 'keys',
   summary: 'manages the keys that sign access tokens',
-  commands: [list, rotate],
+  commands: [listKeysCommand, rotateKeysCommand],
 };

@@ -2,10 +2,10 @@ import { type CommandDefinition, UsageError } from '../command.js';
 import { integerBetween } from '../operands.js';
 import type { LoadOptions } from '../../../load/src/load.options.js';
 
-/** In measurements, further users only waited for Postgres, and slowed down other requests. */
-const defaultParallel = 2;
+/** Users loaded at the same time. In measurements, more users only waited for Postgres. */
+const defaultParallelUsers = 2;
 
-/** `podcast-sync load` */
+/** The command `podcast-sync load`. */
 export const load: CommandDefinition<LoadOptions> = {
   name: 'load',
   summary: "writes users' data from files into the running system, in addition to existing data",
@@ -23,7 +23,7 @@ export const load: CommandDefinition<LoadOptions> = {
         '--parallel <N>',
         'number of users to load concurrently',
         integerBetween(1, 32),
-        defaultParallel,
+        defaultParallelUsers,
       )
       .option(
         '--refused <FILE>',

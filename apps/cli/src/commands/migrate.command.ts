@@ -1,6 +1,6 @@
 import type { CommandDefinition } from '../command.js';
 
-/** `podcast-sync migrate` */
+/** The command `podcast-sync migrate`. */
 export const migrate: CommandDefinition = {
   name: 'migrate',
   summary: 'migrates the database to this release',

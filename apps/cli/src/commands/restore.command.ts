@@ -5,7 +5,7 @@ interface RestoreInput {
   readonly secrets: string | undefined;
 }
 
-/** `podcast-sync restore` */
+/** The command `podcast-sync restore`. */
 export const restore: CommandDefinition<RestoreInput> = {
   name: 'restore',
   summary: 'restores data, accounts and keys from a backup to an empty database',

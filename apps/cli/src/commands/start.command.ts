@@ -1,11 +1,11 @@
 import { Option } from 'commander';
 import type { CommandDefinition } from '../command.js';
-import { notEmpty, origin, integerBetween } from '../operands.js';
+import { parseNotEmpty, parseOrigin, integerBetween } from '../operands.js';
 import type { StartOptions } from '../../../standalone/src/standalone.options.js';
 
-const port = integerBetween(0, 65_535);
+const parsePort = integerBetween(0, 65_535);
 
-/** `podcast-sync start` */
+/** The command `podcast-sync start`. */
 export const start: CommandDefinition<Omit<StartOptions, 'data'>> = {
   name: 'start',
   summary: 'runs all parts on this machine',
@@ -20,14 +20,14 @@ export const start: CommandDefinition<Omit<StartOptions, 'data'>> = {
   declare: (command) =>
     void command
       .option('--replicas <N>', 'processes of each service', integerBetween(1, 32), 1)
-      .option('--port <P>', 'port to listen on (0: any free port)', port, 3000)
+      .option('--port <P>', 'port to listen on (0: any free port)', parsePort, 3000)
       .option(
         '--host <H>',
         'address to listen on: 127.0.0.1 for this machine only, 0.0.0.0 for the network',
-        notEmpty,
+        parseNotEmpty,
         '127.0.0.1',
       )
-      .option('--public-url <URL>', 'origin for clients, if a proxy is in front', origin)
+      .option('--public-url <URL>', 'origin for clients, if a proxy is in front', parseOrigin)
       .addOption(
         new Option(
           '--feeds <MODE>',

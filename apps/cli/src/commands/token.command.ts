@@ -3,7 +3,7 @@ import type { CommandDefinition } from '../command.js';
 import { accountsEnvironment } from './accounts.command.js';
 import type { TokenOptions } from '../../../account/src/operator/token.command.js';
 
-/** `podcast-sync token` */
+/** The command `podcast-sync token`. */
 export const token: CommandDefinition<TokenOptions> = {
   name: 'token',
   summary: 'creates a bearer token of a user, and prints only that',
@@ -17,13 +17,13 @@ export const token: CommandDefinition<TokenOptions> = {
         '--scope <SCOPES>',
         'scopes of the token (default: "read:subscriptions write:subscriptions")',
       )
-      .option('--expires <TIME>', 'lifetime, such as 12h (default: 30d)', lifetime),
+      .option('--expires <TIME>', 'lifetime, such as 12h (default: 30d)', parseLifetime),
   read: (options, [user = '']) => ({ user, ...options }),
   run: async (options, { io }) =>
     (await import('../../../account/src/operator/token.command.js')).runToken(options, io),
 };
 
-function lifetime(text: string): string {
+function parseLifetime(text: string): string {
   if (/^[1-9]\d{0,5}[smhd]$/.test(text)) return text;
   throw new InvalidArgumentError('A lifetime is a number with s, m, h or d, such as 12h.');
 }

@@ -25,7 +25,7 @@ describe('ChangeLoader', () => {
     const { loader, state, sinces, complete } = server();
     void loader.load();
     state.clock = '2';
-    const notified = loader.notify('2').then(() => loader.since);
+    const notified = loader.notify('2').then(() => loader.loadedUntil);
     await complete();
     expect(sinces()).toEqual([undefined, '1']);
     await complete();
@@ -41,7 +41,7 @@ describe('ChangeLoader', () => {
     for (const stamp of ['4', '3']) void loader.notify(stamp);
     await complete();
     await complete();
-    expect([sinces(), loader.since]).toEqual([[undefined, '1', '1'], '4']);
+    expect([sinces(), loader.loadedUntil]).toEqual([[undefined, '1', '1'], '4']);
   });
 
   it('ignores notifications of loaded changes, and all before the first load', async () => {

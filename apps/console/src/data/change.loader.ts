@@ -1,15 +1,16 @@
 /**
- * Loads one kind of data, then its changes. Invariants:
+ * Loads all data of one kind, such as subscriptions, then only its changes. Invariants:
  * - one request runs at a time;
  * - a notification during a request, also during the first one, starts another request afterwards;
  * - the next notification or poll repeats a failed request.
  */
 export class ChangeLoader {
   /** The sync timestamp up to which all data is loaded; undefined before the first load ends. */
-  since: string | undefined;
-  private running: Promise<void> | undefined;
+  loadedUntil: string | undefined;
+  /** The load in progress, if there is one. */
+  private runningLoad: Promise<void> | undefined;
   /** The latest sync timestamp that was notified during the running request. */
-  private notified: string | undefined;
+  private latestNotified: string | undefined;
 
   /**
    * @param request loads the changes after `since`, or all data if undefined, and resolves to the
@@ -19,33 +20,34 @@ export class ChangeLoader {
 
   /** Loads all data once. @throws ApiError on failure; the next call retries. */
   load(): Promise<void> {
-    return this.since === undefined ? this.run() : Promise.resolve();
+    return this.loadedUntil === undefined ? this.loadChanges() : Promise.resolve();
   }
 
   /**
-   * Loads changes if the data is older than a notification, and ends after them. It also ends if
-   * the load fails.
+   * Loads the changes that a notification reports, unless they are loaded already. Resolves after
+   * the load, also if it fails.
    *
    * @param stamp the sync timestamp of the change. The default is later than any sync timestamp, so
    *   that changes are always loaded.
    */
   async notify(stamp = '9999'): Promise<void> {
-    if (this.running) {
-      if (this.notified === undefined || stamp > this.notified) this.notified = stamp;
-      return this.running.catch(() => {});
+    if (this.runningLoad) {
+      if (this.latestNotified === undefined || stamp > this.latestNotified)
+        this.latestNotified = stamp;
+      return this.runningLoad.catch(() => {});
     }
-    if (this.since === undefined || stamp <= this.since) return;
-    await this.run().catch(() => {});
+    if (this.loadedUntil === undefined || stamp <= this.loadedUntil) return;
+    await this.loadChanges().catch(() => {});
   }
 
-  private run(): Promise<void> {
-    this.running ??= this.request(this.since)
-      .then((since) => void (this.since = since))
+  private loadChanges(): Promise<void> {
+    this.runningLoad ??= this.request(this.loadedUntil)
+      .then((since) => void (this.loadedUntil = since))
       .finally(() => {
-        const { notified } = this;
-        this.running = this.notified = undefined;
+        const { latestNotified: notified } = this;
+        this.runningLoad = this.latestNotified = undefined;
         return notified === undefined ? undefined : this.notify(notified);
       });
-    return this.running;
+    return this.runningLoad;
   }
 }

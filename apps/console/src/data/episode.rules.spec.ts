@@ -1,19 +1,19 @@
 import { describe, expect, it } from 'vitest';
 import type { Episode } from '#client';
 import {
-  changedAt,
-  changesOfPodcasts,
+  applyPendingChanges,
   dateOfChange,
   episodesOfPodcast,
   filterOfQuery,
-  historyFilter,
-  isShown,
-  pageOf,
+  historyMatcher,
+  lastChangeOf,
+  lastChangesByPodcast,
+  matchesStatusFilter,
+  pageUrlOf,
   pathOfFilter,
   progressOf,
-  publishedAt,
+  publishDateOf,
   timeOfChange,
-  withChanges,
   withStatuses,
 } from './episode.rules.js';
 
@@ -76,9 +76,9 @@ it.each([
 ])('progressOf of %j is %s', (statuses, progress) => expect(progressOf(statuses)).toBe(progress));
 
 it('publishedAt is undefined for an unknown date', () => {
-  expect(publishedAt(row({}))).toBeUndefined();
-  expect(publishedAt({ podcast_guid: 'p' })).toBeUndefined();
-  expect(publishedAt(row({ publish_date: '2026-01-01T00:00:00.000Z' }))?.getUTCFullYear()).toBe(
+  expect(publishDateOf(row({}))).toBeUndefined();
+  expect(publishDateOf({ podcast_guid: 'p' })).toBeUndefined();
+  expect(publishDateOf(row({ publish_date: '2026-01-01T00:00:00.000Z' }))?.getUTCFullYear()).toBe(
     2026,
   );
 });
@@ -86,15 +86,15 @@ it('publishedAt is undefined for an unknown date', () => {
 it('the latest change of a podcast is that of any status of any episode', () => {
   const first = row({ new_status: at(true, '2026-01-02T00:00'), favorite_status: at(true) });
   const history = [first, row({ played_status: at(true) }), row({ podcast_guid: 'q' })];
-  expect([...changesOfPodcasts(history)]).toEqual([['p', '2026-01-02T00:00']]);
-  expect(dateOfChange(changedAt(first))).toEqual(new Date('2026-01-02T00:00Z'));
-  expect(dateOfChange(changedAt(row({})))).toBeUndefined();
+  expect([...lastChangesByPodcast(history)]).toEqual([['p', '2026-01-02T00:00']]);
+  expect(dateOfChange(lastChangeOf(first))).toEqual(new Date('2026-01-02T00:00Z'));
+  expect(dateOfChange(lastChangeOf(row({})))).toBeUndefined();
 });
 
 it('changedAt ignores downloads', () => {
   const downloaded = row({ download_status: at(true, '2026-01-02T00:00') });
-  expect(changedAt(downloaded)).toBe('');
-  expect(changedAt({ ...downloaded, played_status: at(true) })).toBe('2026-01-01T10:00');
+  expect(lastChangeOf(downloaded)).toBe('');
+  expect(lastChangeOf({ ...downloaded, played_status: at(true) })).toBe('2026-01-01T10:00');
 });
 
 it.each([
@@ -105,7 +105,7 @@ it.each([
   [{ playback_position: at(3) }, 'started', true],
   [{ playback_position: at(3) }, 'played', false],
 ] as const)('isShown of %j in "%s" is %s', (statuses, shown, expected) =>
-  expect(isShown(statuses, shown)).toBe(expected),
+  expect(matchesStatusFilter(statuses, shown)).toBe(expected),
 );
 
 describe('the filter of the history', () => {
@@ -137,17 +137,17 @@ describe('the filter of the history', () => {
     ['another status', { show: 'played' }, false],
   ] as const)('compares %s', (_, filter, expected) => {
     const episode = row({ title: 'Über Café', playback_position: at(3) });
-    expect(historyFilter({ ...all, ...filter })(episode)).toBe(expected);
+    expect(historyMatcher({ ...all, ...filter })(episode)).toBe(expected);
   });
 
   it('omits episodes that an app only downloaded', () =>
-    expect(historyFilter(all)(row({ download_status: at(true) }))).toBe(false));
+    expect(historyMatcher(all)(row({ download_status: at(true) }))).toBe(false));
 });
 
 it('withChanges applies changes in their order, and keeps the current guid of the podcast', () => {
   const rows = [row({ sync_id: '1', title: 'One' }), row({ sync_id: '2' })];
   const change = { podcast_guid: 'former', sync_id: '1' };
-  const changed = withChanges(rows, [
+  const changed = applyPendingChanges(rows, [
     { ...change, played_status: at(true), favorite_status: at(true) },
     { ...change, played_status: at(false) },
   ]);
@@ -178,5 +178,5 @@ it.each([
   ['', 'https://b.example/1 1.mp3', 'https://b.example/1 1.mp3'],
   ['javascript:alert(1)', 'file:///etc/passwd', undefined],
 ])('pageOf prefers the page: %j, %j', (episode_url, enclosure_url, expected) =>
-  expect(pageOf(row({ episode_url, enclosure_url }))).toBe(expected),
+  expect(pageUrlOf(row({ episode_url, enclosure_url }))).toBe(expected),
 );

@@ -1,18 +1,18 @@
 import type { Episode, FeedEpisode, Statuses } from '#client';
 import { searchKey } from '../ui/feed.name.js';
 
-/** An episode of a list: of a feed with the listener's statuses, or of the history. */
+/** An episode in a list: from a feed, with the listener's statuses, or from the history. */
 export type ListedEpisode = FeedEpisode & Statuses & { readonly sync_id?: string };
 
 /** The listener's progress in an episode. */
 export type Progress = 'new' | 'started' | 'played';
 
-/** The episodes that a list shows, by their statuses. */
-export type Shown = 'all' | 'favorite' | Progress;
+/** Selects the episodes that a list shows, by their statuses. */
+export type StatusFilter = 'all' | 'favorite' | Progress;
 
 /** The filter of the history. An empty `podcast` (a guid) or `search` selects all episodes. */
 export interface HistoryFilter {
-  readonly show: Shown;
+  readonly show: StatusFilter;
   readonly podcast: string;
   readonly search: string;
 }
@@ -54,19 +54,19 @@ function identifiersOf({ podcast_guid, episode_guid, enclosure_url }: FeedEpisod
   return [episode_guid, enclosure_url].flatMap((id) => (id ? [`${podcast_guid} ${id}`] : []));
 }
 
-/** Returns the key of an episode in a list. */
-export function keyOf({ podcast_guid, episode_guid, enclosure_url }: ListedEpisode): string {
+/** Returns a key that identifies an episode in a list, for rendering. */
+export function episodeKey({ podcast_guid, episode_guid, enclosure_url }: ListedEpisode): string {
   return [podcast_guid, episode_guid, enclosure_url].join(' ');
 }
 
-/** Returns how far the listener is in an episode, by its statuses. */
+/** Returns how far a listener is in an episode, by its statuses. */
 export function progressOf({ played_status, playback_position }: Statuses): Progress {
   if (played_status?.value === true) return 'played';
   return (playback_position?.value ?? 0) > 0 ? 'started' : 'new';
 }
 
-/** Returns true if a list with this choice contains the episode. */
-export function isShown(episode: Statuses, shown: Shown): boolean {
+/** Returns true if a list with this filter contains the episode. */
+export function matchesStatusFilter(episode: Statuses, shown: StatusFilter): boolean {
   if (shown === 'favorite') return episode.favorite_status?.value === true;
   return shown === 'all' || progressOf(episode) === shown;
 }
@@ -92,17 +92,17 @@ export function pathOfFilter({ show, podcast, search }: HistoryFilter): string {
  * Returns a function that is true for the episodes of the history that a filter selects. Episodes
  * that an app only downloaded are in none. The search compares titles by {@link searchKey}.
  */
-export function historyFilter({ show, podcast, search }: HistoryFilter) {
+export function historyMatcher({ show, podcast, search }: HistoryFilter) {
   const key = searchKey(search.trim());
   return (episode: Episode): boolean =>
-    changedAt(episode) !== '' &&
-    isShown(episode, show) &&
+    lastChangeOf(episode) !== '' &&
+    matchesStatusFilter(episode, show) &&
     (podcast === '' || episode.podcast_guid === podcast) &&
     (key === '' || searchKey(episode.title).includes(key));
 }
 
-/** Returns the history with changes that wait for their responses. Later changes win. */
-export function withChanges(
+/** Returns the history after changes that have no response yet. Later changes win. */
+export function applyPendingChanges(
   history: readonly Episode[],
   changes: readonly EpisodeChange[],
 ): readonly Episode[] {
@@ -124,21 +124,21 @@ export function withChanges(
  * @param since the sync timestamp of the history that the listener saw.
  */
 export function timeOfChange(now: number, since: string, episode: Statuses): number {
-  const shown = dateOfChange(changedAt(episode))?.getTime() ?? 0;
+  const shown = dateOfChange(lastChangeOf(episode))?.getTime() ?? 0;
   return Math.max(now, Date.parse(since) + 1, shown > now ? shown + 60_000 : 0);
 }
 
 /** Returns the URL of an episode's page, else of its audio file; `undefined` without both. */
-export function pageOf({ episode_url, enclosure_url }: Episode): string | undefined {
+export function pageUrlOf({ episode_url, enclosure_url }: Episode): string | undefined {
   return [episode_url, enclosure_url].find((url) => /^https?:\/\//i.test(url));
 }
 
-/** Returns the publish date, or `undefined` if it is unknown: the API then returns 1970. */
-export function publishedAt({ publish_date: date = '1970' }: ListedEpisode): Date | undefined {
+/** Returns the publish date; `undefined` if it is unknown, for which the API returns 1970. */
+export function publishDateOf({ publish_date: date = '1970' }: ListedEpisode): Date | undefined {
   return date < '1971' ? undefined : new Date(date);
 }
 
-/** Compares dates of the API as texts, since all have one format. A missing one is the earliest. */
+/** Compares dates of the API as texts, since all have one format. A missing date is first. */
 export function compareDates(one = '', other = ''): number {
   return Number(one > other) - Number(one < other);
 }
@@ -147,7 +147,7 @@ export function compareDates(one = '', other = ''): number {
  * Returns the latest time of the listener's statuses, `YYYY-MM-DDThh:mm` in UTC; `''` without one.
  * Downloads do not count: apps start them, often automatically.
  */
-export function changedAt(episode: Statuses): string {
+export function lastChangeOf(episode: Statuses): string {
   const { playback_position, played_status, favorite_status, new_status } = episode;
   let last = '';
   for (const status of [playback_position, played_status, favorite_status, new_status])
@@ -155,18 +155,18 @@ export function changedAt(episode: Statuses): string {
   return last;
 }
 
-/** Returns the latest {@link changedAt} of each podcast, by guid. */
-export function changesOfPodcasts(history: readonly Episode[]): ReadonlyMap<string, string> {
+/** Returns the latest {@link lastChangeOf} of each podcast, by guid. */
+export function lastChangesByPodcast(history: readonly Episode[]): ReadonlyMap<string, string> {
   const changes = new Map<string, string>();
   for (const episode of history) {
     const { podcast_guid: guid } = episode;
-    const changed = changedAt(episode);
+    const changed = lastChangeOf(episode);
     if (changed > (changes.get(guid) ?? '')) changes.set(guid, changed);
   }
   return changes;
 }
 
-/** Returns the date of {@link changedAt}, which has no time zone; `undefined` for an empty one. */
+/** Returns the date of {@link lastChangeOf}, which is in UTC; `undefined` for an empty text. */
 export function dateOfChange(changed: string): Date | undefined {
   return changed === '' ? undefined : new Date(changed.length === 16 ? `${changed}Z` : changed);
 }

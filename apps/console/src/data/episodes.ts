@@ -2,78 +2,78 @@ import { computed, signal } from '@preact/signals';
 import type { Api, Episode, EpisodeStates, StatusName, Statuses } from '#client';
 import { ChangeLoader } from './change.loader.js';
 import {
-  changesOfPodcasts,
+  applyPendingChanges,
   type EpisodeChange,
+  lastChangesByPodcast,
   timeOfChange,
-  withChanges,
 } from './episode.rules.js';
 import { retryUntilAnswered } from './network.js';
-import { connect } from './session.js';
+import { apiOfUser } from './session.js';
 import {
-  isComplete as areSubscriptionsComplete,
-  type Outcome,
+  areAllSubscriptionsLoaded,
+  type ChangeOutcome,
   subscriptionByGuid,
   subscriptionLoader,
 } from './subscriptions.js';
 
 export type { Episode };
 
-/** Page sizes. The first page is small for a fast first view. */
-const perPage = { first: 100, others: 250 };
+/** Numbers of episodes per page. The first page is small, so that it appears fast. */
+const pageSizes = { first: 100, others: 250 };
 
-/** Episodes of the podcasts whose pages were opened, by the podcast's guid. */
-const ofPodcasts = signal<ReadonlyMap<string, readonly Episode[]>>(new Map());
+/** Histories of the podcasts whose pages were opened, by the podcast's guid. */
+const historyByPodcast = signal<ReadonlyMap<string, readonly Episode[]>>(new Map());
 
 /** Episodes of the loaded pages, the newest first. */
-const loaded = new Map<string, Episode>();
-/** Episodes that changed while the page was open, the latest last. They are not in `loaded`. */
-const changed = new Map<string, Episode>();
-/** Increases with each change of the maps. */
-const version = signal(0);
+const loadedEpisodes = new Map<string, Episode>();
+/** Episodes outside the loaded pages that changed while the page was open, the latest last. */
+const changedEpisodes = new Map<string, Episode>();
+/** Increases with each change of the two maps, so that computed signals run again. */
+const listVersion = signal(0);
 /** Link to the next page of older episodes; `undefined` before the first page, then `null`. */
 let olderLink: string | null | undefined;
 
-/** Changes that wait for their responses, in the order of the listener's actions. */
-export const pendingChanges = signal<readonly EpisodeChange[]>([]);
+/** Changes of episodes that have no response yet, in the order of the listener's actions. */
+export const pendingEpisodeChanges = signal<readonly EpisodeChange[]>([]);
 
 /**
- * Episodes of the list, with {@link pendingChanges}. First are those outside the loaded pages that
- * changed while the page was open, latest change first; then the loaded pages, newest first. A
- * change of a loaded episode does not move it.
+ * Episodes of the list, with {@link pendingEpisodeChanges}. First are those outside the loaded
+ * pages that changed while the page was open, latest change first; then the loaded pages, newest
+ * first. A change of a loaded episode does not move it.
  */
 export const episodes = computed((): readonly Episode[] => {
-  void version.value;
-  const rows = [...[...changed.values()].reverse(), ...loaded.values()];
-  return withChanges(rows, pendingChanges.value);
+  void listVersion.value;
+  const rows = [...[...changedEpisodes.values()].reverse(), ...loadedEpisodes.values()];
+  return applyPendingChanges(rows, pendingEpisodeChanges.value);
 });
 /** The number of episodes on the server; undefined before the first response. */
-export const total = signal<number>();
+export const totalEpisodes = signal<number>();
 /** True after all episodes are loaded. */
-export const isComplete = signal(false);
-/** The number of episodes of the list. */
-export const loadedCount = computed(() => {
-  void version.value;
-  return changed.size + loaded.size;
+export const areAllEpisodesLoaded = signal(false);
+/** Number of loaded episodes, including those that changed while the page was open. */
+export const loadedEpisodeCount = computed(() => {
+  void listVersion.value;
+  return changedEpisodes.size + loadedEpisodes.size;
 });
 /** Time of the latest change of the episodes of each podcast, by guid. */
-export const changesByPodcast = computed(() => changesOfPodcasts(episodes.value));
+export const changesByPodcast = computed(() => lastChangesByPodcast(episodes.value));
 
-/** Loads a page of the newest episodes in the first run, and only the changes in later runs. */
+/** Loads a page of the newest episodes at first, and only changes afterwards. */
 export const episodeLoader = new ChangeLoader(async (since) => {
-  const api = await connect();
+  const api = await apiOfUser();
   if (since !== undefined) {
     let stamp = since;
     for await (const page of api.episodes({ since })) {
       await loadPodcastsOf(page.episodes);
       for (const episode of page.episodes) applyChange(episode);
-      version.value++;
+      listVersion.value++;
       stamp = page.syncTimestamp;
     }
     return stamp;
   }
   const page = await retryUntilAnswered(() => readLastPage(api));
   await loadPodcastsOf(page.episodes);
-  total.value = page.total;
+  totalEpisodes.value = page.total;
   appendPage(page);
   return page.syncTimestamp;
 });
@@ -81,18 +81,18 @@ export const episodeLoader = new ChangeLoader(async (since) => {
 /** Loads new subscriptions before the lists show their episodes, so that these have names. */
 async function loadPodcastsOf(rows: readonly Episode[]): Promise<void> {
   const isUnknown = rows.some(({ podcast_guid: guid }) => !subscriptionByGuid(guid));
-  if (isUnknown && areSubscriptionsComplete.value) await subscriptionLoader.notify();
+  if (isUnknown && areAllSubscriptionsLoaded.value) await subscriptionLoader.notify();
 }
 
 /** Returns the page with the newest episodes, which is the last one of the list. */
 async function readLastPage(api: Api) {
-  const first = await api.listEpisodes({ perPage: perPage.first });
+  const first = await api.listEpisodes({ perPage: pageSizes.first });
   if (first.next === undefined) return first;
   const last = await api.listEpisodes({
-    page: Math.ceil(first.total / perPage.first),
-    perPage: perPage.first,
+    page: Math.ceil(first.total / pageSizes.first),
+    perPage: pageSizes.first,
   });
-  // The timestamp of the first request: changes between the two requests are returned again.
+  // The next poll starts at the first timestamp, to get changes between the two requests.
   return { ...last, syncTimestamp: first.syncTimestamp };
 }
 
@@ -105,10 +105,10 @@ export function loadOlderEpisodes(): Promise<void> {
 }
 
 async function readOlderPage(): Promise<void> {
-  // Replaces the page size of the first page, which is small. The API uses only a link's query.
-  const link = olderLink?.replace(/\bper_page=\d+/, `per_page=${perPage.others}`);
+  // Replaces the page size in the link, which is that of the small first page.
+  const link = olderLink?.replace(/\bper_page=\d+/, `per_page=${pageSizes.others}`);
   if (link === undefined) return;
-  const api = await connect();
+  const api = await apiOfUser();
   const page = await retryUntilAnswered(() => api.listEpisodes({ link }));
   await loadPodcastsOf(page.episodes);
   appendPage(page);
@@ -117,37 +117,40 @@ async function readOlderPage(): Promise<void> {
 /** Loads all episodes, or the newest ones until `limit` are loaded. @throws ApiError */
 export async function loadAllEpisodes(limit = Infinity): Promise<void> {
   await episodeLoader.load();
-  while (!isComplete.value && loadedCount.value < limit) await loadOlderEpisodes();
+  while (!areAllEpisodesLoaded.value && loadedEpisodeCount.value < limit) await loadOlderEpisodes();
 }
 
 /** Loads the history of a podcast once. @throws ApiError */
 export async function loadHistoryOf(guid: string): Promise<void> {
-  // The first page of the history, after which changes are loaded.
+  // Loads the newest episodes first, so that later loads get all changes.
   await episodeLoader.load();
-  if (isComplete.value || ofPodcasts.value.has(guid)) return;
-  const api = await connect();
+  if (areAllEpisodesLoaded.value || historyByPodcast.value.has(guid)) return;
+  const api = await apiOfUser();
   const read = async () => {
     const rows: Episode[] = [];
-    for await (const page of api.episodes({ podcastGuid: guid, perPage: perPage.others }))
+    for await (const page of api.episodes({ podcastGuid: guid, perPage: pageSizes.others }))
       rows.push(...page.episodes);
     return rows;
   };
-  ofPodcasts.value = new Map(ofPodcasts.value).set(guid, await retryUntilAnswered(read));
+  historyByPodcast.value = new Map(historyByPodcast.value).set(
+    guid,
+    await retryUntilAnswered(read),
+  );
 }
 
 /** Returns the history of a podcast; `undefined` before {@link loadHistoryOf} has ended. */
 export function historyOf(guid: string): readonly Episode[] | undefined {
-  const all = ofPodcasts.value.get(guid);
+  const all = historyByPodcast.value.get(guid);
   const listed = episodes.value.filter(({ podcast_guid }) => podcast_guid === guid);
-  if (isComplete.value) return listed;
-  // An episode can be in both lists. The row of `episodes` has the later changes.
+  if (areAllEpisodesLoaded.value) return listed;
+  // Of an episode that is in both lists, the row of `episodes` has the later changes.
   const current = new Set(listed.map(({ sync_id }) => sync_id));
   return (
     all && [
       ...listed,
-      ...withChanges(
+      ...applyPendingChanges(
         all.filter(({ sync_id }) => !current.has(sync_id)),
-        pendingChanges.value,
+        pendingEpisodeChanges.value,
       ),
     ]
   );
@@ -155,27 +158,30 @@ export function historyOf(guid: string): readonly Episode[] | undefined {
 
 function appendPage(page: { episodes: readonly Episode[]; previous?: string }): void {
   for (const episode of [...page.episodes].reverse())
-    if (!changed.has(episode.sync_id)) loaded.set(episode.sync_id, episode);
+    if (!changedEpisodes.has(episode.sync_id)) loadedEpisodes.set(episode.sync_id, episode);
   olderLink = page.previous ?? null;
-  isComplete.value = olderLink === null;
-  version.value++;
+  areAllEpisodesLoaded.value = olderLink === null;
+  listVersion.value++;
 }
 
 function applyChange(episode: Episode): void {
   const { sync_id: id } = episode;
-  if (loaded.has(id)) loaded.set(id, episode);
+  if (loadedEpisodes.has(id)) loadedEpisodes.set(id, episode);
   else {
-    changed.delete(id);
-    changed.set(id, episode);
-    if (total.value !== undefined && total.value < changed.size + loaded.size)
-      total.value = changed.size + loaded.size;
+    changedEpisodes.delete(id);
+    changedEpisodes.set(id, episode);
+    if (
+      totalEpisodes.value !== undefined &&
+      totalEpisodes.value < changedEpisodes.size + loadedEpisodes.size
+    )
+      totalEpisodes.value = changedEpisodes.size + loadedEpisodes.size;
   }
 }
 
-/** Ends when the last change has its response. */
-let sending: Promise<unknown> = Promise.resolve();
-/** Time of the last change in milliseconds. */
-let lastChange = 0;
+/** Resolves when the last sent change has its response. */
+let lastRequest: Promise<unknown> = Promise.resolve();
+/** Time of the listener's last change, in milliseconds since 1970. */
+let lastChangeTime = 0;
 
 /**
  * Sets statuses of an episode, with the time of the call. The lists show them before the response.
@@ -183,12 +189,15 @@ let lastChange = 0;
  *
  * @returns `superseded` if another device has set one of them at a later time.
  */
-export async function changeEpisode(episode: Episode, values: EpisodeStates): Promise<Outcome> {
-  const api = await connect();
+export async function changeEpisode(
+  episode: Episode,
+  values: EpisodeStates,
+): Promise<ChangeOutcome> {
+  const api = await apiOfUser();
   const now = Date.now() + api.clockOffset;
-  const time = timeOfChange(now, episodeLoader.since ?? '1970-01-01', episode);
-  lastChange = Math.max(time, lastChange + 1);
-  const timestamp = new Date(lastChange).toISOString();
+  const time = timeOfChange(now, episodeLoader.loadedUntil ?? '1970-01-01', episode);
+  lastChangeTime = Math.max(time, lastChangeTime + 1);
+  const timestamp = new Date(lastChangeTime).toISOString();
   const { podcast_guid, sync_id } = episode;
   const change: EpisodeChange = {
     podcast_guid,
@@ -197,9 +206,9 @@ export async function changeEpisode(episode: Episode, values: EpisodeStates): Pr
       Object.entries(values).map(([name, value]) => [name, { value, timestamp }]),
     ) as Statuses),
   };
-  pendingChanges.value = [...pendingChanges.value, change];
-  const sent = sending.then(() => sendChange(api, change, values));
-  sending = sent;
+  pendingEpisodeChanges.value = [...pendingEpisodeChanges.value, change];
+  const sent = lastRequest.then(() => sendChange(api, change, values));
+  lastRequest = sent;
   return sent;
 }
 
@@ -207,13 +216,13 @@ async function sendChange(
   api: Api,
   change: EpisodeChange,
   values: EpisodeStates,
-): Promise<Outcome> {
+): Promise<ChangeOutcome> {
   try {
     const { success, failure } = await retryUntilAnswered(() => api.uploadEpisodes([change]));
     const [row] = success;
     if (!row) return failure[0]?.code ?? 'failed';
     applyChange(row);
-    version.value++;
+    listVersion.value++;
     const isSet = Object.entries(values).every(
       ([name, value]) => row[name as StatusName]?.value === value,
     );
@@ -221,6 +230,6 @@ async function sendChange(
   } catch {
     return 'failed';
   } finally {
-    pendingChanges.value = pendingChanges.value.filter((other) => other !== change);
+    pendingEpisodeChanges.value = pendingEpisodeChanges.value.filter((other) => other !== change);
   }
 }

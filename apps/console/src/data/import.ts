@@ -2,7 +2,7 @@ import { signal } from '@preact/signals';
 import { type EntryFailureCode, randomUuid } from '#client';
 import type { OpmlFeed } from '#opml';
 import { retryUntilAnswered } from './network.js';
-import { connect } from './session.js';
+import { apiOfUser } from './session.js';
 import { subscriptionLoader } from './subscriptions.js';
 
 /** A feed with the result of its import. */
@@ -10,21 +10,21 @@ export interface ImportResult extends OpmlFeed {
   readonly outcome: 'done' | EntryFailureCode | 'failed';
 }
 
-/** An import, from the choice of a file to its results. It continues on other pages. */
-export interface Import {
+/** An import of an OPML file. It continues while other pages of the console are open. */
+export interface OpmlImport {
   readonly feeds: readonly OpmlFeed[];
-  /** Number of omitted entries: without a feed, or duplicates. */
+  /** Number of omitted entries: those without a feed, and duplicates. */
   readonly skipped: number;
   readonly results: readonly ImportResult[];
   readonly state: 'chosen' | 'running' | 'stopped' | 'finished';
 }
 
-const batchSize = 250;
-/** Maximum length of a sent title in characters. The server cuts longer ones. */
+const feedsPerRequest = 250;
+/** Maximum length of a sent title in characters. The server would cut longer titles. */
 const maxTitleLength = 2_048;
 
-/** The current import. */
-export const currentImport = signal<Import | undefined>();
+/** The current import; `undefined` before a file is chosen. */
+export const currentImport = signal<OpmlImport | undefined>();
 let abort: AbortController | undefined;
 
 // Leaving the page discards unsent feeds, so the browser asks for confirmation.
@@ -41,11 +41,11 @@ export async function startImport(): Promise<void> {
   abort = new AbortController();
   const abortSignal = abort.signal;
   let results: ImportResult[] = [];
-  const update = (state: Import['state']) =>
+  const update = (state: OpmlImport['state']) =>
     (currentImport.value = { feeds, skipped, results, state });
   update('running');
-  for (let at = 0; at < feeds.length && !abortSignal.aborted; at += batchSize) {
-    const part = feeds.slice(at, at + batchSize);
+  for (let at = 0; at < feeds.length && !abortSignal.aborted; at += feedsPerRequest) {
+    const part = feeds.slice(at, at + feedsPerRequest);
     const sent = await sendBatch(part, abortSignal);
     if (sent === undefined) break;
     results = [...results, ...sent];
@@ -72,7 +72,7 @@ async function sendBatch(
   const idempotencyKey = randomUuid();
   try {
     const { failure } = await retryUntilAnswered(
-      async () => (await connect()).addSubscriptions(entries, { idempotencyKey }),
+      async () => (await apiOfUser()).addSubscriptions(entries, { idempotencyKey }),
       abortSignal,
     );
     const codes = new Map(failure.map(({ feed_url, code }) => [feed_url, code]));

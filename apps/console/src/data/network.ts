@@ -3,17 +3,17 @@ import { ApiError } from '#client';
 
 /** False if the browser reports no network. If true, the network can still be unavailable. */
 const hasNetwork = signal(navigator.onLine);
-/** False after a transient error, until the next response. */
+/** False after a transient error of a request, until the next response of the server. */
 const isServerReachable = signal(true);
 
 /** True if the server is reachable, as far as the page can tell. */
 export const isOnline = computed(() => hasNetwork.value && isServerReachable.value);
 
-/** Delays before retries in milliseconds. */
+/** Delays before the first retries of a request, in milliseconds. */
 const retryDelays = [2_000, 4_000, 8_000, 15_000];
 const maxRetryDelay = 30_000;
 
-/** Functions that end the current delays before retries. */
+/** Functions that end all current delays, so that their requests are retried immediately. */
 const endDelays = new Set<() => void>();
 addEventListener('offline', () => (hasNetwork.value = false));
 addEventListener('online', () => {

@@ -1,9 +1,9 @@
 import type { Opml } from '#opml';
 
-/** The reason why a file has no feeds to import. */
+/** Reason why no feeds can be imported from a file. */
 export type FileProblem = 'tooLarge' | 'invalidFile' | 'noFeeds' | 'failed';
 
-/** Yields to the browser, so that it can render. */
+/** Resolves in a later task, so that the browser can render before. */
 const nextTask = () => new Promise<void>((resolve) => setTimeout(resolve));
 
 /** Returns the feeds of an OPML file in its order, or the problem. Duplicates count as skipped. */

@@ -4,7 +4,7 @@ import { locale } from '../texts/texts.js';
 import { feedHost, searchKey } from '../ui/feed.name.js';
 import { ChangeLoader } from './change.loader.js';
 import { retryUntilAnswered } from './network.js';
-import { connect } from './session.js';
+import { apiOfUser } from './session.js';
 import type { ListedSubscription } from './subscriptions.js';
 
 const perPage = 100;
@@ -17,7 +17,7 @@ const pollDelay = { first: 2_000, factor: 1.5, max: 5 * 60_000 };
 
 /** The subscribed podcasts as their publishers describe them, by guid. */
 export const podcasts = signal<ReadonlyMap<string, Podcast>>(new Map());
-/** False if the server fetches no feeds. Podcasts then only have the listener's titles. */
+/** False if the server fetches no feeds. Podcasts then have only titles that the listener set. */
 export const hasFeeds = signal(true);
 
 /** Returns a podcast's title: the listener's, else the publisher's, else a name from its URL. */
@@ -39,7 +39,7 @@ export function compareNames(one: ListedSubscription, other: ListedSubscription)
  * Returns a function that is true for subscriptions with a text in their titles, author or feed
  * URL. It compares by {@link searchKey}.
  */
-export function podcastFilter(text: string): (subscription: ListedSubscription) => boolean {
+export function podcastMatcher(text: string): (subscription: ListedSubscription) => boolean {
   const key = searchKey(text.trim());
   return ({ guid, title, feedUrl }) => {
     const podcast = podcasts.value.get(guid);
@@ -48,13 +48,13 @@ export function podcastFilter(text: string): (subscription: ListedSubscription) 
   };
 }
 
-let delay = pollDelay.first;
+let currentPollDelay = pollDelay.first;
 let timer: ReturnType<typeof setTimeout> | undefined;
 
-/** Loads the podcasts, then polls for their changes. */
+/** Loads the subscribed podcasts, then polls for their changes. */
 export const podcastLoader = new ChangeLoader(async (since) => {
   if (!hasFeeds.value) return '';
-  const api = await connect();
+  const api = await apiOfUser();
   const read = async () => {
     let stamp = since ?? '';
     for await (const page of api.feeds({ since, perPage })) {
@@ -76,8 +76,8 @@ export const podcastLoader = new ChangeLoader(async (since) => {
 
 function pollLater(): void {
   clearTimeout(timer);
-  timer = setTimeout(() => void podcastLoader.notify(), delay);
-  delay = Math.min(delay * pollDelay.factor, pollDelay.max);
+  timer = setTimeout(() => void podcastLoader.notify(), currentPollDelay);
+  currentPollDelay = Math.min(currentPollDelay * pollDelay.factor, pollDelay.max);
 }
 
 function putPodcasts(rows: readonly Podcast[]): void {
@@ -86,7 +86,8 @@ function putPodcasts(rows: readonly Podcast[]): void {
   for (const row of rows) {
     const before = map.get(row.guid);
     const isPending = row.status === 'pending';
-    if (before?.status !== row.status || before.artwork !== row.artwork) delay = pollDelay.first;
+    if (before?.status !== row.status || before.artwork !== row.artwork)
+      currentPollDelay = pollDelay.first;
     // A feed is pending, without its title, for seconds after any change of its subscription.
     map.set(row.guid, isPending && before?.feed_url === row.feed_url ? { ...before, ...row } : row);
   }

@@ -2,7 +2,7 @@ import { signal } from '@preact/signals';
 import { ApiError } from '#client';
 import type { Texts } from '../texts/en.js';
 import { retryUntilAnswered } from './network.js';
-import { connect, send } from './session.js';
+import { apiOfUser, sendRequest } from './session.js';
 import { subscriptionLoader } from './subscriptions.js';
 
 /** The user's last import from another server (docs/reference/interface-import.md). */
@@ -18,7 +18,7 @@ export interface ServerImport {
   readonly skipped_entries: readonly SkippedEntry[];
 }
 
-/** A skipped entry, or a number of entries that are not listed. */
+/** An entry that the import skipped, or the number of skipped entries that are not listed. */
 export interface SkippedEntry {
   readonly kind: keyof Texts['data']['entryKinds'];
   readonly reason: string;
@@ -26,57 +26,58 @@ export interface SkippedEntry {
   readonly count: number;
 }
 
-/** An account on another server. */
-export interface Account {
+/** An account on the other server, from which an import reads. */
+export interface RemoteAccount {
   readonly source: string;
   readonly login: string;
   readonly password: string;
 }
 
-const path = '/feeds/import';
-/** Interval of the reads of a running import, in milliseconds. */
+const importPath = '/feeds/import';
+/** Interval in milliseconds at which the progress of a running import is read. */
 const pollMs = 1_000;
 
-/** False if the server imports nothing from other servers; `undefined` until it answered. */
+/** False if this server does not import from other servers; `undefined` until it answers. */
 export const hasImports = signal<boolean | undefined>(undefined);
-/** The last import; `undefined` without one. */
+/** The user's last import; `undefined` if there is none. */
 export const serverImport = signal<ServerImport | undefined>(undefined);
 let timer: ReturnType<typeof setTimeout> | undefined;
 
 /** Loads the last import, and follows it while it runs. Retries transient errors endlessly. */
 export async function loadServerImport(): Promise<void> {
-  const capabilities = await retryUntilAnswered(async () => (await connect()).capabilities());
-  if ('urn:podcast-sync:import' in capabilities) await follow();
+  const capabilities = await retryUntilAnswered(async () => (await apiOfUser()).capabilities());
+  if ('urn:podcast-sync:import' in capabilities) await followImport();
   hasImports.value = 'urn:podcast-sync:import' in capabilities;
 }
 
-/** Starts or continues an import. @throws ApiError */
-export async function startServerImport(account: Account): Promise<void> {
-  show(await send('POST', path, account));
+/** Starts an import from another server, or continues a stopped one. @throws ApiError */
+export async function startServerImport(account: RemoteAccount): Promise<void> {
+  showImport(await sendRequest('POST', importPath, account));
 }
 
-/** Stops the running import. */
+/** Stops the running import from another server. */
 export async function stopServerImport(): Promise<void> {
-  show(await retryUntilAnswered(() => send('DELETE', path)));
+  showImport(await retryUntilAnswered(() => sendRequest('DELETE', importPath)));
 }
 
-async function follow(): Promise<void> {
+async function followImport(): Promise<void> {
   try {
-    show(await retryUntilAnswered(() => send('GET', path)));
+    showImport(await retryUntilAnswered(() => sendRequest('GET', importPath)));
   } catch (error) {
-    // Without an import of the last day.
+    // `not_found`: the user started no import within the last day.
     if (!(error instanceof ApiError && error.code === 'not_found')) throw error;
   }
 }
 
 /** Returns true for an import that has not ended. */
-export function isRunning({ state }: ServerImport): boolean {
+export function isImportRunning({ state }: ServerImport): boolean {
   return state === 'waiting' || state === 'running';
 }
 
-function show(current: ServerImport): void {
+function showImport(current: ServerImport): void {
   clearTimeout(timer);
   serverImport.value = current;
-  if (isRunning(current)) timer = setTimeout(() => void follow().catch(() => {}), pollMs);
+  if (isImportRunning(current))
+    timer = setTimeout(() => void followImport().catch(() => {}), pollMs);
   else void subscriptionLoader.notify();
 }

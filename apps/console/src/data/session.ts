@@ -15,11 +15,12 @@ interface TokenResponse {
   readonly user: User;
 }
 
-/** Milliseconds before its expiry at which a token is renewed, so that no request gets a 401. */
+/** Milliseconds before its expiry at which a token is replaced, so that no request gets a 401. */
 const renewalMargin = 30_000;
+/** Time limit in milliseconds for a token request. */
 const requestTimeout = 15_000;
-/** For the start of an import, which waits for another process. */
-const longTimeout = 30_000;
+/** Time limit in milliseconds for {@link sendRequest}, such as the start of an import. */
+const longRequestTimeout = 30_000;
 
 /** The signed-in user; undefined while the page starts. */
 export const user = signal<User>();
@@ -27,8 +28,8 @@ export const user = signal<User>();
 /** True after the session ended. The page stays open, since it can contain typed input. */
 export const isSignedOut = signal(false);
 
-// In memory only, so that other pages and later users of this browser find no token.
-let current: { token: string; until: number; baseUrl: string } | undefined;
+// The token is only in memory, so that other pages and later users of this browser find none.
+let currentToken: { token: string; until: number; baseUrl: string } | undefined;
 let tokenRequest: Promise<string> | undefined;
 
 /** Returns the path of the sign-in page, which returns to the current page. */
@@ -36,11 +37,11 @@ export function signInPath(): string {
   return `/sign-in?next=${encodeURIComponent(location.pathname + location.search)}`;
 }
 
-/** Returns the SDK's API for the signed-in user. @throws ApiError without a token. */
-export async function connect(): Promise<Api> {
+/** Returns the SDK's client of the API for the signed-in user. @throws ApiError without a token. */
+export async function apiOfUser(): Promise<Api> {
   if (!api) {
-    await token();
-    api ??= createApi({ baseUrl: current?.baseUrl ?? '', token, retries: 2 });
+    await accessToken();
+    api ??= createApi({ baseUrl: currentToken?.baseUrl ?? '', token: accessToken, retries: 2 });
   }
   return api;
 }
@@ -51,16 +52,16 @@ let api: Api | undefined;
  *
  * @returns the JSON of the answer. @throws ApiError
  */
-export async function send<T>(method: string, path: string, body?: object): Promise<T> {
-  const bearer = await token();
-  const response = await fetch(`${current?.baseUrl ?? ''}${path}`, {
+export async function sendRequest<T>(method: string, path: string, body?: object): Promise<T> {
+  const bearer = await accessToken();
+  const response = await fetch(`${currentToken?.baseUrl ?? ''}${path}`, {
     method,
     headers: {
       authorization: `Bearer ${bearer}`,
       ...(body && { 'content-type': 'application/json' }),
     },
     ...(body && { body: JSON.stringify(body) }),
-    signal: AbortSignal.timeout(longTimeout),
+    signal: AbortSignal.timeout(longRequestTimeout),
   }).catch((cause: unknown) => {
     throw new ApiError('network', 'The server is unreachable', { cause });
   });
@@ -68,10 +69,10 @@ export async function send<T>(method: string, path: string, body?: object): Prom
   return (await response.json()) as T;
 }
 
-/** Returns a valid token. Concurrent callers share one request. */
-function token({ rejected }: { rejected?: string } = {}): string | Promise<string> {
-  if (current && current.token !== rejected && performance.now() < current.until)
-    return current.token;
+/** Returns a valid access token. Concurrent callers share one request for it. */
+function accessToken({ rejected }: { rejected?: string } = {}): string | Promise<string> {
+  if (currentToken && currentToken.token !== rejected && performance.now() < currentToken.until)
+    return currentToken.token;
   tokenRequest ??= requestToken().finally(() => (tokenRequest = undefined));
   return tokenRequest;
 }
@@ -96,13 +97,13 @@ async function requestToken(): Promise<string> {
     user: signedIn,
   } = (await response.json()) as TokenResponse;
   if (user.value && user.value.id !== signedIn.id) {
-    // Another user signed in, in another window. The reload discards the previous user's data.
+    // Another user has signed in in another window: the reload discards the previous user's data.
     location.reload();
     throw new ApiError('aborted', 'Another user has signed in');
   }
   user.value = signedIn;
   isSignedOut.value = false;
-  current = {
+  currentToken = {
     token: access_token,
     until: performance.now() + expires_in * 1_000 - renewalMargin,
     baseUrl,

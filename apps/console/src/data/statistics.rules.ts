@@ -3,17 +3,17 @@ import type { Episode } from '#client';
 /** A period of the statistics: the last 12 or 52 weeks, or all since the first listening. */
 export type Period = 'weeks' | 'year' | 'all';
 
-/** The listening of a week or a month. */
-export interface Bar {
-  /** Its first day at midnight, in the time zone of the browser. */
+/** The time that a listener listened in one week or month. */
+export interface ListeningBar {
+  /** First day of the week or month, at midnight in the time zone of the browser. */
   readonly start: Date;
   readonly seconds: number;
 }
 
-/** The listening of a period. */
+/** The time that a listener listened in a period. */
 export interface Statistics {
   /** Weeks from Monday, or months for `all`. The earliest is first, and none is left out. */
-  readonly bars: readonly Bar[];
+  readonly bars: readonly ListeningBar[];
   /** Guids of podcasts with their seconds, the largest number first. */
   readonly podcasts: readonly (readonly [guid: string, seconds: number])[];
   readonly seconds: number;
@@ -21,15 +21,16 @@ export interface Statistics {
   readonly uncounted: number;
 }
 
-interface Listening {
+/** Time that a listener spent with one episode. */
+interface ListeningRecord {
   readonly guid: string;
   readonly seconds: number;
   /** `YYYY-MM-DDThh:mm` in UTC, with seconds for a change without a response. */
   readonly at: string;
 }
 
-/** Earlier listening counts for the first month. Clocks that were never set are in 1970. */
-const firstMonth = new Date(2000, 0);
+/** First month of a plot. Earlier listening counts for it: clocks that were never set show 1970. */
+const earliestMonth = new Date(2000, 0);
 
 /**
  * Returns the hours that the states of episodes show. A played episode counts with its duration,
@@ -37,7 +38,7 @@ const firstMonth = new Date(2000, 0);
  * change: the position, or being marked as played.
  */
 export function statisticsOf(history: readonly Episode[], period: Period, now: Date): Statistics {
-  const heard: Listening[] = [];
+  const heard: ListeningRecord[] = [];
   let uncounted = 0;
   for (const episode of history) {
     const listening = listeningOf(episode);
@@ -65,7 +66,7 @@ export function statisticsOf(history: readonly Episode[], period: Period, now: D
   };
 }
 
-function listeningOf(episode: Episode): Listening {
+function listeningOf(episode: Episode): ListeningRecord {
   const { podcast_guid: guid, playback_position, played_status, duration = 0 } = episode;
   const position = playback_position?.value ?? 0;
   const at = playback_position?.timestamp ?? '';
@@ -75,7 +76,7 @@ function listeningOf(episode: Episode): Listening {
   return { guid, seconds: duration || position, at: timestamp > at ? timestamp : at };
 }
 
-/** Returns the Mondays of the last weeks. The last one is that of the current week. */
+/** Returns the Mondays of the period's weeks, up to the current week. */
 function weeksUntil(now: Date, period: 'weeks' | 'year'): Date[] {
   const count = period === 'weeks' ? 12 : 52;
   const monday = now.getDate() - ((now.getDay() + 6) % 7);
@@ -86,10 +87,12 @@ function weeksUntil(now: Date, period: 'weeks' | 'year'): Date[] {
 }
 
 /** Returns the first days of the months from the first listening until now. */
-function monthsOf(heard: readonly Listening[], now: Date): Date[] {
+function monthsOf(heard: readonly ListeningRecord[], now: Date): Date[] {
   let first = now.toISOString();
   for (const { at } of heard) if (at < first) first = at;
-  const earliest = new Date(Math.max(firstMonth.getTime(), Date.parse(`${first.slice(0, 16)}Z`)));
+  const earliest = new Date(
+    Math.max(earliestMonth.getTime(), Date.parse(`${first.slice(0, 16)}Z`)),
+  );
   const months: Date[] = [];
   for (let month = earliest.getMonth(); ; month++) {
     const start = new Date(earliest.getFullYear(), month);

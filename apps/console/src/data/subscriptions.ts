@@ -3,7 +3,7 @@ import { type Api, ApiError, type EntryFailureCode, type Subscription } from '#c
 import { ChangeLoader } from './change.loader.js';
 import { retryUntilAnswered } from './network.js';
 import { podcastLoader } from './podcasts.js';
-import { connect } from './session.js';
+import { apiOfUser } from './session.js';
 
 /** A subscription in the list, with its current guid. */
 export interface ListedSubscription {
@@ -14,75 +14,75 @@ export interface ListedSubscription {
   readonly title: string;
 }
 
-/** A change that waits for its response. */
-export interface PendingChange {
+/** A change of a subscription that has no response yet. */
+export interface PendingSubscriptionChange {
   readonly kind: 'add' | 'subscribe' | 'unsubscribe' | 'rename' | 'move' | 'delete';
-  /** Absent for a new subscription. */
+  /** Guid of the subscription; absent for a new one. */
   readonly guid?: string;
   readonly feedUrl: string;
 }
 
-/** The result of a change. */
-export type Outcome = 'done' | EntryFailureCode | 'failed';
+/** The result of a change of a subscription or episode. */
+export type ChangeOutcome = 'done' | EntryFailureCode | 'failed';
 
-/** Page sizes. The first page is small for a fast first view. */
-const perPage = { first: 50, others: 250 };
+/** Numbers of subscriptions per page. The first page is small, so that it appears fast. */
+const pageSizes = { first: 50, others: 250 };
 /** Interval in milliseconds at which the status of a deletion is read. */
 const deletionPollInterval = 700;
 
 /** Subscriptions of the loaded pages, by creation. */
-const loaded = new Map<string, ListedSubscription>();
-/** Subscriptions that appeared while the page was open, the newest last. */
-const added = new Map<string, ListedSubscription>();
-/** Increases with each change of the maps. */
-const version = signal(0);
+const loadedSubscriptions = new Map<string, ListedSubscription>();
+/** Subscriptions that were added while the page was open, the newest last. */
+const addedSubscriptions = new Map<string, ListedSubscription>();
+/** Increases with each change of the two maps, so that computed signals run again. */
+const listVersion = signal(0);
 
 /** All subscriptions except deleted ones: the new ones, then the others by creation. */
 export const subscriptions = computed((): readonly ListedSubscription[] => {
-  void version.value;
-  return [...[...added.values()].reverse(), ...loaded.values()];
+  void listVersion.value;
+  return [...[...addedSubscriptions.values()].reverse(), ...loadedSubscriptions.values()];
 });
 /** Number of subscriptions on the server, including deleted ones; undefined before a response. */
-export const total = signal<number>();
+export const totalSubscriptions = signal<number>();
 /** True after all subscriptions are loaded. */
-export const isComplete = signal(false);
-/** Changes that wait for their responses, the newest first. */
-export const pending = signal<readonly PendingChange[]>([]);
+export const areAllSubscriptionsLoaded = signal(false);
+/** Changes of subscriptions that have no response yet, the newest first. */
+export const pendingSubscriptionChanges = signal<readonly PendingSubscriptionChange[]>([]);
 
 /** Returns a subscription by its current guid. */
 export function subscriptionByGuid(guid: string): ListedSubscription | undefined {
-  void version.value;
-  return added.get(guid) ?? loaded.get(guid);
+  void listVersion.value;
+  return addedSubscriptions.get(guid) ?? loadedSubscriptions.get(guid);
 }
 
-/** Loads all subscriptions in the first run, and only the changes after `since` in later runs. */
+/** Loads all subscriptions at first, and only the changes after `since` afterwards. */
 export const subscriptionLoader = new ChangeLoader(async (since) => {
-  const api = await connect();
+  const api = await apiOfUser();
   if (since !== undefined) {
     let stamp = since;
-    for await (const page of api.subscriptions({ since, perPage: perPage.others })) {
-      applyRows(page.subscriptions, added);
+    for await (const page of api.subscriptions({ since, perPage: pageSizes.others })) {
+      applyRows(page.subscriptions, addedSubscriptions);
       if (page.subscriptions.length > 0) void podcastLoader.notify();
       stamp = page.syncTimestamp;
     }
     return stamp;
   }
-  let page = await retryUntilAnswered(() => api.listSubscriptions({ perPage: perPage.first }));
+  let page = await retryUntilAnswered(() => api.listSubscriptions({ perPage: pageSizes.first }));
   const { syncTimestamp } = page;
   for (;;) {
-    total.value = page.total;
-    applyRows(page.subscriptions, loaded);
+    totalSubscriptions.value = page.total;
+    applyRows(page.subscriptions, loadedSubscriptions);
     const { next } = page;
     if (next === undefined) break;
-    // Replaces the page size of the first page, which is small. The API uses only a link's query.
-    const link = next.replace(/\bper_page=\d+/, `per_page=${perPage.others}`);
+    // Replaces the page size in the link, which is that of the small first page.
+    const link = next.replace(/\bper_page=\d+/, `per_page=${pageSizes.others}`);
     page = await retryUntilAnswered(() => api.listSubscriptions({ link }));
   }
-  isComplete.value = true;
+  areAllSubscriptionsLoaded.value = true;
   return syncTimestamp;
 });
 
-/** Applies rows of the API, in any order, since each contains the current state. */
+/** Stores rows of the API. Their order does not matter, since each has the current state. */
 function applyRows(rows: readonly Subscription[], into: Map<string, ListedSubscription>): void {
   for (const {
     guid,
@@ -97,31 +97,35 @@ function applyRows(rows: readonly Subscription[], into: Map<string, ListedSubscr
     if (deleted) removeRow(key);
     else putRow({ guid: key, feedUrl, isSubscribed, title }, into);
   }
-  version.value++;
+  listVersion.value++;
 }
 
 function putRow(row: ListedSubscription, into: Map<string, ListedSubscription>): void {
-  const map = loaded.has(row.guid) ? loaded : added.has(row.guid) ? added : into;
+  const map = loadedSubscriptions.has(row.guid)
+    ? loadedSubscriptions
+    : addedSubscriptions.has(row.guid)
+      ? addedSubscriptions
+      : into;
   map.set(row.guid, row);
 }
 
 function removeRow(guid: string): void {
-  loaded.delete(guid);
-  added.delete(guid);
+  loadedSubscriptions.delete(guid);
+  addedSubscriptions.delete(guid);
 }
 
 /** Subscribes to a feed. @param feedUrl as the user typed it. */
-export function addSubscription(feedUrl: string): Promise<Outcome> {
+export function addSubscription(feedUrl: string): Promise<ChangeOutcome> {
   return trackChange({ kind: 'add', feedUrl }, async (api, timestamp) =>
     subscribe(api, feedUrl, {}, timestamp),
   );
 }
 
-/** Subscribes again, or unsubscribes. */
+/** Changes `is_subscribed`: subscribes again to a known feed, or unsubscribes. */
 export function setSubscribed(
   { guid, feedUrl, title }: ListedSubscription,
   isSubscribed: boolean,
-): Promise<Outcome> {
+): Promise<ChangeOutcome> {
   const kind = isSubscribed ? 'subscribe' : 'unsubscribe';
   return trackChange({ kind, guid, feedUrl }, async (api, timestamp) => {
     if (isSubscribed) return subscribe(api, feedUrl, { guid, title }, timestamp);
@@ -129,8 +133,8 @@ export function setSubscribed(
       is_subscribed: false,
       ...timestamp,
     });
-    // A later change of another client wins, and the response contains the resulting state.
-    applyRows([{ guid, feed_url: feedUrl, is_subscribed, title }], added);
+    // The response has the resulting state: a later change of another client wins.
+    applyRows([{ guid, feed_url: feedUrl, is_subscribed, title }], addedSubscriptions);
     return is_subscribed ? 'superseded' : 'done';
   });
 }
@@ -139,33 +143,33 @@ export function setSubscribed(
 export function changeTitle(
   { guid, feedUrl }: ListedSubscription,
   newTitle: string,
-): Promise<Outcome> {
+): Promise<ChangeOutcome> {
   return trackChange({ kind: 'rename', guid, feedUrl }, async (api, timestamp) => {
     const { title = newTitle } = await api.updateSubscription(guid, {
       title: newTitle,
       ...timestamp,
     });
     const row = subscriptionByGuid(guid);
-    if (row) putRow({ ...row, title }, added);
-    version.value++;
+    if (row) putRow({ ...row, title }, addedSubscriptions);
+    listVersion.value++;
     return 'done';
   });
 }
 
-/** Changes the URL of a feed. */
+/** Changes the feed URL of a subscription. */
 export function changeFeedUrl(
   { guid, isSubscribed, title }: ListedSubscription,
   newUrl: string,
-): Promise<Outcome> {
+): Promise<ChangeOutcome> {
   return trackChange({ kind: 'move', guid, feedUrl: newUrl }, async (api) => {
     await api.updateSubscription(guid, { new_feed_url: newUrl });
-    applyRows([{ guid, feed_url: newUrl, is_subscribed: isSubscribed, title }], added);
+    applyRows([{ guid, feed_url: newUrl, is_subscribed: isSubscribed, title }], addedSubscriptions);
     return 'done';
   });
 }
 
 /** Deletes a subscription with all its episodes, and waits for the end of the deletion. */
-export function deleteSubscription({ guid, feedUrl }: ListedSubscription): Promise<Outcome> {
+export function deleteSubscription({ guid, feedUrl }: ListedSubscription): Promise<ChangeOutcome> {
   return trackChange({ kind: 'delete', guid, feedUrl }, async (api, timestamp) => {
     const { deletion_id: id } = await api.deleteSubscription(guid, timestamp);
     for (;;) {
@@ -175,7 +179,7 @@ export function deleteSubscription({ guid, feedUrl }: ListedSubscription): Promi
       await new Promise((resolve) => setTimeout(resolve, deletionPollInterval));
     }
     removeRow(guid);
-    version.value++;
+    listVersion.value++;
     return 'done';
   });
 }
@@ -185,33 +189,33 @@ async function subscribe(
   feedUrl: string,
   { guid, title }: Partial<ListedSubscription>,
   timestamp: object,
-): Promise<Outcome> {
+): Promise<ChangeOutcome> {
   const entry = { feed_url: feedUrl, ...(guid !== undefined && { guid }), ...timestamp };
   const { success, failure } = await api.addSubscriptions([entry]);
   if (failure[0]) return failure[0].code;
-  // The response has no title.
+  // Adds the title, which the response does not contain.
   applyRows(
     success.map((row) => ({ ...row, title: title ?? subscriptionByGuid(row.guid)?.title ?? '' })),
-    added,
+    addedSubscriptions,
   );
   return 'done';
 }
 
 /**
- * Sends a change, and keeps it in {@link pending} until the response.
+ * Sends a change, and keeps it in {@link pendingSubscriptionChanges} until the response.
  *
  * @returns `failed` if the server rejects it. A deletion of a subscription that no longer exists is
  *   `done`, any other change of it `unknown_subscription`.
  */
 async function trackChange(
-  change: PendingChange,
-  request: (api: Api, timestamp: { timestamp: string }) => Promise<Outcome>,
-): Promise<Outcome> {
+  change: PendingSubscriptionChange,
+  request: (api: Api, timestamp: { timestamp: string }) => Promise<ChangeOutcome>,
+): Promise<ChangeOutcome> {
   const now = Date.now();
-  const displayed = Date.parse(subscriptionLoader.since ?? '1970-01-01');
-  pending.value = [change, ...pending.value];
+  const displayed = Date.parse(subscriptionLoader.loadedUntil ?? '1970-01-01');
+  pendingSubscriptionChanges.value = [change, ...pendingSubscriptionChanges.value];
   try {
-    const api = await retryUntilAnswered(connect);
+    const api = await retryUntilAnswered(apiOfUser);
     return await retryUntilAnswered(() => {
       // The time is that of the user's action, so that a late request does not undo later changes.
       // It is also later than the displayed state.
@@ -221,12 +225,14 @@ async function trackChange(
   } catch (error) {
     const code = error instanceof ApiError ? error.code : undefined;
     if (change.guid === undefined || (code !== 'not_found' && code !== 'deleted')) return 'failed';
-    // The subscription is already deleted.
+    // Another client has already deleted the subscription.
     removeRow(change.guid);
-    version.value++;
+    listVersion.value++;
     return change.kind === 'delete' ? 'done' : 'unknown_subscription';
   } finally {
     void podcastLoader.notify();
-    pending.value = pending.value.filter((other) => other !== change);
+    pendingSubscriptionChanges.value = pendingSubscriptionChanges.value.filter(
+      (other) => other !== change,
+    );
   }
 }

@@ -4,7 +4,7 @@ import { ApiError, type FeedPreview } from '#client';
 import { Field } from '#ui';
 import { isOnline } from '../data/network.js';
 import { hasFeeds, podcastName } from '../data/podcasts.js';
-import { connect } from '../data/session.js';
+import { apiOfUser } from '../data/session.js';
 import { addSubscription, subscriptions } from '../data/subscriptions.js';
 import { texts } from '../texts/texts.js';
 import { feedName, feedUrlOf } from '../ui/feed.name.js';
@@ -12,12 +12,12 @@ import { showNotice } from '../ui/notice.js';
 
 const { subscriptions: t, preview: ofPreview } = texts;
 
-// Input of the user, kept while other pages are open.
-const input = signal('');
+// The typed feed URL, kept while other pages are open.
+const feedUrlInput = signal('');
 /** The previewed feed. `result` is absent while the server reads the feed. */
-const preview = signal<{ readonly feedUrl: string; readonly result?: FeedPreview } | undefined>(
-  undefined,
-);
+const currentPreview = signal<
+  { readonly feedUrl: string; readonly result?: FeedPreview } | undefined
+>(undefined);
 
 /**
  * Renders the form that adds a podcast. It shows a preview of the feed first. Without a connection,
@@ -27,9 +27,9 @@ export function AddForm() {
   const error = useSignal<string | undefined>(undefined);
   const submit = (event: Event) => {
     event.preventDefault();
-    // Hides the result of an earlier addition.
+    // Hides the notice about an earlier addition.
     showNotice('');
-    const feedUrl = feedUrlOf(input.value);
+    const feedUrl = feedUrlOf(feedUrlInput.value);
     error.value = feedUrl === undefined ? t.addInvalid : duplicateError(feedUrl);
     if (feedUrl === undefined || error.value !== undefined)
       return document.getElementById('feed')?.focus();
@@ -48,12 +48,12 @@ export function AddForm() {
           dir="ltr"
           autocomplete="off"
           maxLength={4096}
-          value={input.value}
-          onInput={({ currentTarget }) => (input.value = currentTarget.value)}
+          value={feedUrlInput.value}
+          onInput={({ currentTarget }) => (feedUrlInput.value = currentTarget.value)}
         />
         <button>{t.addSubmit}</button>
       </form>
-      <Preview />
+      <FeedPreviewCard />
     </section>
   );
 }
@@ -70,43 +70,43 @@ function duplicateError(feedUrl: string): string | undefined {
 /** Loads the preview of a feed, unless the user closes it or requests another one meanwhile. */
 async function loadPreview(feedUrl: string): Promise<void> {
   const loading = { feedUrl };
-  preview.value = loading;
+  currentPreview.value = loading;
   try {
-    const result = await (await connect()).previewFeed(feedUrl);
-    if (preview.value === loading) preview.value = { feedUrl, result };
+    const result = await (await apiOfUser()).previewFeed(feedUrl);
+    if (currentPreview.value === loading) currentPreview.value = { feedUrl, result };
   } catch (error) {
-    if (preview.value !== loading) return;
-    // The server has no previews.
+    if (currentPreview.value !== loading) return;
+    // Without previews on the server, subscribes immediately.
     if (error instanceof ApiError && error.code === 'not_found') await subscribe(feedUrl);
-    else preview.value = { feedUrl, result: { status: 'failed' } };
+    else currentPreview.value = { feedUrl, result: { status: 'failed' } };
   }
 }
 
 async function subscribe(feedUrl: string, name = feedName(feedUrl)): Promise<void> {
   closePreview();
-  input.value = '';
+  feedUrlInput.value = '';
   const outcome = await addSubscription(feedUrl);
   if (outcome === 'done') return showNotice(t.done.add(name));
   showNotice(`${texts.outcomes[outcome]} (${feedUrl.slice(0, 300)})`, true);
-  // Restores the rejected text, unless the user is typing another one.
-  if (input.value === '') input.value = feedUrl;
+  // Restores the rejected URL, unless the user is typing another one.
+  if (feedUrlInput.value === '') feedUrlInput.value = feedUrl;
 }
 
 /** Closes the preview, and moves the focus back to the form. */
 function closePreview(): void {
-  preview.value = undefined;
+  currentPreview.value = undefined;
   document.getElementById('feed')?.focus();
 }
 
 /** Renders the preview with its buttons. */
-function Preview() {
+function FeedPreviewCard() {
   const group = useRef<HTMLDivElement>(null);
-  const result = preview.value?.result;
-  // The next Tab key reaches the buttons, and a screen reader reads the preview.
+  const result = currentPreview.value?.result;
+  // Focuses the preview: a screen reader reads it, and the next Tab key reaches its buttons.
   useEffect(() => {
     if (result) group.current?.focus();
   }, [result]);
-  if (!preview.value) return null;
+  if (!currentPreview.value) return null;
   if (!result)
     return (
       <p class="quiet" role="status">
@@ -120,8 +120,8 @@ function Preview() {
       ) : (
         <p class="notice">{ofPreview.status[result.status]}</p>
       )}
-      <Alternates of={result} />
-      <PreviewButtons feedUrl={preview.value.feedUrl} result={result} />
+      <AlternateFeeds preview={result} />
+      <PreviewButtons feedUrl={currentPreview.value.feedUrl} result={result} />
     </div>
   );
 }
@@ -155,7 +155,7 @@ function PodcastSummary({ result }: { result: FeedPreview }) {
 }
 
 /** Renders the feeds that a page links to, with a preview of each. */
-function Alternates({ of: { alternates = [] } }: { of: FeedPreview }) {
+function AlternateFeeds({ preview: { alternates = [] } }: { preview: FeedPreview }) {
   if (alternates.length === 0) return null;
   return (
     <>
@@ -166,7 +166,7 @@ function Alternates({ of: { alternates = [] } }: { of: FeedPreview }) {
           type="button"
           class="plain"
           onClick={() => {
-            input.value = feedUrl;
+            feedUrlInput.value = feedUrl;
             void loadPreview(feedUrl);
           }}
         >

@@ -1,7 +1,7 @@
 import { useSignal } from '@preact/signals';
 import { ActionLink, Card } from '#ui';
 import { isRetryable, retryUntilAnswered } from '../data/network.js';
-import { connect } from '../data/session.js';
+import { apiOfUser } from '../data/session.js';
 import { texts } from '../texts/texts.js';
 import { showNotice } from '../ui/notice.js';
 import { Page } from '../ui/page.js';
@@ -11,7 +11,7 @@ import { ServerImportCard } from './server-import.js';
 const { data: t } = texts;
 
 /** Renders the page with import, export and links to the account. */
-export function Data() {
+export function DataPage() {
   return (
     <Page title={t.title}>
       <ImportCard />
@@ -41,8 +41,8 @@ function ExportCard() {
   const download = async () => {
     isBusy.value = true;
     try {
-      const opml = await retryUntilAnswered(async () => (await connect()).exportOpml());
-      saveFile(opml, 'subscriptions.opml');
+      const opml = await retryUntilAnswered(async () => (await apiOfUser()).exportOpml());
+      downloadText(opml, 'subscriptions.opml');
       showNotice(t.exported);
     } catch (error) {
       if (!isRetryable(error)) showNotice(texts.failed, true);
@@ -62,7 +62,7 @@ function ExportCard() {
 }
 
 /** Saves a text as a file. A link to the API would not send the token. */
-function saveFile(text: string, name: string): void {
+function downloadText(text: string, name: string): void {
   const href = URL.createObjectURL(new Blob([text], { type: 'text/x-opml' }));
   Object.assign(document.createElement('a'), { href, download: name }).click();
   setTimeout(() => URL.revokeObjectURL(href), 60_000);

@@ -1,7 +1,7 @@
 import { useSignal } from '@preact/signals';
 import type { ComponentChildren } from 'preact';
 import type { EpisodeStates } from '#client';
-import { changedAt, dateOfChange, pageOf } from '../data/episode.rules.js';
+import { dateOfChange, lastChangeOf, pageUrlOf } from '../data/episode.rules.js';
 import { changeEpisode, type Episode } from '../data/episodes.js';
 import { podcastName } from '../data/podcasts.js';
 import { subscriptionByGuid } from '../data/subscriptions.js';
@@ -12,7 +12,7 @@ import { showNotice, showUndo } from '../ui/notice.js';
 const { history: t } = texts;
 
 /** Contents of icons, drawn with lines in a square of 24 units. */
-const icons = {
+const iconPaths = {
   page: <path d="M14 4h6v6M20 4l-9 9M18 14v5a1 1 0 0 1-1 1H5a1 1 0 0 1-1-1V7a1 1 0 0 1 1-1h5" />,
   reset: <path d="M6 5v14M19 5v14L9 12z" />,
   star: <path d="m12 3.5 2.6 5.4 5.9.8-4.3 4.1 1 5.9-5.2-2.8-5.2 2.8 1-5.9-4.3-4.1 5.9-.8z" />,
@@ -34,19 +34,19 @@ function Icon({ children }: { children: ComponentChildren }) {
 
 interface HistoryRowProps {
   readonly episode: Episode;
-  /** Called before each change of the episode by an action. */
+  /** Called before an action of the row changes the episode. */
   onChange(): void;
 }
 
 /** Renders an episode of the history with its actions and a link to its page. */
 export function HistoryRow({ episode, onChange }: HistoryRowProps) {
   const podcast = subscriptionByGuid(episode.podcast_guid);
-  const page = pageOf(episode);
+  const page = pageUrlOf(episode);
   return (
     <EpisodeRow
       episode={episode}
       podcast={podcast === undefined ? t.unknownFeed : <bdi>{podcastName(podcast)}</bdi>}
-      date={dateOfChange(changedAt(episode))}
+      date={dateOfChange(lastChangeOf(episode))}
       link={
         page !== undefined && (
           <a
@@ -55,23 +55,23 @@ export function HistoryRow({ episode, onChange }: HistoryRowProps) {
             target="_blank"
             rel="noopener noreferrer"
             title={t.openPage}
-            aria-label={`${t.openPage}: ${nameOf(episode)}`}
+            aria-label={`${t.openPage}: ${shownTitleOf(episode)}`}
           >
-            <Icon>{icons.page}</Icon>
+            <Icon>{iconPaths.page}</Icon>
           </a>
         )
       }
-      actions={<Actions episode={episode} onChange={onChange} />}
+      actions={<EpisodeActions episode={episode} onChange={onChange} />}
     />
   );
 }
 
-function Actions({ episode, onChange }: HistoryRowProps) {
-  const name = nameOf(episode);
+function EpisodeActions({ episode, onChange }: HistoryRowProps) {
+  const name = shownTitleOf(episode);
   const isPlayed = episode.played_status?.value === true;
   const isFavorite = episode.favorite_status?.value === true;
   const position = episode.playback_position?.value ?? 0;
-  // After a reset the button has the focus, so it stays.
+  // The reset button stays after a reset, because it has the focus.
   const wasReset = useSignal(false);
   /** Returns a handler that sets `states`. Its Undo sets `before` and returns the focus. */
   const set =
@@ -97,24 +97,24 @@ function Actions({ episode, onChange }: HistoryRowProps) {
   return (
     <div class="icons">
       {(position > 0 || wasReset.value) && (
-        <Action
+        <ActionButton
           label={t.reset}
-          of={name}
+          episodeName={name}
           isDisabled={position === 0}
           onPress={(button) => {
             wasReset.value = true;
             reset(button);
           }}
         >
-          {icons.reset}
-        </Action>
+          {iconPaths.reset}
+        </ActionButton>
       )}
-      <Action label={t.favorite} of={name} isOn={isFavorite} onPress={setFavorite}>
-        {icons.star}
-      </Action>
-      <Action label={t.played} of={name} isOn={isPlayed} onPress={setPlayed}>
-        {icons.check}
-      </Action>
+      <ActionButton label={t.favorite} episodeName={name} isOn={isFavorite} onPress={setFavorite}>
+        {iconPaths.star}
+      </ActionButton>
+      <ActionButton label={t.played} episodeName={name} isOn={isPlayed} onPress={setPlayed}>
+        {iconPaths.check}
+      </ActionButton>
     </div>
   );
 }
@@ -124,26 +124,26 @@ async function changeAndReport(episode: Episode, states: EpisodeStates): Promise
   const outcome = await changeEpisode(episode, states);
   if (outcome === 'done') return;
   const text = outcome === 'superseded' ? t.superseded : texts.outcomes[outcome];
-  showNotice(`${text} (${nameOf(episode)})`, true);
+  showNotice(`${text} (${shownTitleOf(episode)})`, true);
 }
 
 interface ActionProps {
   readonly label: string;
-  /** The name of the episode. */
-  readonly of: string;
-  /** The state of a button that switches one on and off. */
+  /** Name of the episode, for the accessible name of the button. */
+  readonly episodeName: string;
+  /** State of a toggle button; undefined for other buttons. */
   readonly isOn?: boolean;
   readonly isDisabled?: boolean;
   onPress(button: HTMLElement): void;
   readonly children: ComponentChildren;
 }
 
-function Action({ label, of, isOn, isDisabled, onPress, children }: ActionProps) {
+function ActionButton({ label, episodeName, isOn, isDisabled, onPress, children }: ActionProps) {
   return (
     <button
       class="icon"
       title={label}
-      aria-label={`${label}: ${of}`}
+      aria-label={`${label}: ${episodeName}`}
       aria-pressed={isOn}
       aria-disabled={isDisabled}
       onClick={({ currentTarget }) => !isDisabled && onPress(currentTarget)}
@@ -153,7 +153,7 @@ function Action({ label, of, isOn, isDisabled, onPress, children }: ActionProps)
   );
 }
 
-/** Returns the title for names of buttons and for notices. */
-function nameOf({ title }: Episode): string {
+/** Returns the episode's title, for the names of buttons and for notices. */
+function shownTitleOf({ title }: Episode): string {
   return title.slice(0, 300) || t.untitled;
 }

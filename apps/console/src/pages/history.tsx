@@ -4,45 +4,45 @@ import { useCallback, useEffect } from 'preact/hooks';
 import { Field } from '#ui';
 import {
   filterOfQuery,
-  historyFilter,
   type HistoryFilter,
+  historyMatcher,
   pathOfFilter,
 } from '../data/episode.rules.js';
 import {
+  areAllEpisodesLoaded,
   episodeLoader,
   episodes,
-  isComplete,
   loadAllEpisodes,
   loadOlderEpisodes,
-  total,
+  totalEpisodes,
 } from '../data/episodes.js';
 import { podcastLoader } from '../data/podcasts.js';
 import { subscriptionLoader } from '../data/subscriptions.js';
 import { texts } from '../texts/texts.js';
 import { Choice } from '../ui/choice.js';
-import { Failure, Page } from '../ui/page.js';
+import { LoadFailure, Page } from '../ui/page.js';
 import { PodcastField } from '../ui/podcast-field.js';
 import { WindowedList } from '../ui/windowed-list.js';
 import { HistoryRow } from './history-row.js';
 
 const { history: t, podcast: ofPodcast, subscriptions: list } = texts;
 
-const unfiltered = pathOfFilter(filterOfQuery({}));
+const unfilteredPath = pathOfFilter(filterOfQuery({}));
 
 /**
  * Renders the episodes of the history with the filter in the URL, recent changes first. Scrolling
  * loads more; a filter loads all.
  */
-export function History() {
+export function HistoryPage() {
   const { query, route } = useLocation();
   const filter = filterOfQuery(query);
   const path = pathOfFilter(filter);
-  const isFiltered = path !== unfiltered;
+  const isFiltered = path !== unfilteredPath;
   const hasFailed = useSignal(false);
   const load = useCallback(() => {
     hasFailed.value = false;
     (isFiltered ? loadAllEpisodes() : episodeLoader.load()).catch(() => (hasFailed.value = true));
-    // The rows show the names of their podcasts.
+    // Loads subscriptions and podcasts, because the rows show the names of podcasts.
     subscriptionLoader.load().catch(() => {});
     podcastLoader.load().catch(() => {});
   }, [isFiltered]);
@@ -50,27 +50,27 @@ export function History() {
   return (
     <Page title={t.title} lead={t.lead}>
       <section class="card list">
-        <Tools
+        <HistoryTools
           filter={filter}
           onFilter={(changed, replace) => route(pathOfFilter({ ...filter, ...changed }), replace)}
         />
         {hasFailed.value ? (
-          <Failure onRetry={load} />
+          <LoadFailure onRetry={load} />
         ) : (
-          <Episodes key={path} filter={filter} isFiltered={isFiltered} />
+          <HistoryEpisodes key={path} filter={filter} isFiltered={isFiltered} />
         )}
       </section>
     </Page>
   );
 }
 
-interface ToolsProps {
+interface HistoryToolsProps {
   readonly filter: HistoryFilter;
   /** Opens the page with a changed filter. @param replace true to add no entry for "Back". */
   onFilter(changed: Partial<HistoryFilter>, replace?: boolean): void;
 }
 
-function Tools({ filter, onFilter }: ToolsProps) {
+function HistoryTools({ filter, onFilter }: HistoryToolsProps) {
   return (
     <div class="tools" role="search">
       <Field
@@ -79,7 +79,7 @@ function Tools({ filter, onFilter }: ToolsProps) {
         type="search"
         autocomplete="off"
         value={filter.search}
-        // "Back" removes the search, and not its last letter.
+        // Typing adds one history entry, so that "Back" removes the whole search.
         onInput={({ currentTarget: { value } }) =>
           onFilter({ search: value }, filter.search !== '')
         }
@@ -106,24 +106,25 @@ function Tools({ filter, onFilter }: ToolsProps) {
   );
 }
 
-function Episodes({ filter, isFiltered }: { filter: HistoryFilter; isFiltered: boolean }) {
-  // Changed rows stay until the filter changes, so that no other row takes the focus or a click.
+function HistoryEpisodes({ filter, isFiltered }: { filter: HistoryFilter; isFiltered: boolean }) {
+  // Rows that a change excludes from the filter stay until the filter changes. Otherwise another
+  // row would move to their place and get the focus or a click.
   const changed = useSignal<ReadonlySet<string>>(new Set());
   const items = useComputed(() => {
-    const matches = historyFilter(filter);
+    const matches = historyMatcher(filter);
     return episodes.value.filter(
       (episode) => changed.value.has(episode.sync_id) || matches(episode),
     );
   }).value;
   const loadMore = useCallback(() => void loadOlderEpisodes().catch(() => {}), []);
-  // Episodes that are not loaded count, although some could be downloads only.
-  const all = total.value && total.value - (episodes.value.length - items.length);
-  const expected = isComplete.value || isFiltered ? 0 : (all ?? 8);
-  const isEmpty = isComplete.value && items.length === 0;
+  // Counts the episodes that are not loaded too, although the list omits those only downloaded.
+  const all = totalEpisodes.value && totalEpisodes.value - (episodes.value.length - items.length);
+  const expected = areAllEpisodesLoaded.value || isFiltered ? 0 : (all ?? 8);
+  const isEmpty = areAllEpisodesLoaded.value && items.length === 0;
   return (
     <>
       <p class="quiet small count" role="status">
-        {isComplete.value
+        {areAllEpisodesLoaded.value
           ? t.count(items.length)
           : isFiltered || all === undefined
             ? texts.loading
@@ -136,18 +137,18 @@ function Episodes({ filter, isFiltered }: { filter: HistoryFilter; isFiltered: b
           label={t.list}
           isTall
           items={items}
-          expected={expected}
+          expectedCount={expected}
           keyOf={({ sync_id }) => sync_id}
-          row={(episode) => (
+          renderRow={(episode) => (
             <HistoryRow
               episode={episode}
               onChange={() => (changed.value = new Set(changed.value).add(episode.sync_id))}
             />
           )}
-          onEnd={loadMore}
+          onNearEnd={loadMore}
         />
       )}
-      {isComplete.value && !isEmpty && <p class="quiet small">{t.end}</p>}
+      {areAllEpisodesLoaded.value && !isEmpty && <p class="quiet small">{t.end}</p>}
     </>
   );
 }

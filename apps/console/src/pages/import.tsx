@@ -14,13 +14,13 @@ export function ImportCard() {
   const heading = useRef<HTMLHeadingElement>(null);
   const previousState = useRef(current?.state);
   useEffect(() => {
-    // The focused element disappears with each step.
+    // Focuses the heading, because each step of the import removes the focused element.
     if (previousState.current !== current?.state) heading.current?.focus();
     previousState.current = current?.state;
   }, [current?.state]);
   return (
     <Card title={t.importTitle} lead={t.importText} heading={heading}>
-      {current === undefined && <FileField />}
+      {current === undefined && <OpmlFileField />}
       {current?.state === 'chosen' && (
         <>
           <p role="status">
@@ -35,16 +35,16 @@ export function ImportCard() {
         </>
       )}
       {current?.state === 'running' && (
-        <ProgressBar done={current.results.length} all={current.feeds.length} />
+        <ImportProgressBar done={current.results.length} all={current.feeds.length} />
       )}
       {(current?.state === 'stopped' || current?.state === 'finished') && (
         <>
           <p class="notice" role="status">
             {current.state === 'stopped'
               ? t.stopped(current.results.length, current.feeds.length)
-              : t.finished(...countsOf(current.results))}
+              : t.finished(...countResults(current.results))}
           </p>
-          {current.results.length > 0 && <Results results={current.results} />}
+          {current.results.length > 0 && <ImportResults results={current.results} />}
           <p class="actions">
             <button class="plain" onClick={() => (currentImport.value = undefined)}>
               {t.another}
@@ -56,12 +56,12 @@ export function ImportCard() {
   );
 }
 
-function countsOf(results: readonly ImportResult[]): [done: number, failed: number] {
+function countResults(results: readonly ImportResult[]): [done: number, failed: number] {
   const done = results.filter(({ outcome }) => outcome === 'done').length;
   return [done, results.length - done];
 }
 
-function FileField() {
+function OpmlFileField() {
   const problem = useSignal<string | undefined>(undefined);
   const choose = async (file: File | undefined) => {
     if (!file) return;
@@ -82,7 +82,7 @@ function FileField() {
   );
 }
 
-function ProgressBar({ done, all }: { done: number; all: number }) {
+function ImportProgressBar({ done, all }: { done: number; all: number }) {
   return (
     <>
       <progress max={all} value={done} aria-label={t.importing} />
@@ -96,14 +96,14 @@ function ProgressBar({ done, all }: { done: number; all: number }) {
   );
 }
 
-function Results({ results }: { results: readonly ImportResult[] }) {
+function ImportResults({ results }: { results: readonly ImportResult[] }) {
   const hasFailed = ({ outcome }: ImportResult) => outcome !== 'done';
   return (
     <WindowedList
       label={t.results}
       items={[...results.filter(hasFailed), ...results.filter((result) => !hasFailed(result))]}
       keyOf={({ feedUrl }) => feedUrl}
-      row={({ feedUrl, title, outcome }) => (
+      renderRow={({ feedUrl, title, outcome }) => (
         <Row name={title === '' ? feedUrl : title} lines={[feedUrl]}>
           <span class={outcome === 'done' ? 'tag' : 'tag bad'}>
             {outcome === 'done' ? t.imported : texts.outcomes[outcome]}

@@ -4,11 +4,11 @@ import { Field } from '#ui';
 import { podcastName } from '../data/podcasts.js';
 import {
   changeFeedUrl,
+  type ChangeOutcome,
   changeTitle,
   deleteSubscription,
   type ListedSubscription,
-  type Outcome,
-  pending,
+  pendingSubscriptionChanges,
   setSubscribed,
   subscriptionByGuid,
 } from '../data/subscriptions.js';
@@ -18,14 +18,14 @@ import { hideNotice, showNotice, showUndo } from '../ui/notice.js';
 
 const { subscriptions: t } = texts;
 
-type Kind = keyof typeof t.done;
+type ManageAction = keyof typeof t.done;
 
 /** Returns the id of the button that opens the dialog of a subscription. */
 export const manageId = (guid: string) => `manage-${guid}`;
 
 interface ManageDialogProps {
   readonly subscription: ListedSubscription;
-  /** A new value opens the dialog again. */
+  /** Identifies an opening: a new value opens the dialog again. */
   readonly opening: unknown;
   onClose(): void;
 }
@@ -33,17 +33,17 @@ interface ManageDialogProps {
 /** Renders the dialog of a subscription. An action closes the dialog; a notice shows its result. */
 export function ManageDialog({ subscription, opening, onClose }: ManageDialogProps) {
   const dialog = useRef<HTMLDialogElement>(null);
-  const isBusy = pending.value.some(({ guid }) => guid === subscription.guid);
-  // A layout effect runs before a late close event of an earlier opening.
+  const isBusy = pendingSubscriptionChanges.value.some(({ guid }) => guid === subscription.guid);
+  // A layout effect, because it runs before a late close event of an earlier opening.
   useLayoutEffect(() => {
     if (!dialog.current?.open) dialog.current?.showModal();
   }, [opening]);
 
-  const closeAndReport = (kind: Kind, name: string, change: Promise<Outcome>) => {
+  const closeAndReport = (kind: ManageAction, name: string, change: Promise<ChangeOutcome>) => {
     dialog.current?.close();
-    // It can offer to undo an earlier change.
+    // Hides the current notice, because its Undo could undo an earlier change.
     hideNotice();
-    void report(kind, name, change, subscription);
+    void reportChange(kind, name, change, subscription);
   };
   const { feedUrl, isSubscribed, title } = subscription;
   const name = podcastName(subscription, feedName);
@@ -94,10 +94,10 @@ export function ManageDialog({ subscription, opening, onClose }: ManageDialogPro
  * Shows the result of a change. After an unsubscription, Undo subscribes again and moves the focus
  * to the button that opens the dialog, because the one of the notice is gone.
  */
-async function report(
-  kind: Kind,
+async function reportChange(
+  kind: ManageAction,
   name: string,
-  change: Promise<Outcome>,
+  change: Promise<ChangeOutcome>,
   subscription: ListedSubscription,
 ): Promise<void> {
   const outcome = await change;
@@ -107,8 +107,8 @@ async function report(
   else
     showUndo(t.done.unsubscribe(name), () => {
       const undone = setSubscribed(subscriptionByGuid(guid) ?? subscription, true);
-      void report('subscribe', name, undone, subscription).then(() =>
-        // In the next frame the list contains the podcast again.
+      void reportChange('subscribe', name, undone, subscription).then(() =>
+        // Waits for the next frame, in which the list contains the podcast again.
         requestAnimationFrame(() => document.getElementById(manageId(guid))?.focus()),
       );
     });

@@ -1,42 +1,42 @@
 import { untracked, useComputed, useSignal, useSignalEffect } from '@preact/signals';
 import { useCallback, useEffect } from 'preact/hooks';
-import { keyOf, type ListedEpisode, publishedAt } from '../data/episode.rules.js';
+import { episodeKey, type ListedEpisode, publishDateOf } from '../data/episode.rules.js';
 import { loadAllEpisodes } from '../data/episodes.js';
-import { loadNewest, newest } from '../data/feed.episodes.js';
+import { loadMoreNewest, newestEpisodes } from '../data/feed.episodes.js';
 import { hasFeeds, podcastLoader, podcastName, podcasts } from '../data/podcasts.js';
 import { subscriptionByGuid, subscriptionLoader } from '../data/subscriptions.js';
 import { texts } from '../texts/texts.js';
 import { EpisodeRow } from '../ui/episode-row.js';
-import { Failure, Page } from '../ui/page.js';
+import { LoadFailure, Page } from '../ui/page.js';
 import { Picture } from '../ui/picture.js';
 import { WindowedList } from '../ui/windowed-list.js';
 
 const { newest: t, podcast: ofPodcast } = texts;
 
 /** Renders the newest episodes of all podcasts. Scrolling loads more. */
-export function New() {
+export function NewEpisodesPage() {
   const isLoading = useSignal(true);
   const hasFailed = useSignal(false);
   const fail = () => void (hasFailed.value = true);
-  const loadMore = useCallback(() => void loadNewest().catch(fail), []);
+  const loadMore = useCallback(() => void loadMoreNewest().catch(fail), []);
   const load = useCallback(() => {
     hasFailed.value = false;
     podcastLoader
       .load()
-      .then(loadNewest)
+      .then(loadMoreNewest)
       .then(() => (isLoading.value = false))
       .catch(fail);
-    // The rows show titles and statuses.
+    // Loads subscriptions and history, because the rows show titles and statuses.
     subscriptionLoader.load().catch(() => {});
     loadAllEpisodes().catch(() => {});
   }, []);
   useEffect(load, []);
-  // Loads the episodes of changed podcasts.
+  // Loads the new episodes when a podcast changes.
   useSignalEffect(() => {
     if (podcasts.value.size > 0) untracked(loadMore);
   });
   const items = useComputed(() =>
-    newest.value.filter(
+    newestEpisodes.value.filter(
       ({ podcast_guid: guid }) => subscriptionByGuid(guid)?.isSubscribed !== false,
     ),
   ).value;
@@ -44,7 +44,7 @@ export function New() {
   return (
     <Page title={t.title} lead={t.lead}>
       <section class="card list">
-        {hasFailed.value && <Failure onRetry={load} />}
+        {hasFailed.value && <LoadFailure onRetry={load} />}
         {!hasFeeds.value && <p class="empty">{t.noFeeds}</p>}
         {hasFeeds.value && isEmpty && !hasFailed.value && (
           <p class="empty" role="status">
@@ -56,9 +56,9 @@ export function New() {
             label={ofPodcast.episodes}
             isTall
             items={items}
-            keyOf={keyOf}
-            row={(episode) => <NewRow episode={episode} />}
-            onEnd={loadMore}
+            keyOf={episodeKey}
+            renderRow={(episode) => <NewRow episode={episode} />}
+            onNearEnd={loadMore}
           />
         )}
       </section>
@@ -79,7 +79,7 @@ function NewRow({ episode }: { episode: ListedEpisode }) {
           <bdi>{name}</bdi>
         </a>
       }
-      date={publishedAt(episode)}
+      date={publishDateOf(episode)}
     />
   );
 }

@@ -3,21 +3,21 @@ import { useLocation } from 'preact-iso';
 import { useCallback, useEffect } from 'preact/hooks';
 import { faultInHttpUrl, type Podcast as Described } from '#client';
 import {
-  changedAt,
   compareDates,
   dateOfChange,
+  episodeKey,
   episodesOfPodcast,
-  isShown,
-  keyOf,
+  lastChangeOf,
   type ListedEpisode,
-  publishedAt,
-  type Shown,
+  matchesStatusFilter,
+  publishDateOf,
+  type StatusFilter,
 } from '../data/episode.rules.js';
 import { historyOf, loadHistoryOf } from '../data/episodes.js';
 import { episodesOfFeed, loadEpisodesOfFeed } from '../data/feed.episodes.js';
 import { podcastLoader, podcastName, podcasts } from '../data/podcasts.js';
 import {
-  isComplete,
+  areAllSubscriptionsLoaded,
   type ListedSubscription,
   subscriptionByGuid,
   subscriptionLoader,
@@ -25,7 +25,7 @@ import {
 import { texts } from '../texts/texts.js';
 import { Choice } from '../ui/choice.js';
 import { EpisodeRow } from '../ui/episode-row.js';
-import { Failure, Page } from '../ui/page.js';
+import { LoadFailure, Page } from '../ui/page.js';
 import { Picture } from '../ui/picture.js';
 import { WindowedList } from '../ui/windowed-list.js';
 import { ManageDialog, manageId } from './manage.js';
@@ -33,12 +33,12 @@ import { ManageDialog, manageId } from './manage.js';
 const { podcast: t, subscriptions: list, history } = texts;
 
 /** Renders one podcast: its description, and its episodes with the listener's statuses. */
-export function Podcast() {
+export function PodcastPage() {
   const { guid = '' } = useLocation().query;
-  return <PodcastOf key={guid} guid={guid} />;
+  return <PodcastDetails key={guid} guid={guid} />;
 }
 
-function PodcastOf({ guid }: { guid: string }) {
+function PodcastDetails({ guid }: { guid: string }) {
   const hasFailed = useSignal(false);
   const fail = () => void (hasFailed.value = true);
   const load = useCallback(() => {
@@ -53,27 +53,31 @@ function PodcastOf({ guid }: { guid: string }) {
   const subscription = subscriptionByGuid(guid);
   if (!subscription)
     return (
-      <Page title={isComplete.value ? texts.outcomes.unknown_subscription : texts.loading}>
-        {hasFailed.value && <Failure onRetry={load} />}
+      <Page
+        title={
+          areAllSubscriptionsLoaded.value ? texts.outcomes.unknown_subscription : texts.loading
+        }
+      >
+        {hasFailed.value && <LoadFailure onRetry={load} />}
         <a href="/console/">{t.back}</a>
       </Page>
     );
   const podcast = podcasts.value.get(guid);
   return (
     <Page title={podcastName(subscription)} lead={podcast?.author}>
-      <Description subscription={subscription} podcast={podcast} />
-      {hasFailed.value && <Failure onRetry={load} />}
-      <Episodes guid={guid} />
+      <PodcastDescription subscription={subscription} podcast={podcast} />
+      {hasFailed.value && <LoadFailure onRetry={load} />}
+      <PodcastEpisodes guid={guid} />
     </Page>
   );
 }
 
-interface DescriptionProps {
+interface PodcastDescriptionProps {
   readonly subscription: ListedSubscription;
   readonly podcast: Described | undefined;
 }
 
-function Description({ subscription, podcast }: DescriptionProps) {
+function PodcastDescription({ subscription, podcast }: PodcastDescriptionProps) {
   const opening = useSignal<object | undefined>(undefined);
   const { guid, feedUrl } = subscription;
   const { status = 'ok', description, link } = podcast ?? {};
@@ -108,8 +112,8 @@ function Description({ subscription, podcast }: DescriptionProps) {
   );
 }
 
-function Episodes({ guid }: { guid: string }) {
-  const shows = useSignal<Shown>('all');
+function PodcastEpisodes({ guid }: { guid: string }) {
+  const shows = useSignal<StatusFilter>('all');
   const order = useSignal<'date' | 'listened'>('date');
   const all = useComputed(() =>
     episodesOfPodcast(episodesOfFeed(guid) ?? [], historyOf(guid) ?? []),
@@ -149,11 +153,13 @@ function Episodes({ guid }: { guid: string }) {
         label={t.episodes}
         isTall
         items={items}
-        keyOf={keyOf}
-        row={(episode) => (
+        keyOf={episodeKey}
+        renderRow={(episode) => (
           <EpisodeRow
             episode={episode}
-            date={order.value === 'date' ? publishedAt(episode) : dateOfChange(changedAt(episode))}
+            date={
+              order.value === 'date' ? publishDateOf(episode) : dateOfChange(lastChangeOf(episode))
+            }
           />
         )}
       />
@@ -164,13 +170,13 @@ function Episodes({ guid }: { guid: string }) {
 /** Returns the matching episodes in order. By `listened`, episodes without a status are omitted. */
 function selectEpisodes(
   all: readonly ListedEpisode[],
-  shown: Shown,
+  shown: StatusFilter,
   order: 'date' | 'listened',
 ): readonly ListedEpisode[] {
-  const matching = all.filter((episode) => isShown(episode, shown));
+  const matching = all.filter((episode) => matchesStatusFilter(episode, shown));
   if (order === 'date')
     return matching.sort((one, other) => compareDates(other.publish_date, one.publish_date));
   return matching
-    .filter((episode) => changedAt(episode) !== '')
-    .sort((one, other) => compareDates(changedAt(other), changedAt(one)));
+    .filter((episode) => lastChangeOf(episode) !== '')
+    .sort((one, other) => compareDates(lastChangeOf(other), lastChangeOf(one)));
 }

@@ -3,10 +3,10 @@ import { useEffect, useRef } from 'preact/hooks';
 import { ApiError } from '#client';
 import { Card, Field, Row } from '#ui';
 import {
-  type Account,
   hasImports,
-  isRunning,
+  isImportRunning,
   loadServerImport,
+  type RemoteAccount,
   type ServerImport,
   serverImport,
   type SkippedEntry,
@@ -23,9 +23,9 @@ const { data: t } = texts;
 const gpodderNet = 'https://gpodder.net/';
 const maxPasswordBytes = 256;
 
-type Kind = keyof typeof t.kinds;
+type ServerKind = keyof typeof t.kinds;
 /** The chosen kind of server, kept while an import runs. */
-const chosenKind = signal<Kind | undefined>(undefined);
+const chosenKind = signal<ServerKind | undefined>(undefined);
 
 /** Renders the import from another server: a form, the progress and the results. */
 export function ServerImportCard() {
@@ -33,7 +33,7 @@ export function ServerImportCard() {
   const current = serverImport.value;
   const wasRunning = useRef(false);
   const hasFailed = useSignal(false);
-  const running = current !== undefined && isRunning(current);
+  const running = current !== undefined && isImportRunning(current);
   useEffect(() => {
     loadServerImport().catch(() => (hasFailed.value = true));
   }, []);
@@ -48,18 +48,18 @@ export function ServerImportCard() {
         <p role="status">{hasFailed.value ? texts.failed : texts.loading}</p>
       )}
       {hasImports.value === false && <p>{t.serverOff}</p>}
-      {hasImports.value && running && <Progress current={current} />}
+      {hasImports.value && running && <ImportProgress current={current} />}
       {hasImports.value && !running && (
         <>
-          {current && <Results current={current} />}
-          <Form last={current} />
+          {current && <ImportResults current={current} />}
+          <ServerImportForm last={current} />
         </>
       )}
     </Card>
   );
 }
 
-function Progress({ current }: { current: ServerImport }) {
+function ImportProgress({ current }: { current: ServerImport }) {
   const { subscriptions, actions, favorites, source } = current;
   const stop = () => void stopServerImport().catch(() => showNotice(texts.failed, true));
   return (
@@ -79,7 +79,7 @@ function hasWritten({ subscriptions, actions, favorites }: ServerImport): boolea
   return subscriptions + actions + favorites > 0;
 }
 
-function Results({ current }: { current: ServerImport }) {
+function ImportResults({ current }: { current: ServerImport }) {
   const { state, fault, source, subscriptions, actions, favorites, skipped } = current;
   const end = t.serverStates[state as keyof typeof t.serverStates](feedHost(source));
   return (
@@ -94,7 +94,7 @@ function Results({ current }: { current: ServerImport }) {
           <ul class="rows">
             {current.skipped_entries.map((entry, index) => (
               <li key={index}>
-                <Skipped of={entry} />
+                <SkippedEntryRow skipped={entry} />
               </li>
             ))}
           </ul>
@@ -104,19 +104,19 @@ function Results({ current }: { current: ServerImport }) {
   );
 }
 
-function Skipped({ of: { kind, reason, entry, count } }: { of: SkippedEntry }) {
+function SkippedEntryRow({ skipped: { kind, reason, entry, count } }: { skipped: SkippedEntry }) {
   const reasons: Readonly<Record<string, string>> = { ...texts.outcomes, ...t.reasons };
   const name = entry ?? `${count} × ${t.entryKinds[kind]}`;
   return <Row name={name} lines={[`${t.entryKinds[kind]}: ${reasons[reason] ?? reason}`]} />;
 }
 
 /** Returns the kind of the server of the last import. */
-function kindOf(source: string | undefined): Kind {
+function serverKindOf(source: string | undefined): ServerKind {
   return source === undefined || source === gpodderNet ? 'gpodder' : 'other';
 }
 
-/** Returns the error messages of the fields, of which an invalid address is empty. */
-function errorsIn({ source, login, password }: Account): Partial<Account> {
+/** Returns the error messages of the form's fields. An invalid address arrives as an empty one. */
+function fieldErrorsOf({ source, login, password }: RemoteAccount): Partial<RemoteAccount> {
   const bytes = new TextEncoder().encode(password).length;
   return {
     ...(source === '' && { source: t.sourceInvalid }),
@@ -126,7 +126,7 @@ function errorsIn({ source, login, password }: Account): Partial<Account> {
 }
 
 /** Starts the import. Returns the error message of a field, or shows another error as a notice. */
-async function startOrExplain(account: Account): Promise<Partial<Account>> {
+async function startOrReportErrors(account: RemoteAccount): Promise<Partial<RemoteAccount>> {
   try {
     await startServerImport(account);
   } catch (error) {
@@ -137,12 +137,12 @@ async function startOrExplain(account: Account): Promise<Partial<Account>> {
   return {};
 }
 
-function Form({ last }: { last: ServerImport | undefined }) {
-  const kind = chosenKind.value ?? kindOf(last?.source);
+function ServerImportForm({ last }: { last: ServerImport | undefined }) {
+  const kind = chosenKind.value ?? serverKindOf(last?.source);
   const source = useSignal(last && last.source !== gpodderNet ? last.source : '');
   const login = useSignal(last?.login ?? '');
   const password = useSignal('');
-  const errors = useSignal<Partial<Account>>({});
+  const errors = useSignal<Partial<RemoteAccount>>({});
   const isBusy = useSignal(false);
   const submit = async (event: Event) => {
     event.preventDefault();
@@ -152,14 +152,14 @@ function Form({ last }: { last: ServerImport | undefined }) {
       login: login.value.trim(),
       password: password.value,
     };
-    errors.value = errorsIn(account);
+    errors.value = fieldErrorsOf(account);
     const [first] = Object.keys(errors.value);
     if (first !== undefined) return document.getElementById(`server-${first}`)?.focus();
     isBusy.value = true;
-    errors.value = await startOrExplain(account);
+    errors.value = await startOrReportErrors(account);
     isBusy.value = false;
   };
-  const field = (name: keyof Account, value: typeof source) => ({
+  const field = (name: keyof RemoteAccount, value: typeof source) => ({
     id: `server-${name}`,
     label: t[name],
     error: errors.value[name],

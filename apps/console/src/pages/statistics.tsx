@@ -1,27 +1,33 @@
 import { useComputed, useSignal } from '@preact/signals';
 import { useCallback, useEffect } from 'preact/hooks';
 import { Card, Row } from '#ui';
-import { episodes, isComplete, loadAllEpisodes, loadedCount, total } from '../data/episodes.js';
+import {
+  areAllEpisodesLoaded,
+  episodes,
+  loadAllEpisodes,
+  loadedEpisodeCount,
+  totalEpisodes,
+} from '../data/episodes.js';
 import { podcastLoader, podcastName } from '../data/podcasts.js';
 import { type Period, type Statistics as Data, statisticsOf } from '../data/statistics.rules.js';
 import {
-  isComplete as areSubscriptionsComplete,
+  areAllSubscriptionsLoaded,
   subscriptionByGuid,
   subscriptionLoader,
 } from '../data/subscriptions.js';
 import { locale, texts } from '../texts/texts.js';
 import { Choice } from '../ui/choice.js';
-import { Failure, Page } from '../ui/page.js';
+import { LoadFailure, Page } from '../ui/page.js';
 import { Picture } from '../ui/picture.js';
 import { Plot } from '../ui/plot.js';
 
 const { statistics: t } = texts;
 
-/** Number of episodes that the page loads, about 100 MB of memory. */
+/** Maximum number of episodes that the page loads; they take about 100 MB of memory. */
 const maxEpisodes = 100_000;
 const maxPodcasts = 20;
 
-type View = 'plot' | 'table';
+type HoursView = 'plot' | 'table';
 
 const weekFormat = new Intl.DateTimeFormat(locale, { dateStyle: 'medium' });
 const monthFormat = new Intl.DateTimeFormat(locale, { month: 'long', year: 'numeric' });
@@ -32,15 +38,17 @@ const hourFormat = new Intl.NumberFormat(locale, {
   maximumFractionDigits: 1,
 });
 
-const hoursOf = (seconds: number) => hourFormat.format(seconds / 3_600);
+const formatHours = (seconds: number) => hourFormat.format(seconds / 3_600);
 
 /** Renders the hours that the listener heard, by week and by podcast. */
-export function Statistics() {
+export function StatisticsPage() {
   const hasFailed = useSignal(false);
   // The list of top podcasts needs each subscription's title or URL. Publishers' titles can arrive
   // later.
   const isReady = useComputed(
-    () => areSubscriptionsComplete.value && (isComplete.value || loadedCount.value >= maxEpisodes),
+    () =>
+      areAllSubscriptionsLoaded.value &&
+      (areAllEpisodesLoaded.value || loadedEpisodeCount.value >= maxEpisodes),
   ).value;
   const load = useCallback(() => {
     hasFailed.value = false;
@@ -52,29 +60,31 @@ export function Statistics() {
   return (
     <Page title={t.title} lead={t.lead}>
       {isReady ? (
-        <Results />
+        <StatisticsResults />
       ) : (
-        <section class="card">{hasFailed.value ? <Failure onRetry={load} /> : <Loading />}</section>
+        <section class="card">
+          {hasFailed.value ? <LoadFailure onRetry={load} /> : <StatisticsLoading />}
+        </section>
       )}
     </Page>
   );
 }
 
-function Loading() {
-  const all = Math.min(total.value ?? 0, maxEpisodes);
+function StatisticsLoading() {
+  const all = Math.min(totalEpisodes.value ?? 0, maxEpisodes);
   return (
     <>
       <p class="quiet small count">
-        {all === 0 ? texts.loading : texts.subscriptions.progress(loadedCount.value, all)}
+        {all === 0 ? texts.loading : texts.subscriptions.progress(loadedEpisodeCount.value, all)}
       </p>
-      {all > 0 && <progress max={all} value={loadedCount.value} aria-label={t.loading} />}
+      {all > 0 && <progress max={all} value={loadedEpisodeCount.value} aria-label={t.loading} />}
     </>
   );
 }
 
-function Results() {
+function StatisticsResults() {
   const period = useSignal<Period>('weeks');
-  const view = useSignal<View>('plot');
+  const view = useSignal<HoursView>('plot');
   const data = useComputed(() => statisticsOf(episodes.value, period.value, new Date())).value;
   return (
     <>
@@ -96,10 +106,10 @@ function Results() {
           />
         </div>
         <p class="sum" role="status">
-          {data.seconds > 0 ? t.sum(hoursOf(data.seconds)) : t.none}
+          {data.seconds > 0 ? t.sum(formatHours(data.seconds)) : t.none}
         </p>
         {data.seconds > 0 && (
-          <Hours
+          <ListeningHours
             key={period.value}
             bars={data.bars}
             isByWeek={period.value !== 'all'}
@@ -107,24 +117,24 @@ function Results() {
           />
         )}
         {data.uncounted > 0 && <p class="quiet small">{t.uncounted(data.uncounted)}</p>}
-        {!isComplete.value && <p class="quiet small">{t.bound(maxEpisodes)}</p>}
+        {!areAllEpisodesLoaded.value && <p class="quiet small">{t.bound(maxEpisodes)}</p>}
       </section>
       {data.podcasts.length > 0 && <TopPodcasts podcasts={data.podcasts} />}
     </>
   );
 }
 
-interface HoursProps extends Pick<Data, 'bars'> {
+interface ListeningHoursProps extends Pick<Data, 'bars'> {
   readonly isByWeek: boolean;
-  readonly view: View;
+  readonly view: HoursView;
 }
 
 /** Renders the bars as a plot or as a table. With the plot, screen readers also have the table. */
-function Hours({ bars, isByWeek, view }: HoursProps) {
+function ListeningHours({ bars, isByWeek, view }: ListeningHoursProps) {
   const format = isByWeek ? weekFormat : monthFormat;
   const plotted = bars.map(({ start, seconds }) => {
     const label = format.format(start);
-    const hours = hoursOf(seconds);
+    const hours = formatHours(seconds);
     const text = `${isByWeek ? t.weekFrom(label) : label}: ${hours}`;
     return { label, hours, text, value: seconds / 3_600 };
   });
@@ -168,7 +178,7 @@ function TopPodcasts({ podcasts }: Pick<Data, 'podcasts'>) {
                 name={name}
                 {...(podcast && { href: `/console/podcast?guid=${guid}` })}
                 picture={<Picture guid={guid} name={name} />}
-                lines={[hoursOf(seconds)]}
+                lines={[formatHours(seconds)]}
               >
                 <span class="share" aria-hidden="true">
                   <span style={{ width: `${(100 * seconds) / most}%` }} />

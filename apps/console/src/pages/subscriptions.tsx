@@ -2,54 +2,53 @@ import { type Signal, signal, useComputed, useSignal } from '@preact/signals';
 import { useCallback, useEffect } from 'preact/hooks';
 import { Field, Row } from '#ui';
 import { compareDates } from '../data/episode.rules.js';
-import {
-  changesByPodcast,
-  isComplete as isHistoryComplete,
-  loadAllEpisodes,
-} from '../data/episodes.js';
+import { areAllEpisodesLoaded, changesByPodcast, loadAllEpisodes } from '../data/episodes.js';
 import { isOnline } from '../data/network.js';
 import {
   compareNames,
   hasFeeds,
-  podcastFilter,
   podcastLoader,
+  podcastMatcher,
   podcastName,
   podcasts,
 } from '../data/podcasts.js';
 import {
-  isComplete,
+  areAllSubscriptionsLoaded,
   type ListedSubscription,
-  pending,
+  pendingSubscriptionChanges,
   subscriptionLoader,
   subscriptions,
-  total,
+  totalSubscriptions,
 } from '../data/subscriptions.js';
 import { texts } from '../texts/texts.js';
 import { AddForm } from './add-form.js';
 import { Choice } from '../ui/choice.js';
 import { feedName } from '../ui/feed.name.js';
 import { showNotice } from '../ui/notice.js';
-import { Failure, Page } from '../ui/page.js';
+import { LoadFailure, Page } from '../ui/page.js';
 import { Picture } from '../ui/picture.js';
 import { WindowedList } from '../ui/windowed-list.js';
 import { ManageDialog, manageId } from './manage.js';
 
 const { subscriptions: t } = texts;
 
-// Input of the user, kept while other pages are open.
-const search = signal('');
-const order = signal<Order>('time');
+// Search and order of the list, kept while other pages are open.
+const searchText = signal('');
+const sortOrder = signal<SortOrder>('time');
 
-type Order = 'time' | 'title' | 'newest' | 'listened';
+type SortOrder = 'time' | 'title' | 'newest' | 'listened';
 
 /** Renders the subscriptions, with search and the form that adds one. */
-export function Subscriptions() {
+export function SubscriptionsPage() {
   const showsSubscribed = useSignal(true);
   // Each opening sets a new object, also for the same subscription.
   const managed = useSignal<{ guid: string } | undefined>(undefined);
   const hasFailed = useSignal(false);
   const shown = useComputed(() =>
-    sortSubscriptions(matchingSubscriptions(search.value, showsSubscribed.value), order.value),
+    sortSubscriptions(
+      matchingSubscriptions(searchText.value, showsSubscribed.value),
+      sortOrder.value,
+    ),
   );
   const load = useCallback(() => {
     hasFailed.value = false;
@@ -58,29 +57,29 @@ export function Subscriptions() {
   }, []);
   useEffect(load, []);
 
-  const isWholeList = search.value.trim() === '' && showsSubscribed.value;
+  const isWholeList = searchText.value.trim() === '' && showsSubscribed.value;
   const opening = managed.value;
   const current = subscriptions.value.find(({ guid }) => guid === opening?.guid);
   return (
     <Page title={t.title} lead={t.lead}>
       <AddForm />
       <section class="card list">
-        <Tools showsSubscribed={showsSubscribed} />
+        <SubscriptionTools showsSubscribed={showsSubscribed} />
         <p class="quiet small count" role="status">
           {!hasFailed.value && countText(shown.value.length)}
         </p>
         <PendingAdditions />
-        {hasFailed.value && <Failure onRetry={load} />}
-        {isComplete.value && shown.value.length === 0 ? (
-          <NoRows isWholeList={isWholeList} isSearch={search.value.trim() !== ''} />
+        {hasFailed.value && <LoadFailure onRetry={load} />}
+        {areAllSubscriptionsLoaded.value && shown.value.length === 0 ? (
+          <NoSubscriptions isWholeList={isWholeList} isSearch={searchText.value.trim() !== ''} />
         ) : (
           !hasFailed.value && (
             <WindowedList
               label={t.list}
               items={shown.value}
-              expected={isWholeList && !isComplete.value ? (total.value ?? 8) : 0}
+              expectedCount={isWholeList ? expectedSubscriptions() : 0}
               keyOf={({ guid }) => guid}
-              row={(subscription) => (
+              renderRow={(subscription) => (
                 <SubscriptionRow
                   subscription={subscription}
                   onManage={() => (managed.value = { guid: subscription.guid })}
@@ -102,9 +101,14 @@ export function Subscriptions() {
   );
 }
 
+/** Returns the number of rows of the list while subscriptions are loading, else 0. */
+function expectedSubscriptions(): number {
+  return areAllSubscriptionsLoaded.value ? 0 : (totalSubscriptions.value ?? 8);
+}
+
 /** Returns the subscriptions that match the search. */
 function matchingSubscriptions(text: string, isSubscribed: boolean): readonly ListedSubscription[] {
-  const matches = podcastFilter(text);
+  const matches = podcastMatcher(text);
   return subscriptions.value.filter(
     (subscription) => subscription.isSubscribed === isSubscribed && matches(subscription),
   );
@@ -112,7 +116,7 @@ function matchingSubscriptions(text: string, isSubscribed: boolean): readonly Li
 
 function sortSubscriptions(
   rows: readonly ListedSubscription[],
-  by: Order,
+  by: SortOrder,
 ): readonly ListedSubscription[] {
   if (by === 'time') return rows;
   if (by === 'title') return rows.toSorted(compareNames);
@@ -123,7 +127,7 @@ function sortSubscriptions(
   return rows.toSorted((one, other) => compareDates(dateOf(other), dateOf(one)));
 }
 
-function NoRows({ isWholeList, isSearch }: { isWholeList: boolean; isSearch: boolean }) {
+function NoSubscriptions({ isWholeList, isSearch }: { isWholeList: boolean; isSearch: boolean }) {
   return (
     <p class="empty">
       {isWholeList ? t.none : isSearch ? t.noneFound : t.noneUnsubscribed}{' '}
@@ -133,17 +137,17 @@ function NoRows({ isWholeList, isSearch }: { isWholeList: boolean; isSearch: boo
 }
 
 function countText(shown: number): string {
-  if (order.value === 'listened' && !isHistoryComplete.value) return texts.loading;
-  if (isComplete.value) return t.count(shown);
-  return total.value === undefined
+  if (sortOrder.value === 'listened' && !areAllEpisodesLoaded.value) return texts.loading;
+  if (areAllSubscriptionsLoaded.value) return t.count(shown);
+  return totalSubscriptions.value === undefined
     ? texts.loading
-    : t.progress(subscriptions.value.length, total.value);
+    : t.progress(subscriptions.value.length, totalSubscriptions.value);
 }
 
-function Tools({ showsSubscribed }: { showsSubscribed: Signal<boolean> }) {
+function SubscriptionTools({ showsSubscribed }: { showsSubscribed: Signal<boolean> }) {
   // The order by listening needs the times of all episodes of the history.
-  const sort = (by: Order) => {
-    order.value = by;
+  const sort = (by: SortOrder) => {
+    sortOrder.value = by;
     if (by === 'listened') loadAllEpisodes().catch(() => showNotice(texts.failed, true));
   };
   return (
@@ -153,8 +157,8 @@ function Tools({ showsSubscribed }: { showsSubscribed: Signal<boolean> }) {
         label={t.search}
         type="search"
         autocomplete="off"
-        value={search.value}
-        onInput={({ currentTarget }) => (search.value = currentTarget.value)}
+        value={searchText.value}
+        onInput={({ currentTarget }) => (searchText.value = currentTarget.value)}
       />
       <Choice
         id="show"
@@ -172,7 +176,7 @@ function Tools({ showsSubscribed }: { showsSubscribed: Signal<boolean> }) {
           ...(hasFeeds.value && { newest: t.byNewest }),
           listened: t.byListened,
         }}
-        value={order.value}
+        value={sortOrder.value}
         onChoice={sort}
       />
     </div>
@@ -187,7 +191,7 @@ function SubscriptionRow({
   onManage: () => void;
 }) {
   const { guid, feedUrl } = subscription;
-  const change = pending.value.find((other) => other.guid === guid);
+  const change = pendingSubscriptionChanges.value.find((other) => other.guid === guid);
   const name = podcastName(subscription);
   return (
     <Row
@@ -214,7 +218,7 @@ function pendingText(kind: keyof typeof t.pending): string {
 }
 
 function PendingAdditions() {
-  const added = pending.value.filter(({ kind }) => kind === 'add');
+  const added = pendingSubscriptionChanges.value.filter(({ kind }) => kind === 'add');
   if (added.length === 0) return null;
   return (
     <ul class="waiting" role="list">

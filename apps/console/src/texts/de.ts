@@ -223,10 +223,10 @@ export const de: Texts = {
     login: 'Dein Name dort',
     loginMissing: 'Gib deinen Namen auf dem anderen Server ein.',
     password: 'Dein Passwort dort',
-    passwordHint: 'Es dient nur diesem Import und wird nicht gespeichert.',
+    passwordHint: 'Es dient nur diesem Import und wird danach gelöscht.',
     nextcloudHint:
       'Am besten ein App-Passwort: In Nextcloud unter Einstellungen, Sicherheit anlegen. Es ' +
-      'dient nur diesem Import und wird nicht gespeichert.',
+      'dient nur diesem Import und wird danach gelöscht.',
     passwordMissing: 'Gib ein Passwort mit höchstens 256 Bytes ein.',
     serverStart: 'Import starten',
     serverContinue: 'Import fortsetzen',

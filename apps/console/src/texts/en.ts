@@ -211,10 +211,10 @@ export const en = {
     login: 'Your name there',
     loginMissing: 'Enter your name on the other server.',
     password: 'Your password there',
-    passwordHint: 'It is used for this import and not stored.',
+    passwordHint: 'It is used for this import only, and deleted at its end.',
     nextcloudHint:
       'An app password is best: create one in Nextcloud under Settings, Security. It is used for ' +
-      'this import and not stored.',
+      'this import only, and deleted at its end.',
     passwordMissing: 'Enter a password of at most 256 bytes.',
     serverStart: 'Start import',
     serverContinue: 'Continue import',

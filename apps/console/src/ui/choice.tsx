@@ -1,7 +1,7 @@
 interface ChoiceProps<Value extends string> {
   readonly id: string;
   readonly label: string;
-  /** Texts of the values. */
+  /** Shown texts of the selectable values, by value. */
   readonly options: Readonly<Partial<Record<Value, string>>>;
   readonly value: Value;
   onChoice(value: Value): void;

@@ -3,7 +3,7 @@ export function showCurrentTab(): void {
   showTab(document.querySelector<HTMLElement>('header.top [aria-current]'));
 }
 
-// A phone that is turned.
+// Turning a phone changes the size of the window.
 addEventListener('resize', showCurrentTab);
 
 /** Scrolls the row of tabs so that a tab is in its middle. */

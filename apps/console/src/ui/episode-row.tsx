@@ -10,7 +10,7 @@ interface EpisodeRowProps {
   readonly picture?: ComponentChildren;
   readonly podcast?: ComponentChildren;
   readonly date: Date | undefined;
-  /** Shown after the title. */
+  /** Link that is shown after the title. */
   readonly link?: ComponentChildren;
   /** Buttons, which also show whether the episode is played and a favourite. */
   readonly actions?: ComponentChildren;
@@ -62,7 +62,7 @@ export function EpisodeRow({ episode, picture, podcast, date, link, actions }: E
 
 const dateFormat = new Intl.DateTimeFormat(locale, { dateStyle: 'medium' });
 
-/** Returns `1:02:03` or `2:03`. */
+/** Formats a duration as `1:02:03` or `2:03`. */
 function formatSeconds(seconds: number): string {
   const whole = Math.floor(seconds);
   const [hours, minutes] = [Math.floor(whole / 3_600), Math.floor(whole / 60) % 60];

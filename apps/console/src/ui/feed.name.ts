@@ -1,7 +1,7 @@
 import { faultInHttpUrl } from '#client';
 
 /** Matches a feed URL. Groups: host without `www.` and credentials; path, query and fragment. */
-const hostAndPath = /^https?:\/\/(?:[^/@?#]*@)?(?:www\.)?([^/?#]+)([^]*)$/i;
+const hostAndPathPattern = /^https?:\/\/(?:[^/@?#]*@)?(?:www\.)?([^/?#]+)([^]*)$/i;
 
 /** Returns a text for comparisons in a search: without case, accents and compatibility forms. */
 export function searchKey(text: string): string {
@@ -13,19 +13,19 @@ export function searchKey(text: string): string {
 
 /** Returns the name of a feed without a title: host and path of its URL. */
 export function feedName(feedUrl: string): string {
-  const [, host = feedUrl, path = ''] = hostAndPath.exec(feedUrl) ?? [];
+  const [, host = feedUrl, path = ''] = hostAndPathPattern.exec(feedUrl) ?? [];
   return path.length > 1 ? `${host}${path.replace(/\/$/, '')}` : host;
 }
 
 /** Returns the host of a feed URL. */
 export function feedHost(feedUrl: string): string {
-  return hostAndPath.exec(feedUrl)?.[1] ?? feedUrl;
+  return hostAndPathPattern.exec(feedUrl)?.[1] ?? feedUrl;
 }
 
 /** Matches the schemes by which pages and apps link feeds. */
-const feedScheme = /^(?:feed|itpc|pcast):(?:\/\/)?/i;
+const feedSchemePattern = /^(?:feed|itpc|pcast):(?:\/\/)?/i;
 /** Matches a URL without a scheme, which starts with a host name that contains a dot. */
-const schemeless = /^[^\s/:?#.]+\.[^\s/:?#]+(?:[/:?#]|$)/;
+const schemelessUrlPattern = /^[^\s/:?#.]+\.[^\s/:?#]+(?:[/:?#]|$)/;
 
 /**
  * Returns the feed URL of a typed or pasted text, with `https://` if the text has no scheme.
@@ -33,7 +33,7 @@ const schemeless = /^[^\s/:?#.]+\.[^\s/:?#]+(?:[/:?#]|$)/;
  */
 export function feedUrlOf(typed: string): string | undefined {
   const text = typed.trim();
-  const rest = text.replace(feedScheme, '');
-  const url = schemeless.test(rest) ? `https://${rest}` : rest;
+  const rest = text.replace(feedSchemePattern, '');
+  const url = schemelessUrlPattern.test(rest) ? `https://${rest}` : rest;
   return faultInHttpUrl(url) === undefined ? url : undefined;
 }

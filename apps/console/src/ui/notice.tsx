@@ -3,16 +3,16 @@ import { useEffect, useRef } from 'preact/hooks';
 import { isSignedOut } from '../data/session.js';
 import { texts } from '../texts/texts.js';
 
-/** Milliseconds until a notice leaves. It stays while the pointer or the focus is on it. */
-const duration = 10_000;
+/** Milliseconds until a notice disappears. It stays while the pointer or the focus is on it. */
+const noticeDuration = 10_000;
 
-interface Content {
+interface NoticeContent {
   readonly text: string;
   readonly isBad?: boolean;
   readonly undo?: () => void;
 }
 
-const notice = signal<Content>({ text: '' });
+const currentNotice = signal<NoticeContent>({ text: '' });
 
 /**
  * Shows a notice for some seconds or until the next one, and announces it to screen readers. Errors
@@ -20,29 +20,29 @@ const notice = signal<Content>({ text: '' });
  */
 export function showNotice(text: string, isBad = false): void {
   if (isBad && isSignedOut.value) return;
-  notice.value = { text, isBad };
+  currentNotice.value = { text, isBad };
 }
 
-/** Removes the notice. */
+/** Removes the notice from the page. */
 export function hideNotice(): void {
-  notice.value = { text: '' };
+  currentNotice.value = { text: '' };
 }
 
 /** Shows a notice of a change, with a button that calls `undo`. */
 export function showUndo(text: string, undo: () => void): void {
-  notice.value = { text, undo };
+  currentNotice.value = { text, undo };
 }
 
 /** Renders the notice of {@link showNotice} or {@link showUndo}. */
 export function Notice() {
   const element = useRef<HTMLDivElement>(null);
-  const content = notice.value;
+  const content = currentNotice.value;
   const { text, isBad, undo } = content;
   useEffect(() => {
     if (text === '') return undefined;
     const timer = setInterval(
       () => element.current?.matches(':hover, :focus-within') || hideNotice(),
-      duration,
+      noticeDuration,
     );
     return () => clearInterval(timer);
   }, [content]);

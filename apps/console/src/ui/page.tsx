@@ -3,7 +3,7 @@ import { useEffect, useRef } from 'preact/hooks';
 import { isSignedOut } from '../data/session.js';
 import { texts } from '../texts/texts.js';
 
-/** False until the first page is shown, which must not move the focus. */
+/** True after the first page was shown. Only later pages move the focus to their heading. */
 let hasNavigated = false;
 
 /** Renders a page. After navigation its heading gets the focus, for screen readers. */
@@ -42,7 +42,7 @@ export function Page({
  * Renders an error with a button that retries, instead of content that failed to load. Renders
  * nothing after the end of the session, because the banner reports it.
  */
-export function Failure({ onRetry }: { onRetry: () => void }) {
+export function LoadFailure({ onRetry }: { onRetry: () => void }) {
   if (isSignedOut.value) return null;
   return (
     <div class="stack" role="alert">

@@ -2,17 +2,17 @@ import { useSignal } from '@preact/signals';
 import { roundScale } from '../data/statistics.rules.js';
 import { locale } from '../texts/texts.js';
 
-/** A bar of a plot. */
+/** A bar of a plot, with its texts. */
 export interface PlottedBar {
   readonly label: string;
-  /** At least 0. */
+  /** Height of the bar, at least 0. */
   readonly value: number;
-  /** The label and the value with its unit. */
+  /** Text that is shown for the selected bar: its label, and its value with the unit. */
   readonly text: string;
 }
 
 interface PlotProps {
-  /** The name of what a bar stands for, such as `Week`. */
+  /** Name of the unit of time that a bar stands for, such as `Week`. */
   readonly label: string;
   readonly bars: readonly PlottedBar[];
 }

@@ -1,14 +1,14 @@
 import { useComputed, useSignal } from '@preact/signals';
 import { useEffect } from 'preact/hooks';
 import { Field } from '#ui';
-import { compareNames, podcastFilter, podcastName } from '../data/podcasts.js';
+import { compareNames, podcastMatcher, podcastName } from '../data/podcasts.js';
 import { subscriptionByGuid, subscriptions } from '../data/subscriptions.js';
 import { texts } from '../texts/texts.js';
 import { feedName } from './feed.name.js';
 
 const { history: t } = texts;
 
-/** More matches need a longer text. */
+/** Maximum number of suggested podcasts. A longer text has fewer matches. */
 const maxSuggestions = 50;
 
 interface PodcastFieldProps {
@@ -27,7 +27,7 @@ export function PodcastField({ id, label, value, onChoice }: PodcastFieldProps) 
   /** The typed text; undefined while the list is closed. */
   const typed = useSignal<string | undefined>(undefined);
   const active = useSignal(0);
-  const options = useComputed(() => optionsOf(typed.value)).value;
+  const options = useComputed(() => podcastOptionsOf(typed.value)).value;
   const isOpen = typed.value !== undefined;
   const chosen = subscriptionByGuid(value);
   const open = (text: string) => {
@@ -60,7 +60,7 @@ export function PodcastField({ id, label, value, onChoice }: PodcastFieldProps) 
         label={label}
         type="search"
         role="combobox"
-        // The types of Preact require it with this role.
+        // The types of Preact require `list` for this role.
         list={undefined}
         autocomplete="off"
         aria-autocomplete="list"
@@ -78,20 +78,22 @@ export function PodcastField({ id, label, value, onChoice }: PodcastFieldProps) 
         onKeyDown={pressKey}
       />
       <ul id={`${id}-list`} role="listbox" aria-label={label} hidden={!isOpen}>
-        {isOpen && <Options id={id} options={options} active={active.value} onChoice={choose} />}
+        {isOpen && (
+          <PodcastOptions id={id} options={options} active={active.value} onChoice={choose} />
+        )}
       </ul>
     </div>
   );
 }
 
-interface OptionsProps {
+interface PodcastOptionsProps {
   readonly id: string;
-  readonly options: ReturnType<typeof optionsOf>;
+  readonly options: ReturnType<typeof podcastOptionsOf>;
   readonly active: number;
   onChoice(guid: string): void;
 }
 
-function Options({ id, options, active, onChoice }: OptionsProps) {
+function PodcastOptions({ id, options, active, onChoice }: PodcastOptionsProps) {
   if (options.length === 0)
     return (
       <li role="option" aria-disabled="true" aria-selected="false" class="quiet">
@@ -105,7 +107,7 @@ function Options({ id, options, active, onChoice }: OptionsProps) {
       role="option"
       class="cut"
       aria-selected={at === active}
-      // Keeps the focus, whose loss closes the list.
+      // Keeps the focus in the input, because losing it closes the list.
       onMouseDown={(event) => event.preventDefault()}
       onClick={() => onChoice(guid)}
     >
@@ -114,11 +116,11 @@ function Options({ id, options, active, onChoice }: OptionsProps) {
   ));
 }
 
-/** Returns the podcasts that match a text by name, after the choice of all if it is empty. */
-function optionsOf(text: string | undefined) {
+/** Returns the podcasts that match a text, by name. An empty text adds the choice "all" first. */
+function podcastOptionsOf(text: string | undefined) {
   if (text === undefined) return [];
   const matching = subscriptions.value
-    .filter(podcastFilter(text))
+    .filter(podcastMatcher(text))
     .sort(compareNames)
     .slice(0, maxSuggestions)
     .map((podcast) => ({

@@ -1,20 +1,20 @@
 import type { ComponentChildren, RefObject } from 'preact';
 import { useLayoutEffect, useRef, useState } from 'preact/hooks';
 
-/** Number of rendered rows beyond each edge of the screen, for keys and screen readers. */
-const overscan = 8;
+/** Number of rows rendered beyond each edge of the screen, for keys and screen readers. */
+const extraRows = 8;
 
 interface WindowedListProps<Item> {
   readonly label: string;
-  /** Rows have more lines on phones. */
+  /** True if rows have more lines on phones. */
   readonly isTall?: boolean;
   readonly items: readonly Item[];
   /** The expected number of items. Placeholders represent items that are not loaded. */
-  readonly expected?: number | undefined;
+  readonly expectedCount?: number | undefined;
   keyOf(item: Item): string;
-  row(item: Item): ComponentChildren;
+  renderRow(item: Item): ComponentChildren;
   /** Called when the user scrolls near the last loaded item. */
-  onEnd?(): void;
+  onNearEnd?(): void;
 }
 
 /**
@@ -25,15 +25,15 @@ export function WindowedList<Item>({
   label,
   isTall,
   items,
-  expected = 0,
+  expectedCount = 0,
   keyOf,
-  row,
-  onEnd,
+  renderRow,
+  onNearEnd,
 }: WindowedListProps<Item>) {
   const list = useRef<HTMLUListElement>(null);
   const [focused, setFocused] = useState(-1);
-  const length = Math.max(items.length, expected);
-  const { first, last, rowRem } = useVisibleRange(list, items.length, length, onEnd);
+  const length = Math.max(items.length, expectedCount);
+  const { first, last, rowRem } = useVisibleRange(list, items.length, length, onNearEnd);
 
   const indexes = Array.from(
     { length: Math.max(Math.min(last, length) - first, 0) },
@@ -60,7 +60,7 @@ export function WindowedList<Item>({
             aria-posinset={index + 1}
             onFocusIn={() => setFocused(index)}
           >
-            {item === undefined ? <span class="skeleton" aria-hidden="true" /> : row(item)}
+            {item === undefined ? <span class="skeleton" aria-hidden="true" /> : renderRow(item)}
           </li>
         );
       })}
@@ -73,10 +73,10 @@ function useVisibleRange(
   list: RefObject<HTMLUListElement | null>,
   loaded: number,
   length: number,
-  onEnd?: () => void,
+  onNearEnd?: () => void,
 ) {
-  const [{ first, last }, setRange] = useState({ first: 0, last: overscan });
-  // The row height in rem, from the stylesheet.
+  const [{ first, last }, setRange] = useState({ first: 0, last: extraRows });
+  // Height of a row in rem; measured, because the stylesheet defines it.
   const [rowRem, setRowRem] = useState(4.5);
   useLayoutEffect(() => {
     const measure = () => {
@@ -85,12 +85,12 @@ function useVisibleRange(
       setRowRem(rem);
       const height = rem * parseFloat(getComputedStyle(document.documentElement).fontSize);
       const { top } = list.current.getBoundingClientRect();
-      const start = Math.max(Math.floor(-top / height) - overscan, 0);
-      const end = Math.ceil((innerHeight - top) / height) + overscan;
+      const start = Math.max(Math.floor(-top / height) - extraRows, 0);
+      const end = Math.ceil((innerHeight - top) / height) + extraRows;
       setRange((range) =>
         range.first === start && range.last === end ? range : { first: start, last: end },
       );
-      if (end >= loaded) onEnd?.();
+      if (end >= loaded) onNearEnd?.();
     };
     measure();
     addEventListener('scroll', measure, { passive: true });
@@ -99,6 +99,6 @@ function useVisibleRange(
       removeEventListener('scroll', measure);
       removeEventListener('resize', measure);
     };
-  }, [loaded, length, onEnd]);
+  }, [loaded, length, onNearEnd]);
   return { first, last, rowRem };
 }

@@ -6,31 +6,31 @@ import type { connectRedis } from '#redis';
 import type { Log } from '#runtime';
 import { hasRequestsUntil } from '#transport';
 
-/** Time limit for earlier requests and all rewrites, in milliseconds. */
+/** Time limit for the end of earlier requests and of all rewrites together, in milliseconds. */
 const limitMs = 120_000;
 /** Interval of progress checks in milliseconds. */
 const pollMs = 50;
 
-/** Errors of servers without INFO or BGREWRITEAOF, and of users without the privilege. */
+/** Matches the error of a Redis without INFO or BGREWRITEAOF, or that denies these commands. */
 const cannotRewrite = /unknown command|NOPERM/i;
 
 /**
  * Removes requests of erased users from the append-only files (AOF) of Redis. Until a rewrite, a
  * file contains all commands, with feed URLs, titles and settings. Invariants:
- * - A rewrite starts only after all requests from before the call were answered or dropped.
- *   Services reject later requests of erased users.
- * - After a crash the rewrite is repeated, with the same result.
+ * - A rewrite starts only after all requests that were in Redis at the time of the call were
+ *   answered or dropped. Services reject later requests of erased users.
+ * - After a crash of the worker, another worker repeats the rewrite, with the same result.
  */
 export class AofCleaner implements OnApplicationShutdown {
-  private warned = false;
+  private hasWarned = false;
 
-  /** @param redis the Redis of requests; it closes with the app. */
+  /** @param redis a connection to the Redis of requests, which closes with the app. */
   constructor(
     private readonly redis: ReturnType<typeof connectRedis>,
     private readonly log: Log,
   ) {
     redis.on('error', (error: Error) =>
-      log.debug({ err: error }, 'Redis of requests: connection error'),
+      log.debug({ err: error }, 'Redis connection of the erasures failed, reconnecting'),
     );
   }
 
@@ -39,8 +39,8 @@ export class AofCleaner implements OnApplicationShutdown {
   }
 
   /**
-   * Rewrites the append-only file of each server that has one. If a server does not allow it, it
-   * logs a warning once and resolves.
+   * Rewrites the append-only file of each Redis server that has one. If a server does not allow a
+   * rewrite, the method logs a warning once and resolves.
    *
    * @param isStopping returns true if this worker stops; another worker then repeats the erasure.
    * @throws Failure `unavailable` if the caller should try again later.
@@ -58,18 +58,18 @@ export class AofCleaner implements OnApplicationShutdown {
       while (await hasRequestsUntil(this.redis, services, now))
         await pause('earlier requests still wait in Redis');
       const servers = 'nodes' in this.redis ? this.redis.nodes('all') : [this.redis];
-      await Promise.all(servers.map((server) => rewrite(server, pause)));
+      await Promise.all(servers.map((server) => rewriteFileOf(server, pause)));
     } catch (error) {
       if (error instanceof Failure) throw error;
       if (!cannotRewrite.test((error as Error).message))
         throw unavailable('the append-only file of Redis was not rewritten', error);
-      this.warn((error as Error).message);
+      this.warnOnce((error as Error).message);
     }
   }
 
-  private warn(reason: string): void {
-    if (this.warned) return;
-    this.warned = true;
+  private warnOnce(reason: string): void {
+    if (this.hasWarned) return;
+    this.hasWarned = true;
     this.log.warn(
       { reason },
       'requests of erased users stay in the append-only file of Redis: ' +
@@ -78,7 +78,10 @@ export class AofCleaner implements OnApplicationShutdown {
   }
 }
 
-async function rewrite(server: Redis, pause: (reason: string) => Promise<void>): Promise<void> {
+async function rewriteFileOf(
+  server: Redis,
+  pause: (reason: string) => Promise<void>,
+): Promise<void> {
   if ((await persistenceOf(server)).aof_enabled !== '1') return;
   while (!(await startRewrite(server)))
     await pause('another rewrite of the append-only file of Redis takes too long');
@@ -92,9 +95,9 @@ async function rewrite(server: Redis, pause: (reason: string) => Promise<void>):
 }
 
 /**
- * Starts a rewrite.
+ * Starts a rewrite of the append-only file.
  *
- * @returns false if another rewrite is running. Its file can still contain requests.
+ * @returns false if an earlier rewrite is running, whose file can still contain requests.
  */
 async function startRewrite(server: Redis): Promise<boolean> {
   try {

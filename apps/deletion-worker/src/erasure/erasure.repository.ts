@@ -7,27 +7,32 @@ import { type Database, type PgTransaction, type Statement, statement } from '#d
  */
 interface Phase {
   readonly statement: Statement;
-  /** A lower bound of all keys. */
-  readonly first: string;
+  /** A lower bound of all keys, where the first step starts. */
+  readonly lowestKey: string;
 }
 
-/** The result of a step. */
+/** The result of a step of an erasure. */
 interface StepResult {
   /** Number of deleted rows. */
   rows: number;
-  /** The key of the last deleted row; null without one. */
+  /** The key of the last deleted row; null if no row was deleted. */
   last: string | null;
 }
 
-const nil = '00000000-0000-0000-0000-000000000000';
-const keys = { uuid: nil, bigint: '0', bytea: '' } as const;
+const nilUuid = '00000000-0000-0000-0000-000000000000';
+const lowestKeys = { uuid: nilUuid, bigint: '0', bytea: '' } as const;
 
 /**
  * Creates a phase. Its statement has the parameters $1 user, $2 lower bound of the keys, $3 maximum
  * number of rows. The cost of a step depends only on its rows: an index range from $2 finds them,
  * and `ctid` deletes them.
  */
-function phase(table: string, key: string, type: keyof typeof keys, condition = 'true'): Phase {
+function phaseOf(
+  table: string,
+  key: string,
+  type: keyof typeof lowestKeys,
+  condition = 'true',
+): Phase {
   const name = condition === 'true' ? table : `${table}.${key}`;
   const text = `
     WITH page AS MATERIALIZED (
@@ -38,46 +43,46 @@ function phase(table: string, key: string, type: keyof typeof keys, condition = 
     )
     SELECT count(*)::int AS rows,
       (SELECT p.key::text FROM page p ORDER BY p.key DESC LIMIT 1) AS last FROM page`;
-  return { statement: statement(`deletion.erase.${name}`, text), first: keys[type] };
+  return { statement: statement(`deletion.erase.${name}`, text), lowestKey: lowestKeys[type] };
 }
 
-/** Rows of the account app, whose function deletes them. */
-const account: Phase = {
+/** The rows of the account app. A function in its schema deletes them. */
+const accountPhase: Phase = {
   statement: statement(
     'deletion.erase_account',
     'SELECT account.erase_user($1, $3) AS rows, $2::text AS last',
   ),
-  first: nil,
+  lowestKey: nilUuid,
 };
 
 /**
- * Rows of the account app first, because they include the credentials. Then all tables with several
- * rows per user, in the order that foreign keys require.
+ * The phases of an erasure in their order. Rows of the account app come first, because they include
+ * the credentials. Then follow all tables with several rows per user, as foreign keys require.
  */
-export const phases: readonly Phase[] = [
-  account,
-  phase('episode.states', 'id', 'bigint'),
-  phase('episode.episodes', 'sync_id', 'uuid'),
-  phase('episode.sync_ids', 'sync_id', 'uuid'),
-  phase('subscription.guids', 'guid', 'uuid'),
-  phase('subscription.feed_urls', 'url_sha256', 'bytea'),
-  phase('subscription.former_guids', 'subscription_id', 'bigint'),
-  phase('subscription.subscriptions', 'merged_into', 'bigint', 't.merged_into IS NOT NULL'),
-  phase('subscription.subscriptions', 'id', 'bigint'),
-  phase('deletion.deletions', 'id', 'bigint'),
-  // The foreign key also deletes the stored answers.
+export const erasurePhases: readonly Phase[] = [
+  accountPhase,
+  phaseOf('episode.states', 'id', 'bigint'),
+  phaseOf('episode.episodes', 'sync_id', 'uuid'),
+  phaseOf('episode.sync_ids', 'sync_id', 'uuid'),
+  phaseOf('subscription.guids', 'guid', 'uuid'),
+  phaseOf('subscription.feed_urls', 'url_sha256', 'bytea'),
+  phaseOf('subscription.former_guids', 'subscription_id', 'bigint'),
+  phaseOf('subscription.subscriptions', 'merged_into', 'bigint', 't.merged_into IS NOT NULL'),
+  phaseOf('subscription.subscriptions', 'id', 'bigint'),
+  phaseOf('deletion.deletions', 'id', 'bigint'),
+  // A foreign key deletes the stored answer of each marker together with the marker.
   {
     statement: statement(
       'deletion.erase.sync.request',
       'SELECT rows, last FROM deletion.erase_requests($1, $2, $3)',
     ),
-    first: nil,
+    lowestKey: nilUuid,
   },
-  phase('sync.readers', 'credential_id', 'uuid'),
-  phase('sync.reader_sessions', 'session_id', 'uuid'),
+  phaseOf('sync.readers', 'credential_id', 'uuid'),
+  phaseOf('sync.reader_sessions', 'session_id', 'uuid'),
 ];
 
-/** Deletes the counters. $1 user. */
+/** Deletes the row counts of user $1, which quotas limit. */
 const eraseTotals = statement(
   'deletion.erase_totals',
   `WITH episodes AS (DELETE FROM episode.totals t WHERE t.user_id = $1)
@@ -122,8 +127,8 @@ interface ErasureRecord {
 }
 
 /**
- * Records an erasure and refuses the user from then on. It first waits for a running write of the
- * user.
+ * Records an erasure and refuses the user from then on. The statement first waits for a running
+ * write of the user.
  *
  * @param remainingMs returns the remaining time in milliseconds.
  * @returns PENDING; SUCCESS if the user was erased before.
@@ -160,22 +165,22 @@ export async function readPendingErasures(database: Database, limit: number): Pr
 }
 
 /**
- * Locks the clock and the record of an erasure, and runs a step. It commits nothing.
+ * Locks the clock and the record of an erasure, and runs a step. The caller commits.
  *
  * @returns the age of the erasure in seconds and the result of the step; undefined if the erasure
  *   is not PENDING.
  */
-async function runClaimed(
+async function runClaimedStep(
   transaction: PgTransaction,
   userId: string,
-  of: Phase,
+  phase: Phase,
   from: string,
   limit: number,
 ) {
   type Claim = { status: DeletionStatus; age: number };
   const [[found], rows] = await Promise.all([
     transaction.query<Claim>(claimErasure, [userId]),
-    transaction.query<StepResult>(of.statement, [userId, from, limit]),
+    transaction.query<StepResult>(phase.statement, [userId, from, limit]),
   ]);
   return found?.status === 'PENDING' ? { age: found.age, row: rows[0] as StepResult } : undefined;
 }
@@ -184,11 +189,11 @@ async function runClaimed(
 export async function eraseStep(
   transaction: PgTransaction,
   userId: string,
-  of: Phase,
+  phase: Phase,
   from: string,
   limit: number,
 ) {
-  const step = await runClaimed(transaction, userId, of, from, limit);
+  const step = await runClaimedStep(transaction, userId, phase, from, limit);
   if (step) await transaction.commit([addRemovedRows, [userId, step.row.rows]]);
   return step?.row;
 }
@@ -204,9 +209,15 @@ export async function endErasure(
   userId: string,
   limit: number,
 ): Promise<number | undefined> {
-  // Deletes account rows again, because a request that ran during the first time can have added
-  // some.
-  const last = await runClaimed(transaction, userId, account, account.first, limit);
+  // Account rows are deleted again, because a request that ran during the first phase can have
+  // added some.
+  const last = await runClaimedStep(
+    transaction,
+    userId,
+    accountPhase,
+    accountPhase.lowestKey,
+    limit,
+  );
   const kinds = database.eventBits(['erased']);
   if (last)
     await transaction.commit(

@@ -10,21 +10,21 @@ import { countErasure } from '../records/deletion.metrics.js';
 import {
   endErasure,
   eraseStep,
-  phases,
+  erasurePhases,
   readPendingErasures,
   recordErasure,
 } from './erasure.repository.js';
 import { AofCleaner } from './aof.cleaner.js';
 
 /** Maximum number of rows per step. A step holds its locks for some tens of milliseconds. */
-const rowsOfStep = 2_000;
+const maxRowsPerStep = 2_000;
 /** Time limit of a step in milliseconds. */
 const stepLimitMs = 30_000;
 /** Maximum number of users that share one AOF rewrite. */
-const usersOfRewrite = 10_000;
+const maxUsersPerRewrite = 10_000;
 /**
- * Time in milliseconds for which a user needs no second rewrite. It is shorter than the hour after
- * which an erased user id can be admitted again.
+ * Time in milliseconds for which a user needs no second AOF rewrite. It is shorter than the hour
+ * after which an erased user id can be admitted again.
  */
 const rewrittenTtlMs = 30 * 60_000;
 
@@ -41,12 +41,12 @@ const rewrittenTtlMs = 30 * 60_000;
  */
 @Controller()
 export class ErasureService {
-  /** Ids of users for whom this process has done an AOF rewrite. */
-  private readonly rewritten = new LRUCache<string, true>({
-    max: usersOfRewrite,
+  /** Ids of users for whom this process did an AOF rewrite in the last {@link rewrittenTtlMs}. */
+  private readonly usersOfLastRewrites = new LRUCache<string, true>({
+    max: maxUsersPerRewrite,
     ttl: rewrittenTtlMs,
   });
-  private rewriting: Promise<void> | undefined;
+  private currentRewrite: Promise<void> | undefined;
 
   constructor(
     private readonly database: Database,
@@ -67,7 +67,7 @@ export class ErasureService {
       ...(correlationId !== undefined && { correlationId }),
     };
     const status = await recordErasure(this.database, userId, origin, () => context.remainingMs());
-    this.relay.wake();
+    this.relay.pollNow();
     await this.revocations.revoke([{ kind: 'user', id: userId }]);
     return { status };
   }
@@ -83,21 +83,21 @@ export class ErasureService {
     { userId }: Pick<ErasureJob, 'userId'>,
     isStopping: () => boolean,
   ): Promise<boolean> {
-    // Revokes again: the command `erase` has no connection to Redis, and Redis can have been
-    // unavailable during the request.
+    // The user's credentials are revoked again: the command `erase` has no connection to Redis, and
+    // Redis can have been unavailable during the request.
     await this.revocations.revoke([{ kind: 'user', id: userId }]);
-    for (const phase of phases) {
-      let from = phase.first;
-      const isDone = await this.repeat(isStopping, async (transaction) => {
-        const step = await eraseStep(transaction, userId, phase, from, rowsOfStep);
+    for (const phase of erasurePhases) {
+      let from = phase.lowestKey;
+      const isDone = await this.repeatStep(isStopping, async (transaction) => {
+        const step = await eraseStep(transaction, userId, phase, from, maxRowsPerStep);
         from = step?.last ?? from;
         return step?.rows;
       });
       if (!isDone) return false;
     }
-    await this.clearFiles(userId, isStopping);
-    const age = await this.inStep((transaction) =>
-      endErasure(transaction, this.database, userId, rowsOfStep),
+    await this.waitForRewrite(userId, isStopping);
+    const age = await this.inStepTransaction((transaction) =>
+      endErasure(transaction, this.database, userId, maxRowsPerStep),
     );
     if (age === undefined) return false;
     countErasure('success', age);
@@ -105,21 +105,21 @@ export class ErasureService {
   }
 
   /** Waits for an AOF rewrite that covers the user. Concurrent erasures share a rewrite. */
-  private async clearFiles(userId: string, isStopping: () => boolean): Promise<void> {
-    while (!this.rewritten.has(userId)) {
-      this.rewriting ??= this.rewrite(userId, isStopping).finally(
-        () => (this.rewriting = undefined),
+  private async waitForRewrite(userId: string, isStopping: () => boolean): Promise<void> {
+    while (!this.usersOfLastRewrites.has(userId)) {
+      this.currentRewrite ??= this.rewrite(userId, isStopping).finally(
+        () => (this.currentRewrite = undefined),
       );
-      await this.rewriting;
+      await this.currentRewrite;
     }
   }
 
   private async rewrite(userId: string, isStopping: () => boolean): Promise<void> {
-    const users = await readPendingErasures(this.database, usersOfRewrite - 1);
+    const users = await readPendingErasures(this.database, maxUsersPerRewrite - 1);
     if (!users.includes(userId)) users.push(userId);
     await this.revocations.revoke(users.map((id) => ({ kind: 'user', id })));
     await this.aofCleaner.rewriteAppendOnlyFiles(isStopping);
-    for (const user of users) this.rewritten.set(user, true);
+    for (const user of users) this.usersOfLastRewrites.set(user, true);
   }
 
   /**
@@ -127,19 +127,21 @@ export class ErasureService {
    *
    * @returns false for a final record.
    */
-  private async repeat(
+  private async repeatStep(
     isStopping: () => boolean,
     step: (transaction: PgTransaction) => Promise<number | undefined>,
   ): Promise<boolean> {
     for (;;) {
       if (isStopping()) throw unavailable('the worker stops');
-      const rows = await this.inStep(step);
+      const rows = await this.inStepTransaction(step);
       if (rows === undefined) return false;
-      if (rows < rowsOfStep) return true;
+      if (rows < maxRowsPerStep) return true;
     }
   }
 
-  private inStep<Result>(step: (transaction: PgTransaction) => Promise<Result>): Promise<Result> {
+  private inStepTransaction<Result>(
+    step: (transaction: PgTransaction) => Promise<Result>,
+  ): Promise<Result> {
     return this.database.inTransaction(countdown(stepLimitMs), step);
   }
 }

@@ -2,13 +2,13 @@ import { randomUUID } from 'node:crypto';
 import pg from 'pg';
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import {
-  type DatabaseWorld,
+  type DatabaseContext,
   openDatabase,
 } from '../../../../libs/database/testing/database.world.js';
 
 // Privileges of the worker's role on records of erasures: docs/design/erasure.md, "Invariants".
 
-let context: DatabaseWorld;
+let context: DatabaseContext;
 let worker: pg.Client;
 beforeAll(async () => {
   context = await openDatabase('deletion');

@@ -5,7 +5,7 @@ import { connectRedis, redisConfig } from '#redis';
 import { createLog } from '#runtime';
 import { eventually, freshUser } from '#testing';
 import {
-  type DatabaseWorld,
+  type DatabaseContext,
   openDatabase,
 } from '../../../../libs/database/testing/database.world.js';
 import { RedisGroup } from '../../../../libs/transport/testing/redis.group.js';
@@ -16,7 +16,7 @@ import { EventRelay } from './event.relay.js';
 /** Time limit for the election of a new master and the reconnect of the relay, in milliseconds. */
 const failoverMs = 60_000;
 
-let context: DatabaseWorld;
+let context: DatabaseContext;
 let group: RedisGroup;
 let redis: Cluster;
 let publisher: EventPublisher;

@@ -21,7 +21,7 @@ export const failedBatches = new Counter({
   help: 'Failed attempts of this replica to publish a batch; it retries the batch.',
 });
 
-const name = 'podcast_sync_events_lag_seconds';
+const lagMetric = 'podcast_sync_events_lag_seconds';
 
 /**
  * Registers the gauge of the outbox's lag. Each scrape reads the lag; it is omitted while Postgres
@@ -39,10 +39,10 @@ export class EventGauge implements OnApplicationBootstrap, BeforeApplicationShut
     };
     const help =
       'Age of the oldest unpublished change; 0 without one. Every replica reports the same value.';
-    const gauge = new Gauge({ name, help, collect });
+    const gauge = new Gauge({ name: lagMetric, help, collect });
   }
 
   beforeApplicationShutdown(): void {
-    register.removeSingleMetric(name);
+    register.removeSingleMetric(lagMetric);
   }
 }

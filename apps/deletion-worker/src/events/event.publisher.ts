@@ -4,8 +4,8 @@ import { type connectRedis, warnOfDenial, warnOfEviction } from '#redis';
 import type { Log } from '#runtime';
 import type { EventBatch } from './event.repository.js';
 
-/** Time limit for Redis to store a batch on its disk and on replicas, each, in milliseconds. */
-const writtenLimitMs = 3_000;
+/** Time limits for Redis to store a batch on its disk, and on replicas, in milliseconds each. */
+const durabilityLimitMs = 3_000;
 
 /**
  * Lua script that appends a batch to the stream, unless a batch with this or a higher number was
@@ -13,7 +13,7 @@ const writtenLimitMs = 3_000;
  * number of entries, then user, kinds and stamp of each event. Returns the last batch number if it
  * rejects the batch, else false.
  */
-const append = `
+const appendScript = `
   local last = redis.call('GET', KEYS[2])
   if last and tonumber(last) >= tonumber(ARGV[1]) then return last end
   for i = 3, #ARGV, 3 do
@@ -24,7 +24,7 @@ const append = `
   return false
 `;
 
-/** Errors of a server without WAITAOF, without an append-only file or without the privilege. */
+/** Matches the error of a Redis without WAITAOF or append-only file, or that denies WAITAOF. */
 const cannotConfirmDisk = /unknown command|appendonly is disabled|NOPERM/i;
 
 interface PublisherOptions {
@@ -36,11 +36,11 @@ interface PublisherOptions {
 
 /**
  * Publishes events in a Redis stream. Invariant: when {@link publish} resolves to undefined, the
- * batch survives a crash of Redis. Exception: a Redis that cannot confirm writes to disk, about
- * which a warning is logged.
+ * batch survives a crash of Redis. If Redis cannot confirm writes to disk, the invariant does not
+ * hold, and a warning is logged.
  */
 export class EventPublisher implements OnApplicationShutdown {
-  private warned = false;
+  private hasWarned = false;
 
   constructor(
     private readonly redis: ReturnType<typeof connectRedis>,
@@ -50,7 +50,7 @@ export class EventPublisher implements OnApplicationShutdown {
     redis.once('ready', () => void warnOfEviction(redis, log, 'the events'));
     warnOfDenial(redis, log, 'the events');
     redis.on('error', (error: Error) =>
-      log.debug({ err: error }, 'events: Redis connection error'),
+      log.debug({ err: error }, 'Redis connection of the events failed, reconnecting'),
     );
   }
 
@@ -63,17 +63,17 @@ export class EventPublisher implements OnApplicationShutdown {
   async publish({ number, events }: EventBatch): Promise<number | undefined> {
     const fields = events.flatMap(({ user, kinds, stamp }) => [user, kinds, stamp]);
     const { key, batchKey } = eventStream;
-    // WAITAOF waits only for writes of its own connection, so the same pipeline sends both.
+    // WAITAOF waits only for writes of its own connection, so one pipeline sends both commands.
     const pipeline = this.redis
       .pipeline()
-      .eval(append, 2, key, batchKey, number, this.options.maxEntries, ...fields)
-      .call('WAITAOF', 1, 0, writtenLimitMs);
-    if (this.options.replicas > 0) pipeline.call('WAIT', this.options.replicas, writtenLimitMs);
+      .eval(appendScript, 2, key, batchKey, number, this.options.maxEntries, ...fields)
+      .call('WAITAOF', 1, 0, durabilityLimitMs);
+    if (this.options.replicas > 0) pipeline.call('WAIT', this.options.replicas, durabilityLimitMs);
     const [appended, written, copied] = (await pipeline.exec()) ?? [];
-    const last = resultOf<string | null>(appended);
+    const last = pipelineValueOf<string | null>(appended);
     if (last !== null) return Number(last);
-    this.checkWritten(written);
-    if (copied && resultOf<number>(copied) < this.options.replicas)
+    this.checkWrittenToDisk(written);
+    if (copied && pipelineValueOf<number>(copied) < this.options.replicas)
       throw new Error(
         `fewer than ${this.options.replicas} replicas of Redis (EVENTS_REPLICAS) stored the events`,
       );
@@ -84,15 +84,15 @@ export class EventPublisher implements OnApplicationShutdown {
     this.redis.disconnect();
   }
 
-  private checkWritten(written: PipelineResult | undefined): void {
+  private checkWrittenToDisk(written: PipelineResult | undefined): void {
     const error = written?.[0];
     if (!error) {
-      const [local = 0] = resultOf<number[]>(written);
+      const [local = 0] = pipelineValueOf<number[]>(written);
       if (local < 1)
-        throw new Error(`Redis did not write the events to disk within ${writtenLimitMs} ms`);
+        throw new Error(`Redis did not write the events to disk within ${durabilityLimitMs} ms`);
     } else if (!cannotConfirmDisk.test(error.message)) throw error;
-    else if (!this.warned) {
-      this.warned = true;
+    else if (!this.hasWarned) {
+      this.hasWarned = true;
       const reason = error.message;
       this.log.warn(
         { reason },
@@ -104,7 +104,7 @@ export class EventPublisher implements OnApplicationShutdown {
 
 type PipelineResult = [error: Error | null, value: unknown];
 
-function resultOf<Value>(result: PipelineResult | undefined): Value {
+function pipelineValueOf<Value>(result: PipelineResult | undefined): Value {
   const [error, value] = result ?? [new Error('Redis did not answer')];
   if (error) throw error;
   return value as Value;

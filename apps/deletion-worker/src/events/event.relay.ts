@@ -1,4 +1,3 @@
-import { setTimeout as delay } from 'node:timers/promises';
 import {
   type BeforeApplicationShutdown,
   Injectable,
@@ -6,18 +5,18 @@ import {
 } from '@nestjs/common';
 import { countdown, type Database, postgresOutage } from '#database';
 import { redisOutage } from '#redis';
-import { FaultLog, type Log } from '#runtime';
+import { FaultLog, type Log, RepeatingTask } from '#runtime';
 import { failedBatches, publishedEvents } from './event.metrics.js';
 import type { EventPublisher } from './event.publisher.js';
 import { type EventBatch, takeBatch } from './event.repository.js';
 
-/** Minimum time between the starts of two batches, in milliseconds. */
+/** Minimum time between the starts of two batches of events, in milliseconds. */
 const pollMs = 250;
-/** Delay after a failure in milliseconds. */
+/** Delay between a failed batch and the next attempt, in milliseconds. */
 const retryMs = 1_000;
 /** Time limit of a batch in milliseconds. */
 const batchLimitMs = 10_000;
-/** Maximum number of rows per batch. */
+/** Maximum number of outbox rows by which the users of a batch are found. */
 const maxBatchSize = 5_000;
 
 /**
@@ -32,12 +31,17 @@ const maxBatchSize = 5_000;
  */
 @Injectable()
 export class EventRelay implements OnApplicationBootstrap, BeforeApplicationShutdown {
-  private readonly stopping = new AbortController();
   private readonly faults: FaultLog;
-  private running: Promise<void> | undefined;
+  /** Delay until the next batch in milliseconds. */
+  private pauseMs = 0;
+  private readonly task = new RepeatingTask(
+    () => this.pauseMs,
+    () => this.attempt(),
+  );
   /**
-   * The last batch number in Redis when it rejected a batch of this relay. The next batch gets a
-   * higher number. Needed after the restore of a backup, which resets the sequence in Postgres.
+   * The last batch number in Redis when Redis rejected a batch of this relay. The next batch gets a
+   * higher number. A rejection follows the restore of a backup, which resets the sequence of batch
+   * numbers in Postgres.
    */
   private lastStoredNumber = 0;
 
@@ -55,35 +59,26 @@ export class EventRelay implements OnApplicationBootstrap, BeforeApplicationShut
   }
 
   onApplicationBootstrap(): void {
-    this.running = this.run();
+    this.task.start();
   }
 
-  async beforeApplicationShutdown(): Promise<void> {
-    this.stopping.abort();
-    await this.running;
+  beforeApplicationShutdown(): Promise<void> {
+    return this.task.stop();
   }
 
-  private async run(): Promise<void> {
-    const { signal } = this.stopping;
-    while (!signal.aborted) {
-      const pause = await this.attempt();
-      await delay(pause, undefined, { signal }).catch(() => undefined);
-    }
-  }
-
-  /** Tries to publish a batch. @returns the delay until the next attempt in milliseconds. */
-  private async attempt(): Promise<number> {
+  /** Tries to publish a batch, and sets the delay until the next attempt. */
+  private async attempt(): Promise<void> {
     const startedAt = performance.now();
     try {
       const count = await this.publishBatch();
       publishedEvents.inc(count);
       this.faults.recordSuccess();
-      return Math.max(pollMs - (performance.now() - startedAt), 0);
+      this.pauseMs = Math.max(pollMs - (performance.now() - startedAt), 0);
     } catch (error) {
       failedBatches.inc();
-      // The relay retries. No event is lost.
+      // No event is lost: the rows stay in the outbox, and the relay retries.
       this.faults.recordFailure(error);
-      return retryMs;
+      this.pauseMs = retryMs;
     }
   }
 
@@ -95,9 +90,9 @@ export class EventRelay implements OnApplicationBootstrap, BeforeApplicationShut
       async (transaction) => {
         const batch = await takeBatch(transaction, this.batchSize, this.lastStoredNumber);
         if (!batch) return 0;
-        // Rethrown outside the transaction: `Database` would otherwise report Postgres as
-        // unavailable.
-        await this.send(batch).catch((error: unknown) => (fault = error));
+        // The fault is thrown after the transaction, because `Database` would report a fault in
+        // the transaction as an outage of Postgres.
+        await this.sendBatch(batch).catch((error: unknown) => (fault = error));
         if (fault === undefined) await transaction.commit();
         return batch.events.length;
       },
@@ -106,7 +101,7 @@ export class EventRelay implements OnApplicationBootstrap, BeforeApplicationShut
     return count;
   }
 
-  private async send(batch: EventBatch): Promise<void> {
+  private async sendBatch(batch: EventBatch): Promise<void> {
     const later = await this.publisher.publish(batch);
     if (later === undefined) return;
     this.lastStoredNumber = later;

@@ -3,7 +3,7 @@ import { type Database, type PgTransaction, statement } from '#database';
 
 /** The events that a relay publishes in one transaction, one per user. */
 export interface EventBatch {
-  /** Increases with each batch. */
+  /** The batch number, which increases with each batch. */
   readonly number: number;
   readonly events: readonly ChangeEvent[];
 }
@@ -17,7 +17,10 @@ const takeEvents = statement(
   'SELECT batch, user_id AS "user", stamp, kinds FROM sync.take_events($1, $2)',
 );
 
-/** Reads the age of the oldest of 10,000 rows in seconds. They usually include the oldest row. */
+/**
+ * Reads the age in seconds of the oldest of 10,000 rows of the outbox, which usually include the
+ * oldest row of all.
+ */
 const selectLag = statement(
   'sync.select_lag',
   `SELECT coalesce(

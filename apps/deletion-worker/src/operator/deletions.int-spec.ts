@@ -70,7 +70,7 @@ describe('deletions retry', () => {
       0,
       `Deletion ${deletionId} is due: a deletion worker runs it again now.\n`,
     ]);
-    context.relay.wake();
+    context.relay.pollNow();
     await eventually(async () => expect(await jobNumber()).toBe(2));
     expect(await (await context.queue.getJob(`deletion-${deletionId}-1`))?.getState()).toBe(
       'waiting',
@@ -86,7 +86,7 @@ describe('deletions retry', () => {
     );
     const outcomes = await Promise.all([1, 2].map(() => deletions(['retry', String(deletionId)])));
     expect(outcomes.map(({ code }) => code)).toEqual([0, 0]);
-    context.relay.wake();
+    context.relay.pollNow();
     await eventually(async () =>
       expect(await user.record(deletionId)).toMatchObject({ job_number: 2 }),
     );

@@ -1,9 +1,14 @@
 import { userInfo } from 'node:os';
 import { Failure } from '#contracts';
 import { type Database, databaseConfig, openDatabase } from '#database';
-import { CommandFailed, loadConfig, type ProgramIo } from '#runtime';
-import { endByOperator, findDeletion, listDeletions, makeDue } from './operator.repository.js';
-import { tableOf } from './operator.text.js';
+import { alignedTable, CommandFailed, loadConfig, type ProgramIo } from '#runtime';
+import {
+  endByOperator,
+  findDeletion,
+  type ListedDeletion,
+  listDeletions,
+  makeDue,
+} from './operator.repository.js';
 
 /** A subcommand of `podcast-sync deletions`. */
 export type DeletionsCommand =
@@ -21,16 +26,16 @@ export async function runDeletions(command: DeletionsCommand, io: ProgramIo): Pr
   const config = loadConfig(databaseConfig, io.env);
   const database = openDatabase(config, 'deletions', 1);
   try {
-    io.stdout.write(await run(database, command));
+    io.stdout.write(await runCommand(database, command));
   } catch (error) {
-    throw explained(error);
+    throw toOperatorError(error);
   } finally {
     await database.close();
   }
 }
 
-/** Runs a command. @returns its output. */
-async function run(database: Database, command: DeletionsCommand): Promise<string> {
+/** Runs a subcommand. @returns its output. */
+async function runCommand(database: Database, command: DeletionsCommand): Promise<string> {
   switch (command.verb) {
     case 'list': {
       const records = await listDeletions(database, command.status, command.limit);
@@ -39,18 +44,32 @@ async function run(database: Database, command: DeletionsCommand): Promise<strin
     case 'retry':
       if (await makeDue(database, command.deletionId))
         return `Deletion ${command.deletionId} is due: a deletion worker runs it again now.\n`;
-      throw await notPending(database, command.deletionId);
+      throw await notPendingError(database, command.deletionId);
     case 'fail': {
       const { deletionId, operator = operatorName() } = command;
       const cause = `ended by the operator ${operator}`;
       if (await endByOperator(database, deletionId, { status: 'FAILURE', cause }))
         return `Deletion ${deletionId} ended in FAILURE: the subscription was not deleted.\n`;
-      throw await notPending(database, deletionId);
+      throw await notPendingError(database, deletionId);
     }
   }
 }
 
-async function notPending(database: Database, deletionId: number): Promise<CommandFailed> {
+const headings = ['ID', 'REQUESTED', 'SENT', 'JOBS', 'ATTEMPTS', 'USER', 'SUBSCRIPTION', 'CAUSE'];
+
+/** Formats records as an aligned table, one per line. */
+function tableOf(records: readonly ListedDeletion[]): string {
+  const rows = records.map(({ id, requested, sentAt, cause, ...record }) => {
+    const { jobNumber, attempts, userId, subscriptionId } = record;
+    // A cause can have several lines, but each record is one line of the table.
+    const oneLine = (cause ?? '').replace(/\s+/g, ' ');
+    const cells = [id, requested, sentAt ?? '-', jobNumber, attempts, userId, subscriptionId];
+    return [...cells.map(String), oneLine];
+  });
+  return alignedTable([headings, ...rows]);
+}
+
+async function notPendingError(database: Database, deletionId: number): Promise<CommandFailed> {
   const found = await findDeletion(database, deletionId);
   if (!found) return new CommandFailed(`there is no deletion ${deletionId}`);
   const cause = found.cause ? `: ${found.cause}` : '';
@@ -59,7 +78,7 @@ async function notPending(database: Database, deletionId: number): Promise<Comma
   );
 }
 
-/** Returns the name of the operating system user; its uid in a container where it has no name. */
+/** Returns the name of the operating system user, or its uid if it has no name (containers). */
 function operatorName(): string {
   try {
     return userInfo().username;
@@ -72,7 +91,7 @@ function operatorName(): string {
 const timeoutStates = /^(55P03|57014)$/;
 
 /** Returns an error whose message explains the failure to an operator. */
-function explained(error: unknown): Error {
+function toOperatorError(error: unknown): Error {
   if (error instanceof CommandFailed) return error;
   const cause = (error instanceof Failure ? error.cause : error) as
     { code?: string; message?: string } | undefined;

@@ -8,15 +8,15 @@ import { z } from 'zod';
 import { readErasure, recordErasure } from '../erasure/erasure.repository.js';
 
 /**
- * Time limit for recording an erasure, in milliseconds. It waits for the lock of the user's clock,
- * which a large deletion can hold for up to a minute.
+ * Time limit for recording an erasure, in milliseconds. The recording waits for the lock of the
+ * user's clock, which a large deletion can hold for up to a minute.
  */
 const recordLimitMs = 90_000;
 /** Interval of progress checks in milliseconds. */
 const pollMs = 500;
 
-const config = z.object({ ...databaseConfig.shape, ...identityConfig.shape });
-type Config = z.output<typeof config>;
+const eraseConfig = z.object({ ...databaseConfig.shape, ...identityConfig.shape });
+type EraseConfig = z.output<typeof eraseConfig>;
 
 /** The users to erase: one user, or the users in a file. */
 export type EraseCommand = { readonly user: DataUser } | { readonly file: string };
@@ -28,11 +28,12 @@ export type EraseCommand = { readonly user: DataUser } | { readonly file: string
  * @throws Error with a message for the operator; ConfigurationError.
  */
 export async function runErase(command: EraseCommand, io: ProgramIo): Promise<number> {
-  const loaded = loadConfig(config, io.env);
+  const loaded = loadConfig(eraseConfig, io.env);
   const database = openDatabase(loaded, 'erase', 1);
   try {
     const recorded: NamedUser[] = [];
-    // Records all users, which refuses their requests, before it waits for the first erasure.
+    // All erasures are recorded before the wait for the first one, so that requests of all these
+    // users are refused from now on.
     for await (const user of usersOf(command, loaded)) {
       await recordErasure(database, user.id, {}, countdown(recordLimitMs));
       recorded.push(user);
@@ -48,7 +49,7 @@ export async function runErase(command: EraseCommand, io: ProgramIo): Promise<nu
   }
 }
 
-async function* usersOf(command: EraseCommand, identity: Config): AsyncGenerator<NamedUser> {
+async function* usersOf(command: EraseCommand, identity: EraseConfig): AsyncGenerator<NamedUser> {
   if ('file' in command) yield* usersIn(createReadStream(command.file), command.file, identity);
   else yield { id: namedUserId(command.user, identity), name: command.user };
 }

@@ -1,7 +1,7 @@
 import type { DeletionStatus } from '#contracts';
 import { type Database, statement } from '#database';
 import type { DeletionOutcome } from '../records/deletion.rules.js';
-import { endInTransaction } from '../records/deletion.repository.js';
+import { endDeletion } from '../records/deletion.repository.js';
 
 /** A deletion record as operators see it. */
 export interface ListedDeletion {
@@ -9,7 +9,7 @@ export interface ListedDeletion {
   status: DeletionStatus;
   requested: string;
   finished: string | null;
-  /** Number of its last job. */
+  /** Number of the record's last job. */
   jobNumber: number;
   /** Time at which a relay last claimed it; null before the first time and after `makeDue`. */
   sentAt: string | null;
@@ -76,7 +76,7 @@ export async function endByOperator(
   const [found] = await database.read<ListedDeletion>(findPendingRecord, [deletionId]);
   return (
     found !== undefined &&
-    (await endInTransaction(database, found.userId, found.id, outcome)) !== undefined
+    (await endDeletion(database, found.userId, found.id, outcome)) !== undefined
   );
 }
 

@@ -86,7 +86,7 @@ describe('the relay', () => {
       deletionIds.push(await unsent());
     }
     const relays = [context.relay, context.anotherRelay(), context.anotherRelay()];
-    for (const relay of relays) relay.wake();
+    for (const relay of relays) relay.pollNow();
     for (const deletionId of deletionIds) await wasSent(deletionId, 1);
     for (const relay of relays) await relay.beforeApplicationShutdown();
     const jobs = await context.queue.getJobs();
@@ -103,32 +103,32 @@ describe('the relay', () => {
     const free = await unsent();
     await context.owner.query('BEGIN');
     await context.owner.query('SELECT 1 FROM deletion.deletions WHERE id = $1 FOR UPDATE', [held]);
-    relay.wake();
+    relay.pollNow();
     await wasSent(free, 1);
     expect(await jobOf(held, 1)).toBeUndefined();
     await context.owner.query('COMMIT');
-    relay.wake();
+    relay.pollNow();
     await wasSent(held, 1);
   });
 
   it('sends a new job after the last one was lost', async () => {
     const relay = context.anotherRelay();
     const deletionId = await unsent();
-    relay.wake();
+    relay.pollNow();
     await wasSent(deletionId, 1);
     await (await jobOf(deletionId, 1))?.remove();
     await longAgo(deletionId);
-    relay.wake();
+    relay.pollNow();
     await wasSent(deletionId, 2);
   });
 
   it('sends no new job while the last one is open', async () => {
     const relay = context.anotherRelay();
     const deletionId = await unsent();
-    relay.wake();
+    relay.pollNow();
     await wasSent(deletionId, 1);
     await longAgo(deletionId);
-    relay.wake();
+    relay.pollNow();
     await eventually(async () => {
       const { sent_at: sentAt } = await user.record(deletionId);
       expect(Date.now() - (sentAt as Date).getTime()).toBeLessThan(20_000);
@@ -154,7 +154,7 @@ describe('the relay', () => {
       expect(await (await jobOf(deletionId, 1))?.getState()).toBe('failed'),
     );
     expect(await user.record(deletionId)).toMatchObject({ status: 'PENDING' });
-    relay.wake();
+    relay.pollNow();
     await ends(deletionId, 'SUCCESS');
     expect(await user.record(deletionId)).toMatchObject({ job_number: 2 });
   });
@@ -162,12 +162,12 @@ describe('the relay', () => {
   it('holds no lock while Redis does not respond', async () => {
     const relay = context.anotherRelay();
     const deletionId = await unsent();
-    relay.wake();
+    relay.pollNow();
     await wasSent(deletionId, 1);
     await longAgo(deletionId);
     redis.pause();
     try {
-      relay.wake();
+      relay.pollNow();
       const startedAt = performance.now();
       expect(await context.request(user.id, guid)).toBe(deletionId);
       await context.service.process({ userId: user.id, deletionId });
@@ -185,7 +185,7 @@ describe('the relay', () => {
     const relay = context.anotherRelay();
     await redis.stop();
     const deletionId = await context.request(user.id, guid);
-    relay.wake();
+    relay.pollNow();
     await relay.beforeApplicationShutdown();
     expect(await user.record(deletionId)).toMatchObject({
       status: 'PENDING',
@@ -195,7 +195,7 @@ describe('the relay', () => {
     await redis.start();
     const later = context.anotherRelay();
     await eventually(async () => {
-      later.wake();
+      later.pollNow();
       expect(await user.record(deletionId)).toMatchObject({ job_number: 1 });
     });
   });
@@ -224,7 +224,7 @@ describe('the worker', () => {
   it('executes all deletions after Redis was flushed', async () => {
     const relay = context.anotherRelay();
     const deletionId = await unsent();
-    relay.wake();
+    relay.pollNow();
     await wasSent(deletionId, 1);
     const client = connectRedis(redisConfig.parse({ REDIS_URL: redis.url }), {
       enableOfflineQueue: true,
@@ -233,7 +233,7 @@ describe('the worker', () => {
     client.disconnect();
     await longAgo(deletionId);
     await startWorker();
-    relay.wake();
+    relay.pollNow();
     await ends(deletionId, 'SUCCESS');
   });
 });

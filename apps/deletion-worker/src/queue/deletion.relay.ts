@@ -48,7 +48,7 @@ export class DeletionRelay implements OnApplicationBootstrap, BeforeApplicationS
   private pollAgain = false;
   private stopped = false;
   private readonly faults: FaultLog;
-  private timer: NodeJS.Timeout | undefined;
+  private pollTimer: NodeJS.Timeout | undefined;
 
   constructor(
     private readonly database: Database,
@@ -63,18 +63,18 @@ export class DeletionRelay implements OnApplicationBootstrap, BeforeApplicationS
   }
 
   onApplicationBootstrap(): void {
-    this.timer = setInterval(() => this.wake(), pollMs);
-    this.wake();
+    this.pollTimer = setInterval(() => this.pollNow(), pollMs);
+    this.pollNow();
   }
 
   async beforeApplicationShutdown(): Promise<void> {
     this.stopped = true;
-    clearInterval(this.timer);
+    clearInterval(this.pollTimer);
     await this.polling;
   }
 
-  /** Polls immediately, or again after the poll that is running. */
-  wake(): void {
+  /** Looks for due records immediately, or, during a running poll, again after that poll. */
+  pollNow(): void {
     this.pollAgain = true;
     // A poll serves many requests, so its spans do not belong to the trace of the caller.
     this.polling ??= context
@@ -89,22 +89,22 @@ export class DeletionRelay implements OnApplicationBootstrap, BeforeApplicationS
         if ((await this.sendDue()) === batchSize) this.pollAgain = true;
         this.faults.recordSuccess();
       } catch (error) {
-        // The next poll retries. No record is lost.
+        // No record is lost: it stays due, and the next poll retries.
         this.faults.recordFailure(error);
       }
     }
   }
 
   private async sendDue(): Promise<number> {
-    // Fails while Redis is unavailable. The relay then claims nothing, and all records stay due.
+    // This command tests Redis. If it fails, the relay claims no record, and all records stay due.
     await withRedisLimit(this.queue.getJobState('any'));
     const records = await claimDue(this.database, batchSize, resendAfterMs);
     const claimed = records.flat();
-    if (claimed.length > 0) await this.send(claimed);
+    if (claimed.length > 0) await this.sendJobs(claimed);
     return Math.max(...records.map(({ length }) => length));
   }
 
-  private async send(claimed: readonly ClaimedRecord[]): Promise<void> {
+  private async sendJobs(claimed: readonly ClaimedRecord[]): Promise<void> {
     const sent = claimed.filter((row) => !row.isNew);
     const states = await withRedisLimit(
       Promise.all(sent.map((row) => this.queue.getJobState(jobId(row)))),
@@ -135,7 +135,7 @@ function jobOf(row: ClaimedRecord) {
   };
 }
 
-/** Returns the id of a job. BullMQ rejects ids of digits only and ids with a colon. */
+/** Returns the job id of a record. BullMQ rejects ids of only digits, and ids with a colon. */
 function jobId({ userId, deletionId, jobNumber }: ClaimedRecord): string {
   return deletionId === null
     ? `erasure-${userId}-${jobNumber}`

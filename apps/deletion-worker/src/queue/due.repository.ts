@@ -5,7 +5,7 @@ export interface ClaimedRecord {
   userId: string;
   /** Null for an erasure: a user has at most one. */
   deletionId: number | null;
-  /** The number of its last job. */
+  /** The number of the record's last job. */
   jobNumber: number;
   /** True if `jobNumber` is new: the relay adds a job without looking for an earlier one. */
   isNew: boolean;
@@ -30,7 +30,7 @@ const claimStatements = [
   ),
 ];
 
-/** Assigns the next job number to records. Locked records have a running job and are skipped. */
+/** Assigns the next job number to records. Skips locked records, because their job is running. */
 const renumberJobs = statement(
   'deletion.renumber_lost_jobs',
   `SELECT ${columns('id')} FROM deletion.renumber_lost_jobs($1, $2, $3)`,

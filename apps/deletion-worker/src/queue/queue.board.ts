@@ -45,7 +45,7 @@ export async function queueBoard(
     ]);
   const server = fastify();
   server.addHook('onRequest', async (request, reply) => {
-    if (isPassword(request.headers.authorization, password)) return;
+    if (hasPassword(request.headers.authorization, password)) return;
     await reply
       .code(401)
       .header('www-authenticate', 'Basic realm="queues", charset="UTF-8"')
@@ -71,10 +71,10 @@ export async function queueBoard(
  * Returns true if an `Authorization` header has the password. It compares SHA-256 digests in
  * constant time, so the duration reveals nothing about the password.
  */
-function isPassword(authorization: string | undefined, password: string): boolean {
+function hasPassword(authorization: string | undefined, password: string): boolean {
   const [, scheme = '', credential = ''] =
     /^(basic|bearer) +(\S+)$/i.exec(authorization ?? '') ?? [];
-  // Basic contains `name:password`. The name is ignored.
+  // A Basic credential is `name:password`. The name is ignored.
   const decoded = () => Buffer.from(credential, 'base64').toString();
   const given = scheme.toLowerCase() === 'basic' ? decoded().replace(/^[^:]*:/, '') : credential;
   return timingSafeEqual(sha256(given), sha256(password));

@@ -36,7 +36,7 @@ it('a queue accepts jobs after a connection loss during its start', async () => 
     connection.once('ready', () => proxy.cut());
     return connection;
   }, log);
-  const queue = connections.watch(new Queue(randomUUID(), connections.forQueue));
+  const queue = connections.addQueue(new Queue(randomUUID(), connections.forQueue));
   try {
     await eventually(() => queue.add('one', {}));
   } finally {
@@ -56,7 +56,7 @@ it('a worker continues after a connection loss with unanswered commands', async 
     return deletions.push(await context.request(user.id, guid));
   };
   const ended = async (id: number) => {
-    context.relay.wake();
+    context.relay.pollNow();
     expect(await user.record(id)).toMatchObject({ status: 'SUCCESS' });
   };
   const processor = context.processor();

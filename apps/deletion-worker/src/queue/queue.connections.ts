@@ -3,7 +3,9 @@ import { type connectRedis, warnOfDenial, warnOfEviction } from '#redis';
 import type { Log } from '#runtime';
 import type { Queue, QueueBaseOptions } from 'bullmq';
 
-type Connect = (overrides?: Parameters<typeof connectRedis>[1]) => ReturnType<typeof connectRedis>;
+type ConnectRedis = (
+  overrides?: Parameters<typeof connectRedis>[1],
+) => ReturnType<typeof connectRedis>;
 
 /**
  * Holds the queue's two connections to Redis, for adding jobs (producer) and for running them
@@ -12,19 +14,19 @@ type Connect = (overrides?: Parameters<typeof connectRedis>[1]) => ReturnType<ty
  */
 @Injectable()
 export class QueueConnections implements OnApplicationShutdown {
-  private readonly producer: ReturnType<Connect>;
-  private readonly worker: ReturnType<Connect>;
+  private readonly producer: ReturnType<ConnectRedis>;
+  private readonly worker: ReturnType<ConnectRedis>;
   private readonly queues: Queue[] = [];
 
-  constructor(connect: Connect, log: Log) {
+  constructor(connect: ConnectRedis, log: Log) {
     this.producer = connect();
     this.worker = connect({
       maxRetriesPerRequest: null,
       enableOfflineQueue: true,
-      // Resends unanswered commands after a reconnect, because the worker would wait for them
-      // forever. If this claims a second job, BullMQ detects the first one as stalled.
+      // Unanswered commands are resent after a reconnect, because the worker would wait for their
+      // answers forever. If a resent command claims a second job, the first one counts as stalled.
       autoResendUnfulfilledCommands: true,
-      // Longer than a blocking command of the worker, which takes up to 10 s.
+      // The timeout is longer than a blocking command of the worker, which takes up to 10 s.
       socketTimeout: 15_000,
     });
     this.producer.once(
@@ -34,7 +36,7 @@ export class QueueConnections implements OnApplicationShutdown {
     warnOfDenial(this.producer, log, 'the deletion queue');
     for (const connection of [this.producer, this.worker]) {
       connection.on('error', (error: Error) =>
-        log.debug({ err: error }, 'deletion queue: Redis connection error'),
+        log.debug({ err: error }, 'Redis connection of the deletion queue failed, reconnecting'),
       );
     }
   }
@@ -53,17 +55,17 @@ export class QueueConnections implements OnApplicationShutdown {
   }
 
   /**
-   * Closes a queue together with the connections. Errors of the queue are ignored, because its
-   * connection also reports them.
+   * Registers a queue to close with the connections, and returns it. Errors of the queue are
+   * ignored, because its connection also reports them.
    */
-  watch(queue: Queue): Queue {
+  addQueue(queue: Queue): Queue {
     queue.on('error', () => undefined);
     this.queues.push(queue);
     return queue;
   }
 
   async onApplicationShutdown(): Promise<void> {
-    // Connections first: closing a queue waits for a connection attempt.
+    // The connections close first, because closing a queue waits for a running reconnect.
     for (const connection of [this.producer, this.worker]) connection.disconnect();
     await Promise.all(this.queues.map((queue) => queue.close()));
   }

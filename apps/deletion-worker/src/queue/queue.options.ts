@@ -6,14 +6,14 @@ export const queuePrefix = '{bull}';
 /** Options of the queue: retries and retention of jobs. */
 export const queueOptions = {
   prefix: queuePrefix,
-  // Few, because no code reads BullMQ's events, and job ids of erasures contain user ids.
+  // BullMQ keeps only 100 events: no code reads them, and job ids of erasures contain user ids.
   streams: { events: { maxLen: 100 } },
   defaultJobOptions: {
-    // Retries after about 1, 2, 4, 8 and 16 s, with jitter. Afterwards the job is failed, and the
-    // relay adds a new one when the record is due again, after 30 s.
+    // A job is retried after about 1, 2, 4, 8 and 16 s, with jitter. Then it counts as failed, and
+    // the relay adds a new job when the record is due again, after 30 s.
     attempts: 6,
     backoff: { type: 'exponential', delay: 1_000, jitter: 0.5 },
-    // Kept only for diagnosis. The deletion records contain the history.
+    // Ended jobs are kept only for diagnosis, because the deletion records contain the history.
     removeOnComplete: { age: 3_600, count: 1_000 },
     removeOnFail: { age: 7 * 86_400, count: 10_000 },
   },
@@ -22,8 +22,8 @@ export const queueOptions = {
 /** Options of the worker: locks of jobs, and takeover of the jobs of a killed worker. */
 export const workerOptions = {
   prefix: queuePrefix,
-  // The worker renews a lock after half of this time. If it is too late, the job runs twice, which
-  // has the same effect as once.
+  // The worker renews the lock of a job after half of this time. If a lock expires, the job runs
+  // twice, which has the same effect as once.
   lockDuration: 10_000,
   // Interval in which another worker takes over jobs whose lock has expired.
   stalledInterval: 10_000,

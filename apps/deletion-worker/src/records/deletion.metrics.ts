@@ -1,13 +1,13 @@
 import { Counter, Histogram } from 'prom-client';
 import type { DeletionOutcome } from './deletion.rules.js';
 
-const outcomes = new Counter({
+const deletionOutcomes = new Counter({
   name: 'podcast_sync_deletions_total',
   help: 'Deletions that ended in this process, by outcome.',
   labelNames: ['outcome'] as const,
 });
 
-const durations = new Histogram({
+const deletionDurations = new Histogram({
   name: 'podcast_sync_deletion_duration_seconds',
   help: 'Time from the request to the end of a deletion in this process, by outcome.',
   labelNames: ['outcome'] as const,
@@ -15,13 +15,13 @@ const durations = new Histogram({
 });
 
 /** Counts attempts to run deletions, by result: `done`, or the kind of fault. */
-export const attempts = new Counter({
+export const deletionAttempts = new Counter({
   name: 'podcast_sync_deletion_attempts_total',
   help: 'Attempts at deletions: done, or the kind of fault: unavailable, transient or permanent.',
   labelNames: ['result'] as const,
 });
 
-const erasures = new Counter({
+const erasureOutcomes = new Counter({
   name: 'podcast_sync_erasures_total',
   help: 'Erasures that ended in this process, by outcome; a failure needs an operator.',
   labelNames: ['outcome'] as const,
@@ -39,22 +39,22 @@ export const stalledJobs = new Counter({
 });
 
 for (const outcome of ['success', 'failure'] as const) {
-  erasures.inc({ outcome }, 0);
-  outcomes.inc({ outcome }, 0);
-  durations.zero({ outcome });
+  erasureOutcomes.inc({ outcome }, 0);
+  deletionOutcomes.inc({ outcome }, 0);
+  deletionDurations.zero({ outcome });
 }
 for (const result of ['done', 'unavailable', 'transient', 'permanent'] as const)
-  attempts.inc({ result }, 0);
+  deletionAttempts.inc({ result }, 0);
 
 /** Counts a deletion after the commit of its outcome. @param age seconds since the request. */
 export function countOutcome({ status }: DeletionOutcome, age: number): void {
   const outcome = status === 'SUCCESS' ? 'success' : 'failure';
-  outcomes.inc({ outcome });
-  durations.observe({ outcome }, age);
+  deletionOutcomes.inc({ outcome });
+  deletionDurations.observe({ outcome }, age);
 }
 
 /** Counts an erasure after the commit of its outcome. @param age seconds since the request. */
 export function countErasure(outcome: 'success' | 'failure', age?: number): void {
-  erasures.inc({ outcome });
+  erasureOutcomes.inc({ outcome });
   if (age !== undefined) erasureDurations.observe(age);
 }

@@ -109,7 +109,7 @@ const countAttempt = statement(
 /** Locks the clock, so that all other writes of the user wait. $1 user. */
 const lockClock = statement('sync.lock_clock', 'SELECT sync.lock_clock($1)');
 
-/** Turns bitmap scans off for the cascade: see the index episode.episodes_subscription. */
+/** Turns bitmap scans off, so that the cascade uses the index episode.episodes_subscription. */
 const avoidBitmaps = statement(
   'deletion.avoid_bitmaps',
   `SELECT set_config('enable_bitmapscan', 'off', true)`,
@@ -130,8 +130,8 @@ const claimRecord = statement(
 
 /**
  * Deletes the episodes of a subscription and makes it a tombstone without a title. $1 user, $2
- * subscription, $3 the new stamp of the clock. It contains no INSERT and calls no function that
- * reads tables. With either, Citus would run each CTE separately and send its rows to all nodes.
+ * subscription, $3 the new stamp of the clock. The statement must not contain an INSERT or call a
+ * function that reads tables: Citus would run each CTE separately and send its rows to all nodes.
  */
 export const deleteSubscription = statement(
   'deletion.delete_subscription',
@@ -166,8 +166,8 @@ export const deleteSubscription = statement(
 );
 
 /**
- * Reads the id of the deletion that was returned to a request. $1 user, $2 guid and $3 stamp of the
- * request.
+ * Reads the id of the deletion that an earlier run of a request created. $1 user, $2 guid and $3
+ * stamp of the request.
  */
 const findRequested = statement(
   'deletion.find_requested',
@@ -204,7 +204,7 @@ export async function findRequestedDeletion(
  * Returns the statement that ends a deletion and reads its age in seconds. It changes no final
  * record and returns no row for it.
  */
-export function endOf(
+export function endStatement(
   database: Pick<Database, 'eventBits'>,
   userId: string,
   deletionId: number,
@@ -244,14 +244,14 @@ export async function startCascade(
  *
  * @returns the time since the request in seconds; undefined if the record was already final.
  */
-export async function endInTransaction(
+export async function endDeletion(
   database: Database,
   userId: string,
   deletionId: number,
   ending: DeletionOutcome,
 ): Promise<number | undefined> {
   const [record] = await database.change<{ age: number }>(
-    ...endOf(database, userId, deletionId, ending),
+    ...endStatement(database, userId, deletionId, ending),
   );
   return record?.age;
 }

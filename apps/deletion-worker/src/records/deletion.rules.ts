@@ -7,9 +7,10 @@ export type DeletionOutcome =
   | { readonly status: 'FAILURE'; readonly cause: string };
 
 /**
- * Next step for a record: `leave` it unchanged, run the cascade (SUCCESS), or end it in FAILURE.
+ * The next step of a worker for a deletion record: `leave` it unchanged, run the cascade (SUCCESS),
+ * or end it in FAILURE.
  */
-export type Step = 'leave' | DeletionOutcome;
+export type DeletionStep = 'leave' | DeletionOutcome;
 
 /** Outcome of a deletion whose subscription was changed again after the request. */
 export const overtakenOutcome: DeletionOutcome = {
@@ -38,7 +39,7 @@ export function stepFor({
 }: {
   status: DeletionStatus;
   isCurrent: boolean;
-}): Step {
+}): DeletionStep {
   if (status !== 'PENDING') return 'leave';
   return isCurrent ? { status: 'SUCCESS' } : overtakenOutcome;
 }
@@ -47,13 +48,13 @@ export function stepFor({
 export const maxAttempts = 5;
 
 /**
- * Returns the step after a failed attempt. An unavailable Postgres leaves the record unchanged. So
- * does a transient fault, but the {@link maxAttempts}th one ends the record in FAILURE, as any
- * permanent fault does.
+ * Returns the step after a failed attempt. An unavailable Postgres and the first transient faults
+ * leave the record unchanged. A permanent fault and the {@link maxAttempts}th transient fault end
+ * the record in FAILURE.
  *
  * @param attempts number of attempts with transient faults, including this one.
  */
-export function stepAfterFault(kind: FaultKind, attempts: number, cause: string): Step {
+export function stepAfterFault(kind: FaultKind, attempts: number, cause: string): DeletionStep {
   if (kind === 'unavailable') return 'leave';
   return kind === 'transient' && attempts < maxAttempts ? 'leave' : { status: 'FAILURE', cause };
 }

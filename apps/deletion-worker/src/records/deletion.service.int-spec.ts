@@ -4,7 +4,7 @@ import { eventually } from '#testing';
 import { call } from '../../../../libs/transport/testing/handler.call.js';
 import { StoredUser } from '../../testing/stored.user.js';
 import { openWorker, type WorkerContext } from '../../testing/worker.fixture.js';
-import { endOf } from './deletion.repository.js';
+import { endStatement } from './deletion.repository.js';
 
 let context: WorkerContext;
 let user: StoredUser;
@@ -114,7 +114,7 @@ describe('DELETE with a timestamp', () => {
   it('leaves no reference to a record that ends at the same time', async () => {
     const deletionId = await request();
     await context.owner.query('BEGIN');
-    const [{ text }, values] = endOf(context.database, user.id, deletionId, {
+    const [{ text }, values] = endStatement(context.database, user.id, deletionId, {
       status: 'FAILURE',
       cause: 'an operator says so',
     });

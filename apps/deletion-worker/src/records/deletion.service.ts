@@ -26,7 +26,7 @@ import { countOutcome } from './deletion.metrics.js';
 import {
   startCascade,
   claimDeletion,
-  endOf,
+  endStatement,
   findSubscription,
   findRequestedDeletion,
   insertDeletion,
@@ -87,7 +87,7 @@ export class DeletionService {
     };
     const outcomes: [outcome: DeletionOutcome, age: number][] = [];
     const reply = await this.database.write(write, async (transaction) => {
-      if (transaction.repeated) return this.answerAgain(transaction, request);
+      if (transaction.repeated) return this.answerRepeatedRequest(transaction, request);
       const [found] = transaction.found;
       const movesTime = found && !found.isLive && at !== undefined && at > found.subscribedAt;
       if (!found?.isLive && !movesTime) throw new Failure('not_found');
@@ -95,8 +95,8 @@ export class DeletionService {
       const linkedAt = at ?? transaction.stamp;
       const link = (deletionId: number | null) =>
         transaction.sendWithCommit(linkDeletion, [userId, subscriptionId, deletionId, linkedAt]);
-      // The subscription is a tombstone with an earlier time. It gets the later time, so that a
-      // POST whose time is between the two does not revive it.
+      // The tombstone gets the later time of this request, so that a POST whose time is between the
+      // two times does not revive the subscription.
       if (movesTime) {
         link(null);
         return { deletionId: null };
@@ -109,13 +109,15 @@ export class DeletionService {
       // This request gets a new record.
       if (found.deletionId !== null) {
         const [ended] = await transaction.query<{ age: number }>(
-          ...endOf(this.database, userId, found.deletionId, overtakenOutcome),
+          ...endStatement(this.database, userId, found.deletionId, overtakenOutcome),
         );
         if (ended) outcomes.push([overtakenOutcome, ended.age]);
       }
       const deletionId = await insertDeletion(transaction, userId, subscriptionId, origin);
       if (isSuperseded(found, false, at)) {
-        transaction.sendWithCommit(...endOf(this.database, userId, deletionId, supersededOutcome));
+        transaction.sendWithCommit(
+          ...endStatement(this.database, userId, deletionId, supersededOutcome),
+        );
         outcomes.push([supersededOutcome, 0]);
       } else link(deletionId);
       const [deleteRecords, values] = excessStatements(userId, this.quotas).records;
@@ -124,7 +126,7 @@ export class DeletionService {
     });
     for (const outcome of outcomes) countOutcome(...outcome);
     if (reply.deletionId === null) throw new Failure('not_found');
-    this.relay.wake();
+    this.relay.pollNow();
     return { deletionId: reply.deletionId };
   }
 
@@ -132,7 +134,7 @@ export class DeletionService {
    * Returns the record of a repeated request whose stored answer was dropped. A new record would be
    * rolled back, as all changes of a repeated request are.
    */
-  private async answerAgain(
+  private async answerRepeatedRequest(
     transaction: Transaction,
     { userId, guid }: RequestOf<typeof requestDeletion>,
   ) {
@@ -180,7 +182,7 @@ export class DeletionService {
       if (!claimed || step === 'leave') return undefined;
       const startedAt = performance.now();
       const excess = excessStatements(userId, this.quotas);
-      const last: Bound[] = [endOf(this.database, userId, deletionId, step), excess.records];
+      const last: Bound[] = [endStatement(this.database, userId, deletionId, step), excess.records];
       if (step.status === 'SUCCESS') {
         const { subscriptionId } = claimed;
         const cascade = await startCascade(transaction, this.database, userId, subscriptionId);

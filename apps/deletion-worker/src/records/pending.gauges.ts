@@ -21,7 +21,7 @@ interface PendingCounts {
 }
 
 /** SQL for the seconds since a time, 0 for NULL or a time in the future. */
-const since = (time: string) =>
+const secondsSince = (time: string) =>
   `coalesce(greatest(extract(epoch FROM now() - ${time}), 0), 0)::float8`;
 /**
  * SQL of a table's PENDING records: their number, the oldest request, and the earliest time at
@@ -35,9 +35,9 @@ const pendingIn = (table: string) => `(
 
 const selectPending = statement(
   'deletion.select_pending',
-  `SELECT d.pending, ${since('d.oldest')} AS "oldestAge", e.pending AS erasures,
-     ${since('e.oldest')} AS "oldestErasure",
-     ${since('least(d.due, e.due)')} AS "relayLag"
+  `SELECT d.pending, ${secondsSince('d.oldest')} AS "oldestAge", e.pending AS erasures,
+     ${secondsSince('e.oldest')} AS "oldestErasure",
+     ${secondsSince('least(d.due, e.due)')} AS "relayLag"
    FROM ${pendingIn('deletion.deletions')} d, ${pendingIn('deletion.erasures')} e`,
 );
 

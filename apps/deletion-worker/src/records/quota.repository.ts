@@ -8,11 +8,11 @@ import type { DeletionQuotas } from '../deletion-worker.config.js';
 const maxRemovedRows = 100;
 
 /** SQL for the number of a user's rows above the quota $2, at most {@link maxRemovedRows}. */
-const beyond = (rows: string) =>
+const countAboveQuota = (rows: string) =>
   `SELECT greatest(count(*) - $2, 0) FROM (SELECT 1 FROM ${rows} LIMIT $2 + ${maxRemovedRows}) n`;
-const tombstones =
+const tombstoneRows =
   'subscription.subscriptions WHERE user_id = $1 AND merged_into IS NULL AND deleted IS NOT NULL';
-const finalRecords = `deletion.deletions WHERE user_id = $1 AND status <> 'PENDING'`;
+const finalRows = `deletion.deletions WHERE user_id = $1 AND status <> 'PENDING'`;
 
 /**
  * Deletes the oldest tombstones above the quota with their guids, URLs and pointers. $1 user, $2
@@ -22,7 +22,7 @@ const finalRecords = `deletion.deletions WHERE user_id = $1 AND status <> 'PENDI
 export const deleteOldestTombstones = statement(
   'deletion.delete_oldest_tombstones',
   `WITH oldest AS MATERIALIZED (
-     SELECT id FROM ${tombstones} ORDER BY deleted, id LIMIT (${beyond(tombstones)})
+     SELECT id FROM ${tombstoneRows} ORDER BY deleted, id LIMIT (${countAboveQuota(tombstoneRows)})
    ), pointers AS MATERIALIZED (
      SELECT s.id FROM subscription.subscriptions s
      JOIN oldest ON s.user_id = $1 AND s.merged_into = oldest.id
@@ -60,7 +60,7 @@ export const deleteOldestRecords = statement(
   `DELETE FROM deletion.deletions d
    WHERE d.user_id = $1
      AND d.id = ANY (ARRAY(
-       SELECT id FROM ${finalRecords} ORDER BY finished, id LIMIT (${beyond(finalRecords)})
+       SELECT id FROM ${finalRows} ORDER BY finished, id LIMIT (${countAboveQuota(finalRows)})
      ))`,
 );
 

@@ -2,7 +2,7 @@ import { open, rm } from 'node:fs/promises';
 import { Readable, type Writable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
 import { constants, createGzip } from 'node:zlib';
-import { count, duration, loadConfig, type ProgramIo, ProgressLine } from '#runtime';
+import { formatCount, formatDuration, loadConfig, type ProgramIo, ProgressLine } from '#runtime';
 import type pg from 'pg';
 import { to as copyTo } from 'pg-copy-streams';
 import {
@@ -16,7 +16,7 @@ import {
   tables,
 } from './backup.format.js';
 import { dumpClient } from '../dump.client.js';
-import { backupConfig } from '../dump.config.js';
+import { backupConfig } from '../dump.options.js';
 import { type KeyDirectory, readKeys } from './key.files.js';
 
 /** Options of `podcast-sync backup`. */
@@ -40,7 +40,7 @@ export async function backup(options: BackupOptions, io: ProgramIo): Promise<voi
   const isFile = options.file !== '-';
   const handle = isFile ? await open(options.file, 'wx', 0o600) : undefined;
   const out: Writable = handle?.createWriteStream({ flush: true }) ?? io.stdout;
-  const progress = new ProgressLine(io.stderr, 'backup', () => `${count(writer.rows)} rows`);
+  const progress = new ProgressLine(io.stderr, 'backup', () => `${formatCount(writer.rows)} rows`);
   try {
     await client.connect();
     const text = Readable.from(writer.lines(), { objectMode: false });
@@ -54,7 +54,7 @@ export async function backup(options: BackupOptions, io: ProgramIo): Promise<voi
   }
   const has = keys.size > 0 ? 'with the keys: store it like a password' : 'without keys';
   io.stderr.write(
-    `Complete: ${count(writer.rows)} rows in ${duration(progress.seconds)}, ${has}.\n`,
+    `Complete: ${formatCount(writer.rows)} rows in ${formatDuration(progress.seconds)}, ${has}.\n`,
   );
 }
 

@@ -3,13 +3,13 @@ import { Readable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
 import { createGunzip } from 'node:zlib';
 import { areBeforeFirstRelease } from '#database';
-import { count, duration, loadConfig, type ProgramIo, ProgressLine } from '#runtime';
+import { formatCount, formatDuration, loadConfig, type ProgramIo, ProgressLine } from '#runtime';
 import type pg from 'pg';
 import { from as copyFrom } from 'pg-copy-streams';
 import { type BackupHead, migrations, type Table, tables } from './backup.format.js';
 import { BackupReader } from './backup.reader.js';
 import { dumpClient } from '../dump.client.js';
-import { backupConfig } from '../dump.config.js';
+import { backupConfig } from '../dump.options.js';
 import { type KeyDirectory, writeKeys } from './key.files.js';
 
 /** Options of `podcast-sync restore`. */
@@ -52,7 +52,7 @@ export async function restore(options: RestoreOptions, io: ProgramIo): Promise<v
   unpacked.catch(() => undefined);
   gunzip.on('error', () => undefined);
   const writer = new BackupRestorer(client, new BackupReader(gunzip as AsyncIterable<Buffer>));
-  const progress = new ProgressLine(io.stderr, 'restore', () => `${count(writer.rows)} rows`);
+  const progress = new ProgressLine(io.stderr, 'restore', () => `${formatCount(writer.rows)} rows`);
   try {
     await client.connect();
     const { head, keys } = await writer.run();
@@ -64,7 +64,7 @@ export async function restore(options: RestoreOptions, io: ProgramIo): Promise<v
           ? 'restored'
           : 'not restored (use --secrets DIR)';
     io.stderr.write(
-      `Restored ${count(writer.rows)} rows in ${duration(progress.seconds)} ` +
+      `Restored ${formatCount(writer.rows)} rows in ${formatDuration(progress.seconds)} ` +
         `from the backup of ${head.created}; keys: ${restored}.\n`,
     );
   } catch (error) {
@@ -129,8 +129,8 @@ class BackupRestorer {
       else {
         if (one.complete.rows !== this.rows)
           throw new Error(
-            `the backup is damaged: it has ${count(this.rows)} rows; its last line counts ` +
-              count(one.complete.rows),
+            `the backup is damaged: it has ${formatCount(this.rows)} rows; its last line counts ` +
+              formatCount(one.complete.rows),
           );
         return keys;
       }

@@ -129,7 +129,7 @@ describe('the picture of a feed', () => {
 
   it('is fetched by one of several replicas', async () => {
     await fetched(context, serveFeed('/feed', serveImage('/e', jpeg)));
-    const claims = await Promise.all([1, 2, 3].map(() => context.images.claim(8)));
+    const claims = await Promise.all([1, 2, 3].map(() => context.images.claimPictures(8)));
     expect(claims.flat()).toHaveLength(1);
   });
 });
@@ -163,9 +163,9 @@ describe('a picture that cannot be stored is fetched again later', () => {
 
   it('is stored for a feed with another source by then', async () => {
     const { userId } = await fetched(context, serveFeed('/feed', serveImage('/g', jpeg)));
-    const [claim] = await context.images.claim(8);
+    const [claim] = await context.images.claimPictures(8);
     if (!claim) throw new Error('nothing is due');
-    await context.images.store(claim.key, 'https://other.example/', jpeg);
+    await context.images.storeThumbnail(claim.key, 'https://other.example/', jpeg);
     expect(await artworkOf(userId)).toBeUndefined();
     expect(await artworkOf(freshUser())).toBeUndefined();
   });

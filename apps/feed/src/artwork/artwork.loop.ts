@@ -5,11 +5,13 @@ import type { DueImage, ImageRepository } from './image.repository.js';
 import type { Thumbnailer } from './thumbnailer.js';
 
 /** Maximum size of a picture in bytes. */
-const maxBytes = 8 * 2 ** 20;
+const maxPictureBytes = 8 * 2 ** 20;
 
-const images = oneCounter('podcast_sync_feed_images_total', 'Fetches of pictures, by outcome.', [
-  'outcome',
-]);
+const pictureFetches = oneCounter(
+  'podcast_sync_feed_images_total',
+  'Fetches of pictures, by outcome.',
+  ['outcome'],
+);
 
 /** Options of an {@link ArtworkLoop}. */
 export interface ArtworkLoopOptions extends LoopOptions {
@@ -43,7 +45,7 @@ export class ArtworkLoop extends WorkLoop<DueImage, ArtworkLoopOptions> {
   }
 
   protected override claim(limit: number): Promise<DueImage[]> {
-    return this.options.repository.claim(limit);
+    return this.options.repository.claimPictures(limit);
   }
 
   protected override async run({ key, source }: DueImage): Promise<void> {
@@ -57,13 +59,13 @@ export class ArtworkLoop extends WorkLoop<DueImage, ArtworkLoopOptions> {
         signal,
       );
       const thumbnail = await thumbnailer.thumbnailOf(bytes);
-      if (thumbnail) await repository.store(key, source, thumbnail);
+      if (thumbnail) await repository.storeThumbnail(key, source, thumbnail);
       else outcome = 'not_a_picture';
     } catch (error) {
       if (!(error instanceof FetchError)) throw error;
       outcome = error.fault;
     }
-    images.inc({ outcome });
+    pictureFetches.inc({ outcome });
   }
 }
 
@@ -74,7 +76,8 @@ export async function readPicture({ status, body }: FetchedResponse): Promise<Ui
   let bytes = 0;
   for await (const chunk of body) {
     bytes += chunk.length;
-    if (bytes > maxBytes) throw new FetchError('too_large', 'the picture is larger than 8 MiB');
+    if (bytes > maxPictureBytes)
+      throw new FetchError('too_large', 'the picture is larger than 8 MiB');
     chunks.push(chunk);
   }
   return Buffer.concat(chunks);

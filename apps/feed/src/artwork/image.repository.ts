@@ -5,8 +5,9 @@ import { nextChange } from '../feed.sql.js';
 export const dueImages = 'SELECT d.url_sha256 FROM feed.images d WHERE d.next_at <= now()';
 
 /**
- * $1 maximum number of rows. Returns pictures that are due, and postpones their next fetch, longer
- * after each failure. Therefore a failed fetch, or one whose process dies, needs no other write.
+ * Returns the pictures that are due, and postpones their next fetch, longer after each failure.
+ * Therefore a fetch that fails, or whose process dies, needs no further write. $1 maximum number of
+ * rows.
  */
 export const claimImages = statement(
   'feed.claim_images',
@@ -21,10 +22,11 @@ export const claimImages = statement(
 );
 
 /**
- * $1 key, $2 source, $3 the thumbnail. Does nothing if the feed's picture has another source now.
- * Locks the feed before its picture, as `saveResult` does.
+ * Stores the thumbnail of a feed's picture, unless the picture has another URL by now. Locks the
+ * feed before its picture, as `saveResult` does, to avoid deadlocks. $1 key of the feed, $2 URL of
+ * the picture, $3 the thumbnail.
  */
-const store = statement(
+const storeThumbnail = statement(
   'feed.store_image',
   `WITH locked AS MATERIALIZED (
      SELECT f.url_sha256 FROM feed.feeds f WHERE f.url_sha256 = $1 FOR NO KEY UPDATE
@@ -42,8 +44,11 @@ const store = statement(
    WHERE f.url_sha256 = o.url_sha256 AND o.is_new`,
 );
 
-/** $1 id. */
-const read = statement('feed.image', 'SELECT i.bytes FROM feed.images i WHERE i.id = $1');
+/** Reads the thumbnail with id $1. */
+const selectThumbnail = statement(
+  'feed.image',
+  'SELECT i.bytes FROM feed.images i WHERE i.id = $1',
+);
 
 /** A picture to fetch: the key of its feed, and its URL. */
 export interface DueImage {
@@ -51,22 +56,23 @@ export interface DueImage {
   readonly source: string;
 }
 
-/** The SQL of pictures. `saveResult` of lane.sql.ts makes them due. */
+/** The SQL of the pictures of feeds. `saveResult` in lane.sql.ts makes pictures due. */
 export class ImageRepository {
   constructor(private readonly database: Database) {}
 
   /** Claims and returns pictures to fetch. */
-  claim(limit: number): Promise<DueImage[]> {
+  claimPictures(limit: number): Promise<DueImage[]> {
     return this.database.change<DueImage>(claimImages, [limit]);
   }
 
-  async store(key: Buffer, source: string, bytes: Uint8Array): Promise<void> {
-    await this.database.change(store, [key, source, bytes]);
+  /** Stores a thumbnail. @param key key of the feed. @param source URL of the fetched picture. */
+  async storeThumbnail(key: Buffer, source: string, bytes: Uint8Array): Promise<void> {
+    await this.database.change(storeThumbnail, [key, source, bytes]);
   }
 
-  /** Returns the thumbnail with the id, or `undefined` if it does not exist. */
-  async read(id: string): Promise<Buffer | undefined> {
-    const [row] = await this.database.read<{ bytes: Buffer | null }>(read, [id]);
+  /** Returns the thumbnail with an id, or `undefined` if it does not exist. */
+  async readThumbnail(id: string): Promise<Buffer | undefined> {
+    const [row] = await this.database.read<{ bytes: Buffer | null }>(selectThumbnail, [id]);
     return row?.bytes ?? undefined;
   }
 }

@@ -1,4 +1,4 @@
-/** Elements with fields: the feed, an episode, the feed's picture (RSS) and author (Atom). */
+/** Elements whose children are fields: feed, episode, the feed's picture (RSS), author (Atom). */
 export type Scope = 'feed' | 'item' | 'image' | 'author';
 
 /** Fields of a feed or an item. Several elements can fill one; {@link Field.rank} decides. */
@@ -21,60 +21,60 @@ export type FieldName =
 /** A field that an element or an attribute fills. */
 export interface Field {
   readonly name: FieldName;
-  /** The lowest rank with a text wins; of equal ranks the first. */
+  /** If several elements fill the field, the lowest rank wins; among equals, the first element. */
   readonly rank: number;
 }
 
-const field = (name: FieldName, rank = 0): Field => ({ name, rank });
+const fieldOf = (name: FieldName, rank = 0): Field => ({ name, rank });
 
 /** Fields by scope and child element: RSS 2.0, RSS 1.0, Atom (RFC 4287) and their extensions. */
 export const textFields: Readonly<Record<Scope, ReadonlyMap<string, Field>>> = {
   feed: new Map([
-    ['title', field('title')],
-    ['itunes:author', field('author')],
-    ['dc:creator', field('author', 1)],
-    ['managingeditor', field('author', 2)],
-    ['description', field('description')],
-    ['subtitle', field('description', 1)],
-    ['itunes:summary', field('description', 2)],
-    ['itunes:subtitle', field('description', 3)],
-    ['link', field('link')],
-    ['language', field('language')],
-    ['dc:language', field('language', 1)],
-    ['logo', field('image', 2)],
-    ['podcast:guid', field('guid')],
-    ['itunes:new-feed-url', field('newFeedUrl')],
-    ['itunes:block', field('block')],
-    ['itunes:complete', field('complete')],
-    ['ttl', field('ttl')],
+    ['title', fieldOf('title')],
+    ['itunes:author', fieldOf('author')],
+    ['dc:creator', fieldOf('author', 1)],
+    ['managingeditor', fieldOf('author', 2)],
+    ['description', fieldOf('description')],
+    ['subtitle', fieldOf('description', 1)],
+    ['itunes:summary', fieldOf('description', 2)],
+    ['itunes:subtitle', fieldOf('description', 3)],
+    ['link', fieldOf('link')],
+    ['language', fieldOf('language')],
+    ['dc:language', fieldOf('language', 1)],
+    ['logo', fieldOf('image', 2)],
+    ['podcast:guid', fieldOf('guid')],
+    ['itunes:new-feed-url', fieldOf('newFeedUrl')],
+    ['itunes:block', fieldOf('block')],
+    ['itunes:complete', fieldOf('complete')],
+    ['ttl', fieldOf('ttl')],
   ]),
   item: new Map([
-    ['title', field('title')],
-    ['itunes:title', field('title', 1)],
-    ['guid', field('guid')],
-    ['id', field('guid', 1)],
-    ['pubdate', field('date')],
-    ['published', field('date')],
-    ['dc:date', field('date', 1)],
-    ['updated', field('date', 2)],
-    ['link', field('link')],
-    ['itunes:duration', field('duration')],
+    ['title', fieldOf('title')],
+    ['itunes:title', fieldOf('title', 1)],
+    ['guid', fieldOf('guid')],
+    ['id', fieldOf('guid', 1)],
+    ['pubdate', fieldOf('date')],
+    ['published', fieldOf('date')],
+    ['dc:date', fieldOf('date', 1)],
+    ['updated', fieldOf('date', 2)],
+    ['link', fieldOf('link')],
+    ['itunes:duration', fieldOf('duration')],
   ]),
-  image: new Map([['url', field('image', 1)]]),
-  author: new Map([['name', field('author', 1)]]),
+  image: new Map([['url', fieldOf('image', 1)]]),
+  author: new Map([['name', fieldOf('author', 1)]]),
 };
 
-/** Fields by element and attribute. Atom links are in {@link linkFields}. */
+/** Fields that an attribute of an element fills. Links of Atom are in {@link linkFields}. */
 export const attributeFields: ReadonlyMap<string, { attribute: string; field: Field }> = new Map([
-  ['itunes:image', { attribute: 'href', field: field('image') }],
-  ['enclosure', { attribute: 'url', field: field('enclosure') }],
+  ['itunes:image', { attribute: 'href', field: fieldOf('image') }],
+  ['enclosure', { attribute: 'url', field: fieldOf('enclosure') }],
 ]);
 
 /** Fields of Atom links by `rel`. A link without `rel` is an alternate (RFC 4287, 4.2.7.2). */
 export const linkFields: ReadonlyMap<string, Field> = new Map([
-  ['', field('link', 1)],
-  ['alternate', field('link', 1)],
-  ['enclosure', field('enclosure', 1)],
+  ['', fieldOf('link', 1)],
+  ['alternate', fieldOf('link', 1)],
+  ['enclosure', fieldOf('enclosure', 1)],
 ]);
 
 /**

@@ -15,23 +15,23 @@ const [maxDepth, maxAttributes, maxItems] = [64, 100, 10_000];
 /** Limits of characters per field, of a description with its HTML, and of all kept texts. */
 const [maxText, maxMarkup, maxKept] = [4_096, 16_384, 8 * 2 ** 20];
 
-/** Texts of the fields of a feed or an item. */
+/** The texts of a feed or an item, by field. */
 export type Texts = ReadonlyMap<FieldName, string>;
 
-/** A document exceeds a limit or is not a feed. The unread part of it is skipped. */
+/** Thrown if a document exceeds a limit or is not a feed. The rest of the document is not read. */
 export class UnreadableError extends Error {}
 
-/** Collects the texts of one feed or item: of each field the one with the lowest rank. */
+/** Collects the texts of one feed or item; for each field, the text with the lowest rank. */
 class FieldTexts {
   readonly texts = new Map<FieldName, string>();
   private readonly ranks = new Map<FieldName, number>();
 
-  /** @returns the number of kept characters. */
-  add({ name, rank }: Field, text: string): number {
+  /** Keeps a text, if its rank is the field's lowest. @returns the number of kept characters. */
+  addText({ name, rank }: Field, text: string): number {
     const trimmed = text.trim();
     if (trimmed === '' || rank >= (this.ranks.get(name) ?? Infinity)) return 0;
     this.ranks.set(name, rank);
-    // Copied, because a substring references the whole chunk of the document.
+    // The text is copied: a substring would keep the whole chunk of the document in memory.
     this.texts.set(name, Buffer.from(trimmed).toString());
     return trimmed.length;
   }
@@ -40,36 +40,36 @@ class FieldTexts {
 /**
  * Collects the fields of a feed from the events of htmlparser2 in XML mode, with names in lower
  * case. Throws UnreadableError. Invariants:
- * - `open` contains the open elements except {@link emptyElements}. The parser closes elements in
- *   reverse order, also those whose end tags are missing, so the last one is the current one.
- * - An item counts once its own end tag, or an outer one, was read.
+ * - `openElements` contains the open elements except {@link emptyElements}. The last one is the
+ *   current one, because the parser closes elements in reverse order, also without end tags.
+ * - An item is passed to `onItem` when its own end tag, or that of an outer element, was read.
  */
 export class FeedExtractor implements Partial<Handler> {
   /** True once the end tag of the feed was read. */
   isWhole = false;
-  /** True once the root of a feed was read. */
+  /** True once the start tag of a feed's root was read. */
   isFeed = false;
-  /** The caller sets it when the input ends. Elements that close after it are incomplete. */
+  /** Set by the caller when the input ends. Elements that close afterwards are incomplete. */
   isCut = false;
   /** Characters since the last parser event. The caller adds the length of each chunk. */
   charactersSinceEvent = 0;
   private readonly feed = new FieldTexts();
   private item: FieldTexts | undefined;
   private itemCount = 0;
-  private readonly open: string[] = [];
+  private readonly openElements: string[] = [];
   private depth = 0;
   private attributeCount = 0;
-  private kept = 0;
+  private keptCharacters = 0;
   /** True for Atom, where a `link` is empty and needs no prefix. */
   private isAtom = false;
   private readonly prefixes = new Map<string, string>();
   /** The name of the last start tag. */
-  private tag = '';
+  private lastTag = '';
   /** The attributes of the current `link` element of Atom. */
   private readonly link = { rel: '', href: '' };
-  /** The field of the current text, its target, and the length of `open` including its element. */
-  private current: { field: Field; target: FieldTexts; depth: number } | undefined;
-  private text = '';
+  /** The field that is being read, its target, and the length of `openElements` at its element. */
+  private currentField: { field: Field; target: FieldTexts; depth: number } | undefined;
+  private currentText = '';
 
   /** @param onItem receives the fields of each item. */
   constructor(private readonly onItem: (texts: Texts) => void) {}
@@ -85,29 +85,31 @@ export class FeedExtractor implements Partial<Handler> {
     this.attributeCount = 0;
     if (!this.isFeed) this.startDocument(sent);
     const name = this.nameOf(sent);
-    this.tag = name;
+    this.lastTag = name;
     if (emptyElements.has(name)) return;
     if (isItem(name)) this.startItem();
-    else if (!this.current) this.startField(name);
-    this.open.push(name);
+    else if (!this.currentField) this.startField(name);
+    this.openElements.push(name);
   }
 
   onattribute(sent: string, value: string): void {
     this.charactersSinceEvent = 0;
     if (++this.attributeCount > maxAttributes) throw new UnreadableError('too many attributes');
     const name = sent.toLowerCase();
-    if (this.open.length === 1 && name.startsWith('xmlns:')) this.addPrefix(name.slice(6), value);
-    const source = attributeFields.get(this.tag);
-    if (source?.attribute === name) this.keep(this.target(), source.field, value);
-    if (this.tag === 'atom:link' && (name === 'rel' || name === 'href'))
+    if (this.openElements.length === 1 && name.startsWith('xmlns:'))
+      this.addPrefix(name.slice(6), value);
+    const source = attributeFields.get(this.lastTag);
+    if (source?.attribute === name) this.keepText(this.textsOf(), source.field, value);
+    if (this.lastTag === 'atom:link' && (name === 'rel' || name === 'href'))
       this.link[name] = value.slice(0, maxText);
   }
 
   ontext(text: string): void {
     this.charactersSinceEvent = 0;
-    if (!this.current) return;
-    const limit = this.current.field.name === 'description' ? maxMarkup : maxText;
-    if (this.text.length < limit) this.text += text.slice(0, limit - this.text.length);
+    if (!this.currentField) return;
+    const limit = this.currentField.field.name === 'description' ? maxMarkup : maxText;
+    if (this.currentText.length < limit)
+      this.currentText += text.slice(0, limit - this.currentText.length);
   }
 
   oncomment(): void {
@@ -123,25 +125,26 @@ export class FeedExtractor implements Partial<Handler> {
     this.depth -= 1;
     const name = this.nameOf(sent);
     if (emptyElements.has(name)) return;
-    if (this.current?.depth === this.open.length) this.endField();
-    this.open.pop();
+    if (this.currentField?.depth === this.openElements.length) this.endField();
+    this.openElements.pop();
     if (isItem(name)) this.endItem();
-    // RSS 1.0 has its items outside of the channel.
-    const isEnd = this.open.length === 0 || (name === 'channel' && this.open[0] === 'rss');
+    // The end of the channel ends a feed in RSS 2.0, but not in RSS 1.0, whose items follow it.
+    const isEnd =
+      this.openElements.length === 0 || (name === 'channel' && this.openElements[0] === 'rss');
     if (isEnd && !isImplied && this.isFeed) this.isWhole = true;
   }
 
-  /** Starts a feed at its root. Ignores elements before it, such as warnings of a PHP script. */
+  /** Starts a feed at its root. Ignores elements before it, such as a warning of a PHP script. */
   private startDocument(name: string): void {
     const local = name.slice(name.indexOf(':') + 1);
     if (local === 'html') throw new UnreadableError('HTML');
     this.isFeed = ['rss', 'rdf', 'feed'].includes(local);
     if (!this.isFeed) return;
     this.isAtom = local === 'feed';
-    this.open.length = 0;
+    this.openElements.length = 0;
   }
 
-  /** Returns an element's name with its usual prefix. Atom elements get none, except links. */
+  /** Returns an element's name with the usual prefix. Elements of Atom, except links, get none. */
   private nameOf(sent: string): string {
     let name = sent;
     if (this.prefixes.size > 0) {
@@ -160,35 +163,36 @@ export class FeedExtractor implements Partial<Handler> {
   }
 
   /** Returns the scope of the innermost open element, if it has fields. */
-  private scope(): Scope | undefined {
-    const parent = this.open.at(-1) ?? '';
+  private currentScope(): Scope | undefined {
+    const parent = this.openElements.at(-1) ?? '';
     if (isItem(parent)) return 'item';
     if (parent === 'channel' || (parent === 'feed' && this.isAtom)) return 'feed';
     if (parent !== 'image' && parent !== 'author') return undefined;
-    return isItem(this.open.at(-2) ?? '') ? undefined : parent;
+    return isItem(this.openElements.at(-2) ?? '') ? undefined : parent;
   }
 
-  private target(scope = this.scope()): FieldTexts | undefined {
+  private textsOf(scope = this.currentScope()): FieldTexts | undefined {
     return scope === 'item' ? this.item : scope && this.feed;
   }
 
   private startField(name: string): void {
-    const scope = this.scope();
+    const scope = this.currentScope();
     const field = scope && textFields[scope].get(name);
-    const target = this.target(scope);
+    const target = this.textsOf(scope);
     if (!field || !target) return;
-    this.current = { field, target, depth: this.open.length + 1 };
-    this.text = '';
+    this.currentField = { field, target, depth: this.openElements.length + 1 };
+    this.currentText = '';
   }
 
   private endField(): void {
-    if (this.current) this.keep(this.current.target, this.current.field, this.text);
-    this.current = undefined;
+    if (this.currentField)
+      this.keepText(this.currentField.target, this.currentField.field, this.currentText);
+    this.currentField = undefined;
   }
 
   /** Starts an item, and ends one without an end tag. */
   private startItem(): void {
-    this.current = undefined;
+    this.currentField = undefined;
     this.endItem();
     this.item = new FieldTexts();
   }
@@ -203,19 +207,19 @@ export class FeedExtractor implements Partial<Handler> {
   /** Keeps the URL of the last start tag if it is a link: its attributes are now complete. */
   private endStartTag(): void {
     this.charactersSinceEvent = 0;
-    if (this.tag === 'atom:link') {
+    if (this.lastTag === 'atom:link') {
       const field = linkFields.get(this.link.rel.trim().toLowerCase());
-      if (field) this.keep(this.target(), field, this.link.href);
+      if (field) this.keepText(this.textsOf(), field, this.link.href);
       this.link.rel = '';
       this.link.href = '';
     }
-    this.tag = '';
+    this.lastTag = '';
   }
 
-  private keep(target: FieldTexts | undefined, field: Field, text: string): void {
+  private keepText(target: FieldTexts | undefined, field: Field, text: string): void {
     if (!target || this.isCut) return;
-    this.kept += target.add(field, text.slice(0, maxMarkup));
-    if (this.kept > maxKept) throw new UnreadableError('too much text');
+    this.keptCharacters += target.addText(field, text.slice(0, maxMarkup));
+    if (this.keptCharacters > maxKept) throw new UnreadableError('too much text');
   }
 }
 

@@ -8,12 +8,12 @@ import { FeedExtractor, type Texts, UnreadableError } from './feed.extractor.js'
 import { FeedTokenizer } from './feed.tokenizer.js';
 import { dateOf, descriptionOf, durationOf, lineOf } from './feed.values.js';
 
-/** Number of first bytes by which the encoding is detected, and of bytes parsed in one piece. */
+/** Number of bytes from which the encoding is detected, and maximum number parsed in one piece. */
 const pieceBytes = 65_536;
 /** Maximum characters between two parser events, such as the length of an attribute. */
 const maxEventGap = 262_144;
 
-const charset = /charset\s{0,5}=\s{0,5}["']?([\w.:-]{1,40})/i;
+const charsetParameter = /charset\s{0,5}=\s{0,5}["']?([\w.:-]{1,40})/i;
 
 /**
  * Reads a feed (RSS 0.9 to 2.0, RSS 1.0, Atom) from chunks of bytes as they arrive. It accepts what
@@ -24,14 +24,14 @@ const charset = /charset\s{0,5}=\s{0,5}["']?([\w.:-]{1,40})/i;
  * no DTD and resolves only the entities of XML.
  */
 export class FeedReader {
-  private readonly extractor = new FeedExtractor((texts) => this.add(texts));
+  private readonly extractor = new FeedExtractor((texts) => this.addItem(texts));
   private readonly parser = new Parser(this.extractor, {
     xmlMode: true,
     lowerCaseTags: true,
     Tokenizer: FeedTokenizer,
   });
   /** The beginning of the document, until it is long enough to detect the encoding. */
-  private start: Uint8Array[] = [];
+  private startChunks: Uint8Array[] = [];
   private startBytes = 0;
   private decoder: PieceDecoder | undefined;
   private items: FeedItem[] = [];
@@ -39,16 +39,16 @@ export class FeedReader {
   private oldestTime: number | undefined;
   private isDone = false;
 
-  /** @param contentType the header of the response. */
+  /** @param contentType the `Content-Type` of the response. */
   constructor(private readonly contentType = '') {}
 
-  /** Reads a chunk. Returns false if the rest of the document is not needed. */
+  /** Reads a chunk of the document. Returns false if the rest of the document is not needed. */
   write(chunk: Uint8Array): boolean {
-    if (this.decoder) this.decode(chunk);
+    if (this.decoder) this.parseBytes(chunk);
     else {
-      this.start.push(chunk);
+      this.startChunks.push(chunk);
       this.startBytes += chunk.length;
-      if (this.startBytes >= pieceBytes) this.begin();
+      if (this.startBytes >= pieceBytes) this.startDecoding();
     }
     return !this.isDone;
   }
@@ -59,8 +59,8 @@ export class FeedReader {
    * @param isComplete false if the input broke off: then the feed is not whole.
    */
   end(isComplete = true): FeedDocument | undefined {
-    if (!this.decoder) this.begin();
-    this.attempt(() => {
+    if (!this.decoder) this.startDecoding();
+    this.parseSafely(() => {
       this.parser.write(this.decoder?.end() ?? '');
       this.extractor.isCut = true;
       this.parser.end();
@@ -71,10 +71,10 @@ export class FeedReader {
   }
 
   /**
-   * Adds an item, unless enough newer ones are kept: most feeds begin with the newest item. Sorts
-   * only once per {@link maxEpisodes} items.
+   * Keeps an item, unless {@link maxEpisodes} newer ones are kept, which is usual: most feeds begin
+   * with the newest item. Items are sorted only once per {@link maxEpisodes} items.
    */
-  private add(texts: Texts): void {
+  private addItem(texts: Texts): void {
     const publishDate = dateOf(texts.get('date') ?? '');
     if (this.oldestTime !== undefined && timeOf({ publishDate }) <= this.oldestTime) return;
     this.items.push(toItem(texts, publishDate));
@@ -83,29 +83,30 @@ export class FeedReader {
     if (this.items.length === maxEpisodes) this.oldestTime = Math.min(...this.items.map(timeOf));
   }
 
-  private begin(): void {
-    const start = Buffer.concat(this.start);
-    this.start = [];
-    this.decoder = decoderOf(encodingOf(start, charset.exec(this.contentType)?.[1]));
-    this.decode(start);
+  private startDecoding(): void {
+    const start = Buffer.concat(this.startChunks);
+    this.startChunks = [];
+    this.decoder = decoderOf(encodingOf(start, charsetParameter.exec(this.contentType)?.[1]));
+    this.parseBytes(start);
   }
 
-  private decode(bytes: Uint8Array): void {
+  private parseBytes(bytes: Uint8Array): void {
     for (let offset = 0; offset < bytes.length && !this.isDone; offset += pieceBytes)
-      this.attempt(() => {
+      this.parseSafely(() => {
         const piece = bytes.subarray(offset, offset + pieceBytes);
         const text = this.decoder?.write(piece) ?? '';
         this.extractor.charactersSinceEvent += text.length;
         this.parser.write(text);
         if (this.extractor.charactersSinceEvent > maxEventGap)
           throw new UnreadableError('no parser event');
-        // A document with text but no root, such as JSON.
+        // A document without a root element in its first piece is no feed; it can be JSON.
         if (!this.extractor.isFeed && offset > 0) throw new UnreadableError('no root');
       });
     if (this.extractor.isWhole) this.isDone = true;
   }
 
-  private attempt(read: () => void): void {
+  /** Runs a step of the parser. If the step throws UnreadableError, the reader ends. */
+  private parseSafely(read: () => void): void {
     if (this.isDone) return;
     try {
       read();
@@ -123,11 +124,11 @@ interface PieceDecoder {
 }
 
 /**
- * Returns a decoder. For pieces of UTF-8, TextDecoder takes longer than StringDecoder, and its
- * strings have two bytes per character also where one is enough.
+ * Returns a decoder for an encoding. UTF-8 is decoded by StringDecoder: TextDecoder takes longer
+ * for pieces, and its strings have two bytes per character also where one is enough.
  */
 function decoderOf(encoding: string): PieceDecoder {
-  // It keeps a byte order mark, which is ignored as text before the root.
+  // StringDecoder keeps a byte order mark, which the parser ignores as text before the root.
   if (encoding === 'utf-8') return new StringDecoder('utf8');
   const decoder = new TextDecoder(encoding);
   return { write: (piece) => decoder.decode(piece, { stream: true }), end: () => decoder.decode() };
@@ -188,7 +189,7 @@ export function uniqueItems(items: readonly FeedItem[]): FeedItem[] {
   return [...unique.values()];
 }
 
-/** Returns the newest unique items in their order. Items without a date are the oldest. */
+/** Returns the newest unique items in the order of `items`. Items without a date are the oldest. */
 function newestItems(items: readonly FeedItem[]): FeedItem[] {
   const unique = uniqueItems(items);
   const byDate = unique.toSorted((one, other) => timeOf(other) - timeOf(one) || 0);

@@ -1,7 +1,7 @@
 import { Tokenizer } from 'htmlparser2';
 
 /** The members of Tokenizer that its type declares as private. */
-interface Internals {
+interface TokenizerInternals {
   readonly buffer: string;
   /** Position of the first character of `buffer` in the document. */
   readonly offset: number;
@@ -10,16 +10,16 @@ interface Internals {
   fastForwardTo(code: number): boolean;
 }
 
-const Base = Tokenizer as unknown as new (
+const TokenizerBase = Tokenizer as unknown as new (
   ...options: ConstructorParameters<typeof Tokenizer>
-) => Internals;
+) => TokenizerInternals;
 
 /**
  * Finds the ends of CDATA sections and comments, most of a feed, with `indexOf` instead of the loop
- * of htmlparser2 12. In processes with more code, V8 of Node 20 deoptimizes that loop at each call,
- * so that parsing takes more than twice the time.
+ * of htmlparser2 12. In processes with as much code as the feed service, V8 of Node 20 deoptimizes
+ * that loop at each call, so that parsing takes more than twice the time.
  */
-class SearchingTokenizer extends Base {
+class SearchingTokenizer extends TokenizerBase {
   override fastForwardTo(code: number): boolean {
     const { buffer, offset } = this;
     const found = buffer.indexOf(String.fromCharCode(code), this.index + 1 - offset);

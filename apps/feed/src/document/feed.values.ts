@@ -9,8 +9,8 @@ const maxDurationSeconds = 7 * 86_400;
 
 const months = ['jan', 'feb', 'mar', 'apr', 'may', 'jun', 'jul', 'aug', 'sep', 'oct', 'nov', 'dec'];
 
-/** Hours east of UTC (RFC 822, 5.1). */
-const zones: Readonly<Record<string, number>> = {
+/** Hours east of UTC, by the name of the zone (RFC 822, 5.1). */
+const zoneHours: Readonly<Record<string, number>> = {
   EST: -5,
   EDT: -4,
   CST: -6,
@@ -23,15 +23,15 @@ const zones: Readonly<Record<string, number>> = {
   CEST: 2,
 };
 
-/** RFC 822 (5) with the usual errors: long names, no seconds, years of two digits. */
+/** Matches dates of RFC 822 (5), also with usual errors: long names, no seconds, short years. */
 const rfc822 =
   /^(?:[a-z]{2,9}\.?,?\s{1,3})?(\d{1,2})[\s-]([a-z]{3})[a-z]{0,6}\.?[\s-](\d{2}|\d{4})(?:\s{1,3}(\d{1,2}):(\d{2})(?::(\d{2}))?)?\s{0,3}([+-]\d{2}:?\d{2}|[a-z]{1,5})?$/i;
 
-/** RFC 3339 (5.6), also without a time, or with a space instead of the `T`. */
+/** Matches dates of RFC 3339 (5.6), also without a time, or with a space instead of the `T`. */
 const rfc3339 =
   /^(\d{4}-\d{2}-\d{2})(?:[t ](\d{2}:\d{2}(?::\d{2})?)(?:\.\d{1,9})?\s?(z|[+-]\d{2}:?\d{2})?)?$/i;
 
-const duration = /^(?:(?:(\d{1,3}):)?(\d{1,3}):)?(\d{1,6})(?:\.\d{1,6})?$/;
+const durationPattern = /^(?:(?:(\d{1,3}):)?(\d{1,3}):)?(\d{1,6})(?:\.\d{1,6})?$/;
 
 /**
  * Returns a date of a feed, without fractions of a second. Returns `undefined` for other texts, and
@@ -39,19 +39,19 @@ const duration = /^(?:(?:(\d{1,3}):)?(\d{1,3}):)?(\d{1,6})(?:\.\d{1,6})?$/;
  */
 export function dateOf(text: string): Date | undefined {
   const trimmed = text.trim();
-  const milliseconds = iso(trimmed) ?? mail(trimmed);
+  const milliseconds = parseRfc3339(trimmed) ?? parseRfc822(trimmed);
   if (milliseconds === undefined || !Number.isFinite(milliseconds)) return undefined;
   const date = new Date(milliseconds);
   return date.getUTCFullYear() >= 1_970 && date.getUTCFullYear() <= 9_999 ? date : undefined;
 }
 
-function iso(text: string): number | undefined {
+function parseRfc3339(text: string): number | undefined {
   const [, day, time = '00:00', zone = 'Z'] = rfc3339.exec(text) ?? [];
-  if (day === undefined || !isDay(...toNumbers(day.split('-')))) return undefined;
+  if (day === undefined || !isExistingDay(...toNumbers(day.split('-')))) return undefined;
   return Date.parse(`${day}T${time}${zone.toUpperCase()}`);
 }
 
-function mail(text: string): number | undefined {
+function parseRfc822(text: string): number | undefined {
   const match = rfc822.exec(text);
   if (!match) return undefined;
   const [, day, name = '', year = '', hour = 0, minute = 0, second = 0, zone] = match;
@@ -60,7 +60,7 @@ function mail(text: string): number | undefined {
   // Years of two digits: 00 to 49 are 2000 to 2049 (RFC 2822, 4.3).
   const century = year.length === 4 ? 0 : Number(year) < 50 ? 2_000 : 1_900;
   const fullYear = century + Number(year);
-  if (!isDay(fullYear, month + 1, Number(day))) return undefined;
+  if (!isExistingDay(fullYear, month + 1, Number(day))) return undefined;
   const [hours, minutes, seconds] = toNumbers([hour, minute, second]);
   // Some feeds write midnight as 24:00.
   if (hours > 24 || minutes > 59 || seconds > 60) return undefined;
@@ -70,29 +70,32 @@ function mail(text: string): number | undefined {
 const toNumbers = (texts: readonly (string | number)[]) =>
   texts.map(Number) as [number, number, number];
 
-/** Returns true if the day exists. `Date` turns a missing day into one of the next month. */
-function isDay(year: number, month: number, day: number): boolean {
+/** Returns true if the day exists. `Date` converts 30 February to 2 March, for example. */
+function isExistingDay(year: number, month: number, day: number): boolean {
   const date = new Date(Date.UTC(year, month - 1, day));
   return date.getUTCMonth() === month - 1 && date.getUTCDate() === day;
 }
 
 /** Returns the offset of a zone, in milliseconds. Unknown names count as UTC. */
 function offsetMs(zone = ''): number {
-  if (!/^[+-]/.test(zone)) return (zones[zone.toUpperCase()] ?? 0) * 3_600_000;
+  if (!/^[+-]/.test(zone)) return (zoneHours[zone.toUpperCase()] ?? 0) * 3_600_000;
   const minutes = Number(zone.slice(1, 3)) * 60 + Number(zone.slice(-2));
   return minutes * (zone.startsWith('-') ? -60_000 : 60_000);
 }
 
 /** Returns the seconds of `itunes:duration`: `3600`, `60:00` or `1:00:00`. */
 export function durationOf(text: string): number | undefined {
-  const match = duration.exec(text.trim());
+  const match = durationPattern.exec(text.trim());
   if (!match) return undefined;
   const [, hours = 0, minutes = 0, seconds] = match;
   const total = Number(hours) * 3_600 + Number(minutes) * 60 + Number(seconds);
   return total > 0 && total <= maxDurationSeconds ? total : undefined;
 }
 
-/** Returns one line of text, as titles are stored. Publishers often encode entities twice. */
+/**
+ * Returns a text on one line, in the form of stored titles. It decodes HTML entities in the parsed
+ * text, because publishers often encode them twice.
+ */
 export function lineOf(text: string): string | undefined {
   return storedTitle(decodeHTMLStrict(text).replace(/\s+/g, ' ')) || undefined;
 }

@@ -15,30 +15,30 @@ import {
 } from '#gpodder-data';
 import type { StreamClient } from '#transport';
 import { type LoopOptions, WorkLoop } from '../work.loop.js';
-import type { ClaimedImport, ImportRepository, SavedRun } from './import.repository.js';
+import type { ClaimedImport, ImportRepository, RunProgress } from './import.repository.js';
 
-/** Pauses in ms: between two saves, and between reads of the password. */
+/** Intervals in milliseconds: between saves of the progress, and between reads of the password. */
 const [saveMs, passwordPollMs] = [1_000, 100];
-/** The longest wait for a password, and the longest import, in milliseconds. */
-const [passwordMs, importMs] = [10_000, 3_600_000];
+/** Time limits in milliseconds: of the wait for a password, and of a whole import. */
+const [passwordLimitMs, importLimitMs] = [10_000, 3_600_000];
 
-/** The gateway ended between the start and the password. */
-const noPassword = new Error('no password arrived');
+/** Thrown if no password arrives, because the gateway ended after it had started the import. */
+const noPasswordError = new Error('no password arrived');
 
 /** Options of an {@link ImportLoop}. */
 export interface ImportLoopOptions extends LoopOptions {
   readonly repository: ImportRepository;
   readonly client: StreamClient;
-  /** With the limits of imports. */
+  /** A fetcher with the time and size limits of imports. */
   readonly fetcher: Fetcher;
   readonly guard: AddressGuard;
 }
 
 /**
  * Runs imports of accounts from other servers. Invariants:
- * - The password exists outside this process only encrypted, with a key pair that ends with it. An
- *   import whose process died needs the password again.
- * - All writes are idempotent. The cursor is saved after the actions before it were written, so a
+ * - Outside this process, the password exists only encrypted, also in Postgres. The process creates
+ *   the key pair and never stores it. An import whose process died needs the password again.
+ * - All writes are idempotent. The cursor is saved after the actions before it were written, so the
  *   next run repeats at most one second of work.
  * - A run that was stopped or replaced ends at its next save, and no longer changes the row.
  * - A shutdown ends running imports as `interrupted`.
@@ -53,7 +53,7 @@ export class ImportLoop extends WorkLoop<ClaimedImport, ImportLoopOptions> {
   /** Claims the import that waits longest. */
   protected override async claim(): Promise<ClaimedImport[]> {
     const { publicKey } = await this.keys;
-    const claimed = await this.options.repository.claim(
+    const claimed = await this.options.repository.claimImport(
       publicKey.export({ type: 'spki', format: 'der' }),
     );
     return claimed ? [claimed] : [];
@@ -83,7 +83,11 @@ class ImportRun {
     private readonly shutdown: AbortSignal,
     private readonly decrypt: (sealed: Buffer) => string,
   ) {
-    this.stopped = AbortSignal.any([shutdown, this.replaced.signal, AbortSignal.timeout(importMs)]);
+    this.stopped = AbortSignal.any([
+      shutdown,
+      this.replaced.signal,
+      AbortSignal.timeout(importLimitMs),
+    ]);
     const { userId, cursor } = claimed;
     this.writer = new AccountWriter(options.client, userId, this.stopped, this.skipped);
     this.store = {
@@ -92,25 +96,25 @@ class ImportRun {
     };
   }
 
-  /** Never rejects. */
+  /** Runs the import, and saves its outcome. Never rejects. */
   async run(): Promise<void> {
     const done = new AbortController();
-    const saving = this.saveUntil(done.signal);
-    const fault = await this.import().then(
+    const saving = this.saveRepeatedly(done.signal);
+    const fault = await this.importAccount().then(
       () => undefined,
       (error: unknown) => this.faultOf(error),
     );
     done.abort();
     await saving;
     const end = fault === undefined ? 'finished' : 'failed';
-    // Without Postgres the import is shown as `interrupted`.
-    await this.save(end, fault).catch(() => undefined);
+    // If this save fails, the import is shown as `interrupted` after 30 s without a save.
+    await this.saveProgress(end, fault).catch(() => undefined);
   }
 
-  private async import(): Promise<void> {
+  private async importAccount(): Promise<void> {
     const { fetcher, guard } = this.options;
     const { login } = this.claimed;
-    const password = await this.password();
+    const password = await this.waitForPassword();
     const source = new URL(this.claimed.source);
     const host = source.hostname.replace(/^\[|\]$/g, '');
     if (source.protocol === 'http:' && !guard.isException(host, Number(source.port) || 80))
@@ -120,29 +124,29 @@ class ImportRun {
     await new AccountImport(server, this.writer, this.store, stopped).run();
   }
 
-  /** Waits for the password, which follows the claim. */
-  private async password(): Promise<string> {
-    for (let waitedMs = 0; waitedMs < passwordMs; waitedMs += passwordPollMs) {
-      const sealed = await this.save('running');
+  /** Waits for the password, which the gateway sends after this process has claimed the import. */
+  private async waitForPassword(): Promise<string> {
+    for (let waitedMs = 0; waitedMs < passwordLimitMs; waitedMs += passwordPollMs) {
+      const sealed = await this.saveProgress('running');
       if (sealed) return this.decrypt(sealed);
       await delay(passwordPollMs, undefined, { signal: this.stopped });
     }
-    throw noPassword;
+    throw noPasswordError;
   }
 
-  private async saveUntil(done: AbortSignal): Promise<void> {
+  private async saveRepeatedly(done: AbortSignal): Promise<void> {
     while (!done.aborted) {
-      // A failed save is repeated a second later.
-      await this.save('running').catch(() => undefined);
+      // If a save fails, the next one follows a second later.
+      await this.saveProgress('running').catch(() => undefined);
       await delay(saveMs, undefined, { signal: done }).catch(() => undefined);
     }
   }
 
-  private async save(state: SavedRun['state'], fault?: ShownImport['fault']) {
+  private async saveProgress(state: RunProgress['state'], fault?: ShownImport['fault']) {
     const { cursor } = this.store;
     const { written, skipped } = this.writer;
     const report = { ...written, skipped: skipped.total, skipped_entries: skipped.entries };
-    const sealed = await this.options.repository.save(this.claimed, {
+    const sealed = await this.options.repository.saveProgress(this.claimed, {
       cursor,
       report,
       state,
@@ -155,9 +159,12 @@ class ImportRun {
   private faultOf(error: unknown): ShownImport['fault'] {
     if (error instanceof ServerError) return error.fault;
     const isRefused = error instanceof Failure && error.code === 'unauthorized';
-    if (this.shutdown.aborted || isRefused || error === noPassword) return 'interrupted';
+    if (this.shutdown.aborted || isRefused || error === noPasswordError) return 'interrupted';
     if (this.stopped.aborted) return 'timeout';
-    this.options.log.error({ stack: (error as Error).stack }, 'import failed: internal error');
+    this.options.log.error(
+      { stack: (error as Error).stack },
+      'account import failed: internal error; the user can start it again',
+    );
     return 'internal';
   }
 }

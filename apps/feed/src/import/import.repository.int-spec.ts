@@ -1,7 +1,7 @@
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
 import { freshUser } from '#testing';
 import { type FeedContext, openFeeds } from '../../testing/feed.context.js';
-import { type ClaimedImport, ImportRepository, type SavedRun } from './import.repository.js';
+import { type ClaimedImport, ImportRepository, type RunProgress } from './import.repository.js';
 
 let context: FeedContext;
 let imports: ImportRepository;
@@ -16,12 +16,12 @@ const source = 'https://other.example/';
 const key = Buffer.from('key');
 const cursor = { since: 7, actions: 2, hash: 'x' };
 const report = { subscriptions: 1, actions: 2, favorites: 0, skipped: 0, skipped_entries: [] };
-const running: SavedRun = { cursor, report, state: 'running' };
+const running: RunProgress = { cursor, report, state: 'running' };
 
 /** Starts and claims an import of a user. */
 async function started(userId: string, from = source): Promise<ClaimedImport> {
-  await imports.request(userId, from, 'ann');
-  return (await imports.claim(key)) as ClaimedImport;
+  await imports.requestImport(userId, from, 'ann');
+  return (await imports.claimImport(key)) as ClaimedImport;
 }
 
 describe('an import', () => {
@@ -29,45 +29,45 @@ describe('an import', () => {
     const ann = freshUser();
     const claimed = await started(ann);
     expect(claimed).toMatchObject({ userId: ann, source, login: 'ann', cursor: null });
-    expect((await imports.read(ann))?.shown).toMatchObject({ state: 'running', actions: 0 });
-    await imports.save(claimed, { ...running, state: 'failed', fault: 'credentials' });
-    expect(await imports.read(ann)).toEqual({
+    expect((await imports.readImport(ann))?.shown).toMatchObject({ state: 'running', actions: 0 });
+    await imports.saveProgress(claimed, { ...running, state: 'failed', fault: 'credentials' });
+    expect(await imports.readImport(ann)).toEqual({
       shown: { source, login: 'ann', state: 'failed', fault: 'credentials', ...report },
       id: claimed.id,
       publicKey: key,
     });
-    expect(await imports.read(freshUser())).toBeUndefined();
+    expect(await imports.readImport(freshUser())).toBeUndefined();
   });
 
   it('gets the encrypted password, which is removed at its end', async () => {
     const ann = freshUser();
     const claimed = await started(ann);
-    expect(await imports.save(claimed, running)).toBeNull();
-    await imports.unlock(ann, claimed.id, Buffer.from('sealed'));
-    expect(await imports.save(claimed, running)).toEqual(Buffer.from('sealed'));
-    await imports.save(claimed, { ...running, state: 'finished' });
+    expect(await imports.saveProgress(claimed, running)).toBeNull();
+    await imports.storePassword(ann, claimed.id, Buffer.from('sealed'));
+    expect(await imports.saveProgress(claimed, running)).toEqual(Buffer.from('sealed'));
+    await imports.saveProgress(claimed, { ...running, state: 'finished' });
     const { rows } = await context.owner.query('SELECT sealed FROM feed.imports');
     expect(rows).toEqual([{ sealed: null }]);
   });
 
   it.each([
-    ['replaced', (ann: string) => imports.request(ann, source, 'ann')],
-    ['stopped', (ann: string) => imports.stop(ann)],
+    ['replaced', (ann: string) => imports.requestImport(ann, source, 'ann')],
+    ['stopped', (ann: string) => imports.stopImport(ann)],
   ])('that was %s cannot be saved', async (_, change) => {
     const ann = freshUser();
     const claimed = await started(ann);
     await change(ann);
-    const before = await imports.read(ann);
-    expect(await imports.save(claimed, { ...running, state: 'finished' })).toBeUndefined();
-    await imports.unlock(ann, claimed.id, Buffer.from('sealed'));
-    expect(await imports.read(ann)).toEqual(before);
+    const before = await imports.readImport(ann);
+    expect(await imports.saveProgress(claimed, { ...running, state: 'finished' })).toBeUndefined();
+    await imports.storePassword(ann, claimed.id, Buffer.from('sealed'));
+    expect(await imports.readImport(ann)).toEqual(before);
   });
 
   it('continues an unfinished one of the same account only', async () => {
     const ann = freshUser();
-    const saved = async (from: string, state: SavedRun['state']) => {
+    const saved = async (from: string, state: RunProgress['state']) => {
       const claimed = await started(ann, from);
-      await imports.save(claimed, { ...running, state });
+      await imports.saveProgress(claimed, { ...running, state });
       return claimed.cursor;
     };
     expect(await saved(source, 'failed')).toBeNull();
@@ -80,34 +80,36 @@ describe('an import', () => {
     const ann = freshUser();
     await started(ann);
     await context.owner.query(`UPDATE feed.imports SET seen_at = now() - interval '1 min'`);
-    const { shown } = (await imports.read(ann)) as { shown: object };
+    const { shown } = (await imports.readImport(ann)) as { shown: object };
     expect(shown).toMatchObject({ state: 'failed', fault: 'interrupted' });
   });
 
   it('is claimed by one replica, and within seconds', async () => {
-    await Promise.all([freshUser(), freshUser()].map((user) => imports.request(user, source, 'x')));
-    const claims = await Promise.all([1, 2, 3].map(() => imports.claim(key)));
+    await Promise.all(
+      [freshUser(), freshUser()].map((user) => imports.requestImport(user, source, 'x')),
+    );
+    const claims = await Promise.all([1, 2, 3].map(() => imports.claimImport(key)));
     const users = claims.flatMap((claimed) => claimed?.userId ?? []);
     expect(new Set(users).size).toBe(2);
-    await imports.request(freshUser(), source, 'x');
+    await imports.requestImport(freshUser(), source, 'x');
     await context.owner.query(`UPDATE feed.imports SET seen_at = now() - interval '1 min'`);
-    expect(await imports.claim(key)).toBeUndefined();
+    expect(await imports.claimImport(key)).toBeUndefined();
   });
 
   it('is refused while 16 others wait', async () => {
     const users = Array.from({ length: 16 }, freshUser);
-    await Promise.all(users.map((user) => imports.request(user, source, 'ann')));
-    expect(await imports.request(freshUser(), source, 'ann')).toBeUndefined();
-    expect(await imports.request(users[0] as string, source, 'ann')).toBeDefined();
+    await Promise.all(users.map((user) => imports.requestImport(user, source, 'ann')));
+    expect(await imports.requestImport(freshUser(), source, 'ann')).toBeUndefined();
+    expect(await imports.requestImport(users[0] as string, source, 'ann')).toBeDefined();
   });
 
   it('is deleted after a day', async () => {
     const [old, recent] = [freshUser(), freshUser()];
-    await imports.request(old, source, 'ann');
+    await imports.requestImport(old, source, 'ann');
     await context.owner.query(`UPDATE feed.imports SET seen_at = now() - interval '25 hours'`);
-    await imports.request(recent, source, 'ann');
+    await imports.requestImport(recent, source, 'ann');
     await context.repository.sweep(10);
-    expect(await imports.read(old)).toBeUndefined();
-    expect(await imports.read(recent)).toBeDefined();
+    expect(await imports.readImport(old)).toBeUndefined();
+    expect(await imports.readImport(recent)).toBeDefined();
   });
 });

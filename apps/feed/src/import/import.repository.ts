@@ -2,22 +2,23 @@ import type { ShownImport } from '#contracts';
 import { type Database, statement } from '#database';
 
 /** Seconds for which a requested import waits for a process to claim it. */
-const waitingSeconds = 10;
-/** Maximum number of waiting imports of other users. A further request is refused. */
-const maxWaiting = 16;
-/** Seconds without a sign of life after which the process of an import counts as dead. */
-const deadSeconds = 30;
+const maxWaitSeconds = 10;
+/** Maximum number of waiting imports of other users. If they are more, a request is refused. */
+const maxWaitingImports = 16;
+/** Seconds without a save after which the process of an import counts as dead. */
+const deadAfterSeconds = 30;
 
 /**
- * Replaces the user's import, and keeps the cursor of an unfinished one of the same account. No row
- * if too many imports of other users wait. $1 user, $2 source, $3 login.
+ * Stores the request for an import instead of the user's previous one. The cursor of an unfinished
+ * import of the same account is kept. Returns no row if too many imports of other users wait. $1
+ * user, $2 source, $3 login.
  */
-const request = statement(
+const insertRequest = statement(
   'feed.request_import',
   `INSERT INTO feed.imports AS i (user_id, id, source, login)
-   SELECT $1, gen_random_uuid(), $2, $3 WHERE ${maxWaiting} > (
+   SELECT $1, gen_random_uuid(), $2, $3 WHERE ${maxWaitingImports} > (
      SELECT count(*) FROM feed.imports w
-     WHERE w.state = 'waiting' AND w.seen_at > now() - interval '${waitingSeconds} s'
+     WHERE w.state = 'waiting' AND w.seen_at > now() - interval '${maxWaitSeconds} s'
        AND w.user_id <> $1
    )
    ON CONFLICT (user_id) DO UPDATE SET
@@ -32,10 +33,10 @@ const request = statement(
 
 /** SQL of the imports that wait for a process. */
 export const dueImports = `SELECT o.user_id FROM feed.imports o
-     WHERE o.state = 'waiting' AND o.seen_at > now() - interval '${waitingSeconds} s'`;
+     WHERE o.state = 'waiting' AND o.seen_at > now() - interval '${maxWaitSeconds} s'`;
 
-/** $1 public key of the process. */
-const claim = statement(
+/** Claims the import that waits longest. $1 public key of the process, for the password. */
+const claimImport = statement(
   'feed.claim_import',
   `UPDATE feed.imports i SET state = 'running', public_key = $1, seen_at = now() FROM (
      ${dueImports}
@@ -44,38 +45,38 @@ const claim = statement(
    RETURNING i.user_id AS "userId", i.id, i.source, i.login, i.cursor`,
 );
 
-/** Columns of an answer. The run of a dead process is shown as failed. */
-const shown = `source, login, report, id, public_key AS "publicKey",
+/** SQL of the columns of an answer. An import whose process died is shown as failed. */
+const answerColumns = `source, login, report, id, public_key AS "publicKey",
   CASE WHEN is_dead THEN 'failed' ELSE state END AS state,
   CASE WHEN is_dead THEN 'interrupted' ELSE fault END AS fault
   FROM (
     SELECT i.*, i.state IN ('waiting', 'running')
-      AND i.seen_at < now() - interval '${deadSeconds} s' AS is_dead
+      AND i.seen_at < now() - interval '${deadAfterSeconds} s' AS is_dead
     FROM feed.imports i WHERE i.user_id = $1
   ) i`;
 
-/** $1 user. */
-const select = statement('feed.select_import', `SELECT ${shown}`);
+/** Reads the import of user $1. */
+const selectImport = statement('feed.select_import', `SELECT ${answerColumns}`);
 
-/** $1 user, $2 id, $3 encrypted password. */
-const unlock = statement(
+/** Stores the password of an import. $1 user, $2 id, $3 encrypted password. */
+const storePassword = statement(
   'feed.unlock_import',
   `UPDATE feed.imports i SET sealed = $3
    WHERE i.user_id = $1 AND i.id = $2 AND i.state = 'running'`,
 );
 
 /** Stops the import of a user. $1 user. */
-const stop = statement(
+const stopImport = statement(
   'feed.stop_import',
   `UPDATE feed.imports i SET state = 'stopped', sealed = NULL
    WHERE i.user_id = $1 AND i.state IN ('waiting', 'running')`,
 );
 
 /**
- * No row if the import was replaced or stopped. $1 user, $2 id, $3 cursor, $4 report, $5 state, $6
- * fault.
+ * Saves the progress of an import, and returns its encrypted password; no row if the import was
+ * replaced or stopped. $1 user, $2 id, $3 cursor, $4 report, $5 state, $6 fault.
  */
-const save = statement(
+const saveProgress = statement(
   'feed.save_import',
   `UPDATE feed.imports i SET
      cursor = $3, report = $4, state = $5, fault = $6, seen_at = now(),
@@ -93,8 +94,9 @@ export interface ClaimedImport extends Pick<ShownImport, 'source' | 'login'> {
 /** The numbers and skipped entries of an import. */
 export type ImportReport = Omit<ShownImport, 'source' | 'login' | 'state' | 'fault'>;
 
-/** The progress of a run. */
-export interface SavedRun extends Pick<ShownImport, 'state' | 'fault'> {
+/** The progress of a running import, or its outcome. */
+export interface RunProgress extends Pick<ShownImport, 'state' | 'fault'> {
+  /** The place where the next run continues. */
   readonly cursor: object;
   readonly report: ImportReport;
 }
@@ -111,21 +113,21 @@ const emptyReport: ImportReport = {
 export class ImportRepository {
   constructor(private readonly database: Database) {}
 
-  /** Returns the id of a new import, or `undefined` if 16 others wait for a replica. */
-  async request(userId: string, source: string, login: string): Promise<string | undefined> {
+  /** Requests an import. Returns its id, or `undefined` if 16 other imports wait for a replica. */
+  async requestImport(userId: string, source: string, login: string): Promise<string | undefined> {
     const values = [userId, source, login];
-    const [row] = await this.database.change<{ id: string }>(request, values);
+    const [row] = await this.database.change<{ id: string }>(insertRequest, values);
     return row?.id;
   }
 
   /** Claims and returns the import that waits longest, or `undefined` without one. */
-  async claim(publicKey: Buffer): Promise<ClaimedImport | undefined> {
-    const [row] = await this.database.change<ClaimedImport>(claim, [publicKey]);
+  async claimImport(publicKey: Buffer): Promise<ClaimedImport | undefined> {
+    const [row] = await this.database.change<ClaimedImport>(claimImport, [publicKey]);
     return row;
   }
 
   /** Returns the user's import, its id, and the key of the process that claimed it. */
-  async read(
+  async readImport(
     userId: string,
   ): Promise<{ shown: ShownImport; id: string; publicKey: Buffer | null } | undefined> {
     type Row = Pick<ShownImport, 'source' | 'login' | 'state'> & {
@@ -134,7 +136,7 @@ export class ImportRepository {
       id: string;
       publicKey: Buffer | null;
     };
-    const [row] = await this.database.read<Row>(select, [userId]);
+    const [row] = await this.database.read<Row>(selectImport, [userId]);
     if (!row) return undefined;
     const { report, id, publicKey, fault, ...rest } = row;
     const numbers = report === null ? emptyReport : (JSON.parse(report) as ImportReport);
@@ -142,23 +144,23 @@ export class ImportRepository {
   }
 
   /** Stores the encrypted password, unless the import was replaced or stopped. */
-  async unlock(userId: string, id: string, sealed: Buffer): Promise<void> {
-    await this.database.change(unlock, [userId, id, sealed]);
+  async storePassword(userId: string, id: string, sealed: Buffer): Promise<void> {
+    await this.database.change(storePassword, [userId, id, sealed]);
   }
 
-  async stop(userId: string): Promise<void> {
-    await this.database.change(stop, [userId]);
+  async stopImport(userId: string): Promise<void> {
+    await this.database.change(stopImport, [userId]);
   }
 
   /**
-   * Saves the progress. Returns the encrypted password, null before it arrives; `undefined` if the
-   * import was replaced or stopped.
+   * Saves the progress of an import. Returns its encrypted password: null before it arrives,
+   * `undefined` if the import was replaced or stopped.
    */
-  async save(
+  async saveProgress(
     { userId, id }: ClaimedImport,
-    { cursor, report, state, fault }: SavedRun,
+    { cursor, report, state, fault }: RunProgress,
   ): Promise<Buffer | null | undefined> {
-    const [row] = await this.database.change<{ sealed: Buffer | null }>(save, [
+    const [row] = await this.database.change<{ sealed: Buffer | null }>(saveProgress, [
       userId,
       id,
       JSON.stringify(cursor),

@@ -12,8 +12,8 @@ import { Handle } from '#transport';
 import { DueWork } from '../due.work.js';
 import { ImportRepository } from './import.repository.js';
 
-/** Interval of reads of a start, and the longest wait for a replica that runs it, in ms. */
-const [pollMs, startMs] = [250, 10_000];
+/** Interval between reads of a requested import, and maximum wait for its start, in ms. */
+const [pollMs, startLimitMs] = [250, 10_000];
 
 /** Handles the requests about imports from other servers (ADR 65). */
 @Controller()
@@ -23,39 +23,43 @@ export class ImportService {
     private readonly work: DueWork,
   ) {}
 
-  /** @throws Failure `unavailable` if too many imports wait, or no replica can run it. */
+  /**
+   * Requests an import, and returns its id and the public key for its password.
+   *
+   * @throws Failure `unavailable` if too many imports wait, or no replica can run it.
+   */
   @Handle(startImport)
   async start({ userId, source, login }: RequestOf<typeof startImport>) {
-    const id = await this.imports.request(userId, source, login);
+    const id = await this.imports.requestImport(userId, source, login);
     if (id === undefined) throw new Failure('unavailable');
     this.work.notify();
-    for (let waitedMs = 0; waitedMs < startMs; waitedMs += pollMs) {
+    for (let waitedMs = 0; waitedMs < startLimitMs; waitedMs += pollMs) {
       await delay(pollMs);
-      const started = await this.imports.read(userId);
+      const started = await this.imports.readImport(userId);
       if (started?.id === id && started.publicKey !== null)
         return { id, publicKey: started.publicKey.toString('base64') };
     }
     throw new Failure('unavailable');
   }
 
-  /** Without effect if the import was replaced or stopped. */
+  /** Stores the encrypted password of an import, unless the import was replaced or stopped. */
   @Handle(unlockImport)
   async unlock({ userId, id, sealed }: RequestOf<typeof unlockImport>) {
-    await this.imports.unlock(userId, id, Buffer.from(sealed, 'base64'));
+    await this.imports.storePassword(userId, id, Buffer.from(sealed, 'base64'));
     return this.read({ userId });
   }
 
-  /** @throws Failure `not_found` without an import. */
+  /** Returns the state of the user's import. @throws Failure `not_found` without an import. */
   @Handle(readImport)
   async read({ userId }: RequestOf<typeof readImport>) {
-    const found = await this.imports.read(userId);
+    const found = await this.imports.readImport(userId);
     if (!found) throw new Failure('not_found');
     return found.shown;
   }
 
   @Handle(stopImport)
   async stop({ userId }: RequestOf<typeof stopImport>) {
-    await this.imports.stop(userId);
+    await this.imports.stopImport(userId);
     return this.read({ userId });
   }
 }

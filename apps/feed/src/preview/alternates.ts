@@ -10,7 +10,7 @@ const feedType = /^(?:application|text)\/(?:rss\+xml|atom\+xml|xml)\b/i;
 /**
  * Returns the first five feeds to which an HTML page links as its alternates (HTML, 4.6.7.1).
  *
- * @param url of the page.
+ * @param url the URL of the page, to which links are relative.
  */
 export function alternatesOf(html: string, url: string): NonNullable<FeedPreview['alternates']> {
   const found = new Map<string, string | undefined>();

@@ -5,7 +5,7 @@ import { z } from 'zod';
 import { lineOf } from '../document/feed.values.js';
 
 /** Maximum bytes of a response of Apple's search API. */
-const maxBytes = 262_144;
+const maxLookupBytes = 262_144;
 
 const lookupSchema = z.object({
   results: z.array(
@@ -25,7 +25,7 @@ export function appleIdOf(url: string): string | undefined {
 
 /**
  * Returns the feed in a response of Apple's search API ("Lookup"), as the alternate of a page.
- * Podcasts that only Apple has are without a feed.
+ * Podcasts that exist only in Apple Podcasts have no feed.
  *
  * @throws FetchError
  */
@@ -35,7 +35,7 @@ export async function readLookup(response: FetchedResponse): Promise<FeedPreview
   for await (const chunk of response.body) {
     chunks.push(chunk);
     bytes += chunk.length;
-    if (bytes > maxBytes) return { status: 'failed' };
+    if (bytes > maxLookupBytes) return { status: 'failed' };
   }
   const found = lookupSchema.safeParse(parseJson(Buffer.concat(chunks).toString()));
   if (response.status !== 200 || !found.success) return { status: 'failed' };

@@ -118,7 +118,7 @@ describe('a preview', () => {
       `INSERT INTO feed.previews (id, url)
        SELECT gen_random_uuid(), 'https://a.example/' FROM generate_series(1, 16)`,
     );
-    const ask = () => context.previews.request('https://b.example/');
+    const ask = () => context.previews.requestPreview('https://b.example/');
     expect(await ask()).toBeUndefined();
     await expect(context.service.preview({ feedUrl: 'https://b.example/' })).rejects.toThrow(
       new Failure('unavailable'),

@@ -8,13 +8,13 @@ import { alternatesOf } from './alternates.js';
 import { appleIdOf, readLookup } from './apple.links.js';
 import type { PreviewRepository, PreviewRequest } from './preview.repository.js';
 
-/** Maximum bytes of a document that are read: the fields of a feed precede its episodes. */
-const maxBytes = 2 ** 20;
+/** Maximum bytes that are read of a document: the fields of a feed precede its episodes. */
+const maxDocumentBytes = 2 ** 20;
 
 /** Options of a {@link PreviewLoop}. */
 export interface PreviewLoopOptions extends LoopOptions {
   readonly repository: PreviewRepository;
-  /** With short limits of time, because a person waits. */
+  /** A fetcher with short time limits, because a person waits for the preview. */
   readonly fetcher: Fetcher;
   readonly thumbnailer: Thumbnailer;
   /** Apple's search API, which finds the feed of a link to Apple Podcasts. */
@@ -30,9 +30,9 @@ export class PreviewLoop extends WorkLoop<PreviewRequest, PreviewLoopOptions> {
     super(options, { kind: 'previews', concurrency: 4, faultMs: 500 });
   }
 
-  /** Claims the oldest request. */
+  /** Claims the oldest request for a preview. */
   protected override async claim(): Promise<PreviewRequest[]> {
-    const request = await this.options.repository.claim();
+    const request = await this.options.repository.claimRequest();
     return request ? [request] : [];
   }
 
@@ -41,10 +41,13 @@ export class PreviewLoop extends WorkLoop<PreviewRequest, PreviewLoopOptions> {
     const preview = await this.previewOf(url).catch((error: unknown): FeedPreview => {
       const isRefused = error instanceof FetchError && error.fault === 'refused';
       if (!(error instanceof FetchError) && !this.stopped.signal.aborted)
-        log.error({ stack: (error as Error).stack }, 'feed preview failed: internal error');
+        log.error(
+          { stack: (error as Error).stack },
+          'feed preview failed: internal error; the user sees no preview',
+        );
       return { status: isRefused ? 'refused' : 'failed' };
     });
-    await repository.store(id, preview);
+    await repository.storeAnswer(id, preview);
   }
 
   private async previewOf(url: string): Promise<FeedPreview> {
@@ -76,7 +79,7 @@ async function readDocument(
     reader.write(chunk);
     start.push(chunk);
     bytes += chunk.length;
-    if (bytes > maxBytes) break;
+    if (bytes > maxDocumentBytes) break;
   }
   const document = reader.end(false);
   if (!document) {

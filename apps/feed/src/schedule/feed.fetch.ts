@@ -3,7 +3,7 @@ import { parsingSlot } from '#runtime';
 import type { FeedDocument } from '../document/feed.document.js';
 import { FeedReader } from '../document/feed.reader.js';
 
-const day = 86_400_000;
+const dayMs = 86_400_000;
 
 /** A feed to fetch, with the validators of its last document (RFC 9110, 8.8). */
 export interface FeedRequest {
@@ -31,7 +31,7 @@ export type Outcome =
     }
   | {
       readonly kind: 'failed';
-      /** Such as `http_404`, `not_a_feed`, `internal`, or a FetchFault. A label of metrics. */
+      /** The cause, such as `http_404`, `not_a_feed` or a FetchFault. Also a label of metrics. */
       readonly fault: string;
       /** The duration of `Retry-After`. */
       readonly retryAfter?: number | undefined;
@@ -67,26 +67,26 @@ export async function fetchFeed(
 
 async function outcomeOf(response: FetchedResponse, isConditional: boolean): Promise<Outcome> {
   const { status, redirects } = response;
-  const freshFor = freshTime(response);
+  const freshFor = freshnessMs(response);
   if (status === 304 && isConditional) return { kind: 'unchanged', redirects, freshFor };
   if (status !== 200)
-    return { kind: 'failed', fault: `http_${status}`, retryAfter: retryTime(response) };
-  const document = await read(response);
+    return { kind: 'failed', fault: `http_${status}`, retryAfter: retryAfterMs(response) };
+  const document = await readFeed(response);
   if (!document) return { kind: 'failed', fault: 'not_a_feed' };
-  // With the validators of a partly read document, later fetches would get 304 and never the rest.
-  // Servers with `Expires: 0` often send validators that never change.
+  // Unreliable validators are not stored. With those of a partly read document, later fetches would
+  // get 304 and never the rest. Servers with `Expires: 0` often send validators that never change.
   const isReliable = document.isWhole && response.header('expires') !== '0';
   return {
     kind: 'document',
     document,
     redirects,
-    etag: isReliable ? validator(response, 'etag') : null,
-    lastModified: isReliable ? validator(response, 'last-modified') : null,
-    freshFor: Math.max(freshFor, Math.min((document.ttl ?? 0) * 60_000, day)),
+    etag: isReliable ? validatorOf(response, 'etag') : null,
+    lastModified: isReliable ? validatorOf(response, 'last-modified') : null,
+    freshFor: Math.max(freshFor, Math.min((document.ttl ?? 0) * 60_000, dayMs)),
   };
 }
 
-async function read(response: FetchedResponse): Promise<FeedDocument | undefined> {
+async function readFeed(response: FetchedResponse): Promise<FeedDocument | undefined> {
   const reader = new FeedReader(response.header('content-type'));
   let isComplete = true;
   try {
@@ -102,13 +102,13 @@ async function read(response: FetchedResponse): Promise<FeedDocument | undefined
   return reader.end(isComplete);
 }
 
-function validator(response: FetchedResponse, name: string): string | null {
+function validatorOf(response: FetchedResponse, name: string): string | null {
   const value = response.header(name) ?? '';
   return value !== '' && value.length <= 512 && /^[\x20-\x7e]+$/.test(value) ? value : null;
 }
 
 /** Returns the freshness lifetime of a response in milliseconds (RFC 9111, 4.2.1). */
-function freshTime(response: FetchedResponse): number {
+function freshnessMs(response: FetchedResponse): number {
   const seconds = /(?:^|[\s,])max-age=(\d{1,9})/i.exec(response.header('cache-control') ?? '')?.[1];
   if (seconds !== undefined) return Number(seconds) * 1_000;
   const expires = Date.parse(response.header('expires') ?? '') - Date.now();
@@ -116,7 +116,7 @@ function freshTime(response: FetchedResponse): number {
 }
 
 /** Returns the duration of `Retry-After`, in seconds or as a date (RFC 9110, 10.2.3). */
-function retryTime(response: FetchedResponse): number | undefined {
+function retryAfterMs(response: FetchedResponse): number | undefined {
   const value = response.header('retry-after') ?? '';
   if (/^\d{1,9}$/.test(value)) return Number(value) * 1_000;
   const time = Date.parse(value) - Date.now();

@@ -1,19 +1,12 @@
-import { setTimeout as delay } from 'node:timers/promises';
-import type { OnApplicationShutdown, OnModuleInit } from '@nestjs/common';
 import { Failure } from '#contracts';
-import { postgresOutage } from '#database';
 import type { Fetcher } from '#fetch';
-import { FaultLog, type Log, oneCounter } from '#runtime';
+import { oneCounter } from '#runtime';
 import type { Claim, ClaimedFeed, FeedRepository } from '../feed.repository.js';
-import type { DueWork } from '../due.work.js';
 import { feedKey } from '../feed.address.js';
+import { type LoopOptions, WorkLoop } from '../work.loop.js';
 import { fetchFeed, type Outcome } from './feed.fetch.js';
 import { areSameFeeds, candidateOf, comparableOf, type Move, nextMove } from './move.rules.js';
 import { resultOf } from './result.rules.js';
-
-/** Pauses in milliseconds: after a fault of Postgres, between sweeps, and between their steps. */
-const [faultMs, sweepMs, sweepStepMs] = [5_000, 3_600_000, 1_000];
-const sweptRows = 1_000;
 
 /**
  * Interval of claims in milliseconds, and the share of the maximum number of fetches that one claim
@@ -30,11 +23,9 @@ const fetches = oneCounter('podcast_sync_feed_fetches_total', 'Fetches of feeds,
 ]);
 
 /** Options of a {@link FetchLoop}. */
-export interface FetchLoopOptions {
+export interface FetchLoopOptions extends LoopOptions {
   readonly repository: FeedRepository;
-  readonly work: DueWork;
   readonly fetcher: Fetcher;
-  readonly log: Log;
   /** Changes of feeds that are applied to the followers' subscriptions (`FEEDS_APPLY`). */
   readonly apply: { readonly moves: boolean; readonly guids: boolean };
   /** Maximum number of fetches at the same time. */
@@ -44,81 +35,33 @@ export interface FetchLoopOptions {
 
 /**
  * Fetches feeds that are due. Invariants:
- * - A lane is leased before its feed is fetched, so a host gets one request at a time from all
- *   replicas together.
+ * - A lane is leased before its feed is fetched, so a host gets one fetch of its feeds at a time
+ *   from all replicas together. Pictures, previews and the targets of redirects have no lane.
  * - A result is not stored after another lease of the lane. If a process dies, its leases expire.
+ * - A fault of one fetch delays no claim of other lanes.
  * - The process holds at most `concurrency` documents.
  */
-export class FetchLoop implements OnModuleInit, OnApplicationShutdown {
-  private readonly stopped = new AbortController();
-  private readonly running = new Set<Promise<void>>();
-  private readonly faults: FaultLog;
-  private ended: Promise<unknown> = Promise.resolve();
-
-  constructor(private readonly options: FetchLoopOptions) {
-    this.faults = new FaultLog(
-      options.log,
-      {
+export class FetchLoop extends WorkLoop<Claim, FetchLoopOptions> {
+  constructor(options: FetchLoopOptions) {
+    super(options, {
+      kind: 'lanes',
+      concurrency: options.concurrency,
+      claimed: Math.ceil(options.concurrency * claimedShare),
+      claimMs,
+      faultMs: 5_000,
+      messages: {
         start: 'feed fetch loop failed, retrying: feeds are not fetched',
         end: 'feed fetch loop works again',
       },
-      postgresOutage,
-    );
-  }
-
-  onModuleInit(): void {
-    this.ended = Promise.all([this.claimAll(), this.sweepAll()]);
-  }
-
-  /** Aborts the running fetches. Their leases expire. */
-  async onApplicationShutdown(): Promise<void> {
-    this.stopped.abort();
-    await this.ended;
-    await this.waitForFetches();
-  }
-
-  /**
-   * Starts due fetches until `concurrency` of them run. Returns the number of claimed lanes, or
-   * `undefined` after a fault.
-   *
-   * @param limit maximum number of started fetches.
-   */
-  async startDue(limit = this.options.concurrency): Promise<number | undefined> {
-    const { repository, concurrency } = this.options;
-    const free = Math.min(concurrency - this.running.size, limit);
-    const claims = await this.attempt(() => repository.claim(free));
-    for (const claim of claims ?? []) this.run(claim);
-    return claims?.length;
-  }
-
-  /** Resolves after all started fetches have ended. */
-  async waitForFetches(): Promise<void> {
-    await Promise.all(this.running);
-  }
-
-  private async claimAll(): Promise<void> {
-    const { concurrency, work } = this.options;
-    while (!this.stopped.signal.aborted) {
-      const started = await this.startDue(Math.ceil(concurrency * claimedShare));
-      if (started === 0) await work.wait('lanes', this.stopped.signal);
-      else await this.pause(started === undefined ? faultMs : claimMs);
-      if (this.running.size >= concurrency) await Promise.race(this.running);
-    }
-  }
-
-  private async sweepAll(): Promise<void> {
-    while (!this.stopped.signal.aborted) {
-      const { repository } = this.options;
-      const removed = await this.attempt(() => repository.sweep(sweptRows));
-      await this.pause(removed === sweptRows ? sweepStepMs : sweepMs);
-    }
-  }
-
-  private run(claim: Claim): void {
-    const run = this.attempt(() => this.fetch(claim)).then(() => {
-      this.running.delete(run);
     });
-    this.running.add(run);
+  }
+
+  protected override claim(limit: number): Promise<Claim[]> {
+    return this.options.repository.claim(limit);
+  }
+
+  protected override async run(claim: Claim): Promise<void> {
+    await this.fetch(claim).catch((error: unknown) => this.logFault(error));
   }
 
   private async fetch(claim: Claim): Promise<void> {
@@ -206,21 +149,5 @@ export class FetchLoop implements OnModuleInit, OnApplicationShutdown {
     const { stack } = error as Error;
     this.options.log.error({ ...feed, stack }, 'feed skipped until its next fetch: internal error');
     return { kind: 'failed', fault: 'internal' };
-  }
-
-  /** Returns `undefined` if the work failed, and logs the failure. */
-  private async attempt<T>(work: () => Promise<T>): Promise<T | undefined> {
-    try {
-      const result = await work();
-      this.faults.recordSuccess();
-      return result;
-    } catch (error) {
-      if (!this.stopped.signal.aborted) this.faults.recordFailure(error);
-      return undefined;
-    }
-  }
-
-  private async pause(ms: number): Promise<void> {
-    await delay(ms, undefined, { signal: this.stopped.signal }).catch(() => undefined);
   }
 }

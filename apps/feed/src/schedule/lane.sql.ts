@@ -1,11 +1,11 @@
 import { statement } from '#database';
-import { nextChange, pictured, retentionDays, withSeenTime } from '../feed.sql.js';
+import { nextChange, scheduledPictures, retentionDays, withSeenTime } from '../feed.sql.js';
 
 /** Seconds of a lease: a fetch takes at most 45 s, and its result is stored within 10 s. */
 const leaseSeconds = 90;
 
 /** SQL of a time as milliseconds since 1970. */
-const milliseconds = (time: string) => `(extract(epoch FROM ${time}) * 1000)::double precision`;
+const epochMs = (time: string) => `(extract(epoch FROM ${time}) * 1000)::double precision`;
 
 /** SQL of the lanes that are due. */
 export const dueLanes =
@@ -30,11 +30,11 @@ export const claimLanes = statement(
    FROM leased l LEFT JOIN LATERAL (
      SELECT encode(t.url_sha256, 'hex') AS key, f.url, f.status, t.etag,
        t.last_modified AS "lastModified", encode(t.content_sha256, 'hex') AS "contentSha256",
-       ${milliseconds('f.latest_publish_date')} AS latest, t.gap_seconds AS "gapSeconds",
+       ${epochMs('f.latest_publish_date')} AS latest, t.gap_seconds AS "gapSeconds",
        t.is_complete AS "isComplete", t.failures, t.gone_count AS "goneCount",
-       ${milliseconds('t.failing_since')} AS "failingSince", f.declared_guid AS "declaredGuid",
+       ${epochMs('t.failing_since')} AS "failingSince", f.declared_guid AS "declaredGuid",
        CASE WHEN t.move_to IS NOT NULL THEN jsonb_build_object('to', t.move_to, 'seen', t.move_seen,
-         'since', ${milliseconds('t.move_since')}, 'isProven', t.move_proven) END AS move,
+         'since', ${epochMs('t.move_since')}, 'isProven', t.move_proven) END AS move,
        t.visited_at < now() - interval '1 day' AS "isVisitDue"
      FROM feed.fetches t JOIN feed.feeds f ON f.url_sha256 = t.url_sha256
      WHERE t.lane = l.lane AND t.next_at <= now()
@@ -55,15 +55,15 @@ const endLease = (soonest: string) => `
       ELSE coalesce(${soonest}, 'infinity') END
   WHERE l.lane = $1 AND l.busy_until = $2::timestamptz`;
 
-/** SQL of the next fetch time in lane $1 that meets a condition. Reads the start of an index. */
-const nextOf = (condition: string) => `(
+/** SQL of the earliest fetch time in lane $1 that meets a condition, read by an index. */
+const nextFetchTime = (condition: string) => `(
   SELECT t.next_at FROM feed.fetches t JOIN feed.feeds f ON f.url_sha256 = t.url_sha256
   WHERE t.lane = $1 AND f.last_read_at > now() - interval '${retentionDays} days' AND ${condition}
   ORDER BY t.next_at LIMIT 1
 )`;
 
 /** Ends the lease of a lane without a due feed; see {@link endLease}. */
-export const releaseLane = statement('feed.release_lane', endLease(nextOf('true')));
+export const releaseLane = statement('feed.release_lane', endLease(nextFetchTime('true')));
 
 /**
  * Stores the result of a fetch and ends the lease. Does nothing if another replica has leased the
@@ -81,7 +81,7 @@ export const saveResult = statement(
      )
    ), lane AS (
      ${endLease(`least(
-       (SELECT r.next_at FROM result r), ${nextOf(`t.url_sha256 <> decode($5, 'hex')`)}
+       (SELECT r.next_at FROM result r), ${nextFetchTime(`t.url_sha256 <> decode($5, 'hex')`)}
      )`)}
      RETURNING l.lane
    ), fetched AS (
@@ -111,6 +111,6 @@ export const saveResult = statement(
        declared_guid uuid, latest_publish_date timestamptz, episodes text
      ) WHERE t.is_owned AND f.url_sha256 = decode($5, 'hex') AND $7::jsonb IS NOT NULL
      RETURNING f.url_sha256, f.image_url
-   ), ${pictured}
+   ), ${scheduledPictures}
    SELECT count(*)::integer AS saved FROM lane`,
 );

@@ -78,9 +78,9 @@ describe('a candidate for a new URL', () => {
 });
 
 describe('a move', () => {
-  const day = 86_400_000;
+  const dayMs = 86_400_000;
   const at = (days: number, more: object = {}) => ({
-    now: days * day,
+    now: days * dayMs,
     isWhole: true,
     isSame: () => false,
     ...more,
@@ -102,7 +102,7 @@ describe('a move', () => {
   });
 
   it('starts again with another candidate', () => {
-    expect(sight([0, 3, 8], [b, c, b])).toMatchObject({ seen: 1, since: 8 * day });
+    expect(sight([0, 3, 8], [b, c, b])).toMatchObject({ seen: 1, since: 8 * dayMs });
   });
 
   it('is not proven by a document that is not whole, and stays proven', () => {

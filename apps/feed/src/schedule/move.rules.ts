@@ -4,18 +4,19 @@ import { isPrivate } from '../feed.address.js';
 import type { FeedDocument } from '../document/feed.document.js';
 import type { Outcome } from './feed.fetch.js';
 
-const day = 86_400_000;
+const dayMs = 86_400_000;
 /** Sightings of a candidate, and days from the first to the last, that suffice as a proof. */
 const [provenSightings, provenDays] = [3, 7];
 /** Number of newest episodes to compare, and minimum number of equal guids among them. */
-const [comparedItems, leastEqual] = [20, 3];
+const [comparedItems, minEqualItems] = [20, 3];
 
 /** A candidate for a feed's new URL, with its sightings. */
 export interface Move {
+  /** The URL of the candidate. */
   readonly to: string;
   /** Number of fetches that named the candidate. */
   readonly seen: number;
-  /** The first of them, in milliseconds since 1970. */
+  /** Time of the first fetch that named the candidate, in milliseconds since 1970. */
   readonly since: number;
   readonly isProven: boolean;
 }
@@ -36,7 +37,7 @@ export function candidateOf(url: string, outcome: Outcome): string | undefined {
   if (outcome.kind === 'failed') return undefined;
   let end = url;
   for (const { status, url: next } of outcome.redirects) {
-    if (status !== 301 && status !== 308 && !isUpgrade(end, next)) break;
+    if (status !== 301 && status !== 308 && !isHttpsUpgrade(end, next)) break;
     end = next;
   }
   const document = outcome.kind === 'document' ? outcome.document : undefined;
@@ -46,7 +47,7 @@ export function candidateOf(url: string, outcome: Outcome): string | undefined {
   return !pointsBack && canMove(url, named) ? named : undefined;
 }
 
-function isUpgrade(from: string, to: string): boolean {
+function isHttpsUpgrade(from: string, to: string): boolean {
   const [one, other] = [new URL(from), new URL(to)];
   one.protocol = 'https:';
   return from.startsWith('http:') && other.protocol === 'https:' && one.href === other.href;
@@ -81,7 +82,7 @@ export function nextMove(
 ): Move {
   const isKnown = before?.to === candidate;
   const [seen, since] = isKnown ? [before.seen + 1, before.since] : [1, now];
-  const isOld = seen >= provenSightings && now - since >= provenDays * day;
+  const isOld = seen >= provenSightings && now - since >= provenDays * dayMs;
   const isProven = (isKnown && before.isProven) || (isWhole && (isOld || isSame()));
   return { to: candidate, seen, since, isProven };
 }
@@ -99,10 +100,10 @@ export function areSameFeeds(
   const newest = from.guids.slice(0, comparedItems);
   const guids = new Set(to.guids);
   const equal = newest.filter((guid) => guids.has(guid)).length;
-  return equal >= leastEqual && equal * 2 >= newest.length;
+  return equal >= minEqualItems && equal * 2 >= newest.length;
 }
 
-/** Returns the content of a document to compare. */
+/** Returns the content of a document by which two feeds are compared. */
 export function comparableOf({ items, declaredGuid }: FeedDocument): ComparableFeed {
   const dated = items.toSorted(
     (one, other) => (other.publishDate?.getTime() ?? 0) - (one.publishDate?.getTime() ?? 0),

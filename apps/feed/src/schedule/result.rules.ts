@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
 import type { FeedEpisode } from '#contracts';
 import { type FeedDocument, type FeedItem, maxEpisodes } from '../document/feed.document.js';
-import type { Claim, ClaimedFeed, Content, Result } from '../feed.repository.js';
+import type { Claim, ClaimedFeed, Content, FetchResult } from '../feed.repository.js';
 import { seenNow } from '../feed.sql.js';
 import type { Outcome } from './feed.fetch.js';
 import {
@@ -34,7 +34,7 @@ export async function resultOf(
   outcome: Outcome,
   timing: Timing,
   stored: () => Promise<string>,
-): Promise<Result> {
+): Promise<FetchResult> {
   if (outcome.kind === 'failed') return resultOfFailure(blocks, feed, outcome, timing);
   const { etag, lastModified, contentSha256 } = feed;
   const isComplete = outcome.kind === 'document' ? outcome.document.isComplete : feed.isComplete;
@@ -78,7 +78,7 @@ function resultOfFailure(
   feed: ClaimedFeed,
   outcome: FailedFetch,
   timing: Timing,
-): Result {
+): FetchResult {
   const { etag, lastModified, contentSha256, gapSeconds, isComplete } = feed;
   const { fault, retryAfter } = outcome;
   const isBlock = fault === 'http_429';

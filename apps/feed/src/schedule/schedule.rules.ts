@@ -41,17 +41,17 @@ export function nextAfterSuccess(
   { now, freshFor, random }: { now: number; freshFor: number; random: () => number },
 ): number {
   const interval = isComplete ? 14 * day : intervalOf(latest, gap, now);
-  return now + jittered(Math.max(interval, Math.min(freshFor, day)), random);
+  return now + withJitter(Math.max(interval, Math.min(freshFor, day)), random);
 }
 
 function intervalOf(latest: number | undefined, gap: number | undefined, now: number): number {
   if (latest === undefined || gap === undefined) return day;
   const silence = now - latest;
-  if (silence > 3 * gap + 14 * day) return within(silence / 10, day, 7 * day);
+  if (silence > 3 * gap + 14 * day) return clamp(silence / 10, day, 7 * day);
   const [windowStart, windowEnd] = [gap - gap / 10, gap + gap / 4];
-  if (silence >= windowStart && silence <= windowEnd) return within(gap / 40, hour, day);
+  if (silence >= windowStart && silence <= windowEnd) return clamp(gap / 40, hour, day);
   const untilWindow = silence < windowStart ? windowStart - silence : Infinity;
-  return within(Math.min(gap / 4, untilWindow), hour, day);
+  return clamp(Math.min(gap / 4, untilWindow), hour, day);
 }
 
 /**
@@ -63,9 +63,9 @@ export function nextAfterFailure(
   { now, random }: { now: number; random: () => number },
 ): number {
   const failing = now - failingSince;
-  if (failing > 180 * day) return now + jittered(30 * day, random);
-  if (failing > 14 * day) return now + jittered(7 * day, random);
-  return now + jittered(Math.min((hour / 4) * 2 ** (failures - 1), day), random);
+  if (failing > 180 * day) return now + withJitter(30 * day, random);
+  if (failing > 14 * day) return now + withJitter(7 * day, random);
+  return now + withJitter(Math.min((hour / 4) * 2 ** (failures - 1), day), random);
 }
 
 /** The state of a feed for its followers (docs/reference/interface-feeds.md, "Status"). */
@@ -89,7 +89,7 @@ export function statusAfterFailure(
 
 /** Returns the pause of a lane after a request: twice its duration, from a second to an hour. */
 export function lanePauseMs(durationMs: number): number {
-  return within(2 * durationMs, second, hour);
+  return clamp(2 * durationMs, second, hour);
 }
 
 /**
@@ -99,14 +99,14 @@ export function lanePauseMs(durationMs: number): number {
  * @param consecutive429s includes this one. @param retryAfterMs the duration of `Retry-After`.
  */
 export function blockDurationMs(consecutive429s: number, retryAfterMs: number | undefined): number {
-  return within(retryAfterMs ?? (hour / 4) * 2 ** (consecutive429s - 1), 60 * second, day);
+  return clamp(retryAfterMs ?? (hour / 4) * 2 ** (consecutive429s - 1), 60 * second, day);
 }
 
-/** Returns a random interval of 85 to 115 %, so that fetches of different feeds spread. */
-function jittered(interval: number, random: () => number): number {
+/** Returns a random interval of 85 to 115 %, which spreads the fetches of different feeds. */
+function withJitter(interval: number, random: () => number): number {
   return Math.round(interval * (0.85 + 0.3 * random()));
 }
 
-function within(value: number, min: number, max: number): number {
+function clamp(value: number, min: number, max: number): number {
   return Math.min(Math.max(value, min), max);
 }

@@ -8,11 +8,13 @@ import { type LoopOptions, WorkLoop } from '../work.loop.js';
 import type { Task, TaskRepository } from './task.repository.js';
 
 /** Pause between two users in milliseconds. */
-const userMs = 50;
-const touchedRows = 500;
-const pageUsers = 50;
+const pauseAfterUserMs = 50;
+/** Maximum number of touches of feeds that are read at a time. */
+const maxTouches = 500;
+/** Maximum number of followers in a page of a task. */
+const maxFollowers = 50;
 
-const visits = oneCounter(
+const visitOutcomes = oneCounter(
   'podcast_sync_feed_visits_total',
   'Moves and declared guids of feeds at subscriptions, by outcome.',
   ['outcome'],
@@ -69,32 +71,32 @@ export class TaskLoop extends WorkLoop<Task, TaskLoopOptions> {
   /** Creates tasks for touched feeds, and claims the task that waits longest. */
   protected override async claim(): Promise<Task[]> {
     while (await this.createTasks()) this.stopped.signal.throwIfAborted();
-    const task = await this.options.tasks.claim();
+    const task = await this.options.tasks.claimTask();
     return task ? [task] : [];
   }
 
-  /** Runs one page of followers. A shutdown stops it after the current user. */
+  /** Visits one page of the feed's followers. A shutdown ends the page after the current user. */
   protected override async run(task: Task): Promise<void> {
     const { tasks } = this.options;
-    const page = await tasks.followers(task, urlKey(task.url), pageUsers);
+    const page = await tasks.readFollowers(task, urlKey(task.url), maxFollowers);
     for (const { userId, isConcerned } of page) if (isConcerned) await this.visit(task, userId);
     const last = page.at(-1);
-    if (last) await tasks.advance(task, last.userId);
-    else await tasks.finish(task);
+    if (last) await tasks.advanceTask(task, last.userId);
+    else await tasks.finishTask(task);
   }
 
   /**
-   * Creates `describe` tasks for touched feeds. Returns true only if a full batch of uploads waits.
-   * Each upload touches a feed, so the next ones are read together after a pause.
+   * Creates `describe` tasks for touched feeds. Returns true if more touches wait than one read
+   * returns. The caller then reads again; otherwise the next touches are read after a pause.
    */
   private async createTasks(): Promise<boolean> {
     const { feeds, tasks } = this.options;
-    const { urls, isFull } = await tasks.readTouched(touchedRows);
+    const { urls, isFull } = await tasks.readTouched(maxTouches);
     if (urls.length === 0) return false;
     const readable = urls.filter((url) => !isPrivate(url));
     if (readable.length > 0) {
       await feeds.ensureFeeds(readable);
-      await feeds.refresh(readable.map(feedKey));
+      await feeds.makeFeedsDue(readable.map(feedKey));
     }
     await tasks.createTasks(urls, urls.map(feedKey));
     return isFull;
@@ -112,13 +114,13 @@ export class TaskLoop extends WorkLoop<Task, TaskLoopOptions> {
       else {
         const change = { toUrl: toUrl ?? undefined, guid: guid ?? undefined };
         const call = client.call(applyFeed, { userId, fromUrl: url, ...change }, options);
-        visits.inc({ outcome: (await call).outcome });
+        visitOutcomes.inc({ outcome: (await call).outcome });
       }
     } catch (error) {
-      // The user was disabled or erased, and is skipped.
+      // `unauthorized` means that the user was disabled or erased: the task skips the user.
       if (!(error instanceof Failure) || error.code !== 'unauthorized')
         throw new CallError(service, error);
     }
-    await this.pause(userMs);
+    await this.pause(pauseAfterUserMs);
   }
 }

@@ -44,8 +44,8 @@ const selectTouched = statement(
 );
 
 /**
- * $1 URLs, $2 their keys. Creates the tasks of touched feeds, or restarts them, and removes their
- * rows from the outbox. Feeds without a row in `feed.feeds` get no task.
+ * Creates or restarts the tasks of touched feeds, and removes the touches from the outbox. Feeds
+ * without a row in `feed.feeds` get no task. $1 URLs, $2 their keys.
  */
 const createTasks = statement(
   'feed.create_tasks',
@@ -121,8 +121,8 @@ export class TaskRepository {
   constructor(private readonly database: Database) {}
 
   /**
-   * Returns URLs of feeds for which users uploaded episodes without a title, and whether more than
-   * the limit of uploads wait.
+   * Returns the URLs of touched feeds, for which users uploaded episodes without a title. `isFull`
+   * is true if the read reached its limit of touches, so that more can wait.
    */
   async readTouched(limit: number): Promise<{ urls: string[]; isFull: boolean }> {
     const found = await this.database.read<{ url: string; rows: number }>(selectTouched, [limit]);
@@ -138,23 +138,23 @@ export class TaskRepository {
     await this.database.change(createTasks, [urls, keys]);
   }
 
-  async claim(): Promise<Task | undefined> {
+  async claimTask(): Promise<Task | undefined> {
     return (await this.database.change<Task>(claimTask, []))[0];
   }
 
   /** Returns the next followers of a feed by user id. @param key lookup key of the URL, in hex. */
-  followers(task: Task, key: string, limit: number): Promise<Follower[]> {
+  readFollowers(task: Task, key: string, limit: number): Promise<Follower[]> {
     const { url, cursor, kind, toUrl, guid } = task;
     const values = [Buffer.from(key, 'hex'), url, cursor, limit, kind, toUrl !== null, guid];
     return this.database.read<Follower>(selectFollowers, values);
   }
 
   /** Stores the progress of a task, unless it was restarted, and ends its lease. */
-  async advance({ id, lease, cursor }: Task, next: string): Promise<void> {
+  async advanceTask({ id, lease, cursor }: Task, next: string): Promise<void> {
     await this.database.change(advanceTask, [id, lease, cursor, next]);
   }
 
-  async finish({ id, lease, cursor }: Task): Promise<void> {
+  async finishTask({ id, lease, cursor }: Task): Promise<void> {
     await this.database.change(finishTask, [id, lease, cursor]);
   }
 }

@@ -114,7 +114,9 @@ it('every rejection is the same 401; log and metric have the reason, not the tok
   const counted = [...metrics.join('\n').matchAll(/\{reason="(\w+)"\} 1$/gm)];
   const reasons = Object.keys(credentials).sort();
   expect(counted.map(([, reason]) => reason).sort()).toEqual(reasons);
-  const logged = () => [...log.matchAll(/"reason":"(\w+)".*"a credential was refused"/g)];
+  const logged = () => [
+    ...log.matchAll(/"reason":"(\w+)".*"request rejected: credential missing or not accepted"/g),
+  ];
   await eventually(() =>
     expect(
       logged()

@@ -22,7 +22,7 @@ import {
 } from 'vitest';
 import { KeyProvider, keySet, newKey, sign, type SigningKey } from '../../testing/key.provider.js';
 import { gatewayConfig } from '../gateway.config.js';
-import { Authenticator, type Credentials } from './authenticator.js';
+import { Authenticator, type CredentialSources } from './authenticator.js';
 
 const [first, second] = ['https://id.example', 'https://other.example'];
 let directory: string;
@@ -48,7 +48,7 @@ function writeKeys(name: string, ...keys: JWK[]): string {
 
 function authenticator(
   variables: Record<string, string>,
-  credentials: Credentials = {},
+  credentials: CredentialSources = {},
 ): Authenticator {
   const config = gatewayConfig.parse({
     AUTH_AUDIENCE: 'podcast-sync',

@@ -49,33 +49,36 @@ export interface Caller {
   expires?: number | undefined;
 }
 
-/** Sources of revocations and app passwords. Without `appPasswords` no app password is accepted. */
-export interface Credentials {
+/** Sources of revocations and app passwords; without `appPasswords`, none is accepted. */
+export interface CredentialSources {
   readonly revocations?: Revocations;
   readonly appPasswords?: AppPasswordVerifier;
 }
 
-/** A caller with a verified token, and the version of the keys that verified it. */
+/** A caller with a verified token, and the keys that verified it. */
 interface TokenCaller extends Caller {
-  /** The grant or browser session of the token. */
+  /** Id of the grant or browser session that the token belongs to. */
   gid: string | undefined;
   /** Time of issue in seconds. */
   issuedAt: number | undefined;
   expires: number;
   keys: IssuerKeys;
-  version: number;
+  /** The version of `keys` that verified the token. */
+  keysVersion: number;
 }
 
-/** A caller with an app password, and the time of its check (`performance.now()`). */
+/** A caller with an app password. */
 interface AppPasswordCaller extends Caller {
   credentialId: string;
+  /** Time of the lookup of the app password, by `performance.now()`. */
   lookedUpAt: number;
 }
 
-/** Signature algorithms without a shared secret. */
+/** Accepted signature algorithms: those without a shared secret. */
 const algorithms = ['EdDSA', 'ES256', 'RS256'];
 /** Tolerated difference between the clocks of the issuer and of this machine, in seconds. */
 const clockToleranceSeconds = 30;
+/** Maximum number of verified tokens in memory. */
 const cacheSize = 10_000;
 
 /**
@@ -88,24 +91,24 @@ const cacheSize = 10_000;
 export class Authenticator {
   private readonly issuers: ReadonlyMap<string, IssuerKeys>;
   private readonly aliases: ReadonlyMap<string, string>;
-  private readonly verified = new CredentialCache<TokenCaller, string>({
+  private readonly verifiedTokens = new CredentialCache<TokenCaller, string>({
     max: cacheSize,
     ttl: Infinity,
     lookUp: (_hash, token) => this.verify(token),
-    // Cached as long as a new verification would accept the token.
+    // Caches a token for as long as a new verification would accept it.
     expiresAt: ({ expires }) => expires + clockToleranceSeconds * 1_000,
-    isRevoked: ({ keys, version }) => version !== keys.version(),
+    isRevoked: ({ keys, keysVersion }) => keysVersion !== keys.version(),
   });
 
   /** @throws ConfigurationError if the file of a key set is missing or invalid. */
   constructor(
     private readonly config: GatewayConfig,
     log: Log,
-    private readonly credentials: Credentials = {},
+    private readonly sources: CredentialSources = {},
   ) {
     this.aliases = issuerAliases(config.AUTH_ISSUER_ALIASES);
     this.issuers = new Map(
-      trustedIssuers(config).map((issuer) => [issuer.issuer, keysOf(issuer, config, log)]),
+      trustedIssuers(config).map((issuer) => [issuer.issuer, createKeys(issuer, config, log)]),
     );
   }
 
@@ -132,8 +135,8 @@ export class Authenticator {
     const token = /^bearer +([\w.~+/-]+=*)$/i.exec(authorization)?.[1];
     if (token === undefined) throw new AuthenticationFailure('malformed');
     const caller = await (token.startsWith(appPasswordPrefix)
-      ? this.appPasswordCaller(token, address)
-      : this.tokenCaller(token));
+      ? this.checkAppPassword(token, address)
+      : this.checkToken(token));
     if (caller.scopes && !caller.scopes.has(scope))
       throw new AuthenticationFailure('scope', {}, scope);
     return caller;
@@ -141,24 +144,21 @@ export class Authenticator {
 
   /** Returns true if the caller's credential is still valid. */
   isStillValid(caller: Caller): boolean {
-    const { expires, keys, version } = caller as Partial<TokenCaller>;
+    const { expires, keys, keysVersion } = caller as Partial<TokenCaller>;
     if (expires !== undefined && expires <= Date.now()) return false;
-    return keys?.version() === version && !this.credentials.revocations?.isRevoked(caller);
+    return keys?.version() === keysVersion && !this.sources.revocations?.isRevoked(caller);
   }
 
   /**
-   * Number of revocations received so far. While it does not change, only its expiry or a change of
-   * keys ends a credential.
+   * Number of revocations received so far. While the number does not change, a credential becomes
+   * invalid only by its expiry or by a change of its issuer's keys.
    */
   get receivedRevocations(): number {
-    return this.credentials.revocations?.received ?? 0;
+    return this.sources.revocations?.received ?? 0;
   }
 
-  private async appPasswordCaller(
-    appPassword: string,
-    address: string,
-  ): Promise<AppPasswordCaller> {
-    const { appPasswords } = this.credentials;
+  private async checkAppPassword(appPassword: string, address: string): Promise<AppPasswordCaller> {
+    const { appPasswords } = this.sources;
     const hash = appPasswordHash(appPassword);
     if (!appPasswords || hash === undefined) throw new AuthenticationFailure('malformed');
     const credential = await appPasswords.check(hash, address);
@@ -174,11 +174,11 @@ export class Authenticator {
     };
   }
 
-  private async tokenCaller(token: string): Promise<Caller> {
-    const caller = await this.verified.find(digest('sha256', token, 'base64'), token);
-    // It expired, or the keys of the issuer changed, during the verification.
+  private async checkToken(token: string): Promise<Caller> {
+    const caller = await this.verifiedTokens.find(digest('sha256', token, 'base64'), token);
+    // The token expired, or the keys of its issuer changed, while it was verified.
     if (!caller) throw new AuthenticationFailure('expired');
-    if (this.credentials.revocations?.isRevoked(caller)) throw new AuthenticationFailure('revoked');
+    if (this.sources.revocations?.isRevoked(caller)) throw new AuthenticationFailure('revoked');
     return caller;
   }
 
@@ -186,10 +186,10 @@ export class Authenticator {
     const issuer = claimedIssuer(token);
     const keys = this.issuers.get(issuer);
     if (!keys) throw new AuthenticationFailure('issuer');
-    const version = keys.version();
-    const { sub, exp, iat, gid, scope, scp } = await this.payload(token, issuer, keys);
-    // UTF-8 encodes every lone surrogate as the same bytes. Two subjects that differ only in a lone
-    // surrogate would get the same user id.
+    const keysVersion = keys.version();
+    const { sub, exp, iat, gid, scope, scp } = await this.verifyPayload(token, issuer, keys);
+    // Rejects lone surrogates: UTF-8 encodes all of them as the same bytes, so two subjects that
+    // differ only in a lone surrogate would get the same user id.
     if (typeof sub !== 'string' || sub === '' || !sub.isWellFormed())
       throw new AuthenticationFailure('claims');
     return {
@@ -199,11 +199,15 @@ export class Authenticator {
       issuedAt: iat,
       expires: (exp as number) * 1_000,
       keys,
-      version,
+      keysVersion,
     };
   }
 
-  private async payload(token: string, issuer: string, keys: IssuerKeys): Promise<JWTPayload> {
+  private async verifyPayload(
+    token: string,
+    issuer: string,
+    keys: IssuerKeys,
+  ): Promise<JWTPayload> {
     try {
       const { payload } = await jwtVerify(token, keys.find, {
         algorithms,
@@ -220,10 +224,12 @@ export class Authenticator {
   }
 }
 
-function keysOf({ issuer, keys }: TrustedIssuer, config: GatewayConfig, log: Log): IssuerKeys {
+/** Creates the source of an issuer's keys: a file, a URL or discovery. */
+function createKeys({ issuer, keys }: TrustedIssuer, config: GatewayConfig, log: Log): IssuerKeys {
   if (keys === 'discovery') return new RemoteKeys(issuer, () => discoverKeySet(issuer), log);
-  const usual = config.NODE_ENV === 'production' ? 'refuse' : 'allow';
-  if ('file' in keys) return new FileKeys(keys.file, config.AUTH_DEVELOPMENT_KEYS ?? usual, log);
+  const defaultPolicy = config.NODE_ENV === 'production' ? 'refuse' : 'allow';
+  if ('file' in keys)
+    return new FileKeys(keys.file, config.AUTH_DEVELOPMENT_KEYS ?? defaultPolicy, log);
   return new RemoteKeys(issuer, async () => keys.url, log);
 }
 
@@ -236,7 +242,8 @@ function claimedIssuer(token: string): string {
   }
 }
 
-const reasons: Readonly<Record<string, FailureReason>> = {
+/** Reasons for a rejection, by the error code of the library jose. */
+const reasonsByCode: Readonly<Record<string, FailureReason>> = {
   ERR_JOSE_ALG_NOT_ALLOWED: 'algorithm',
   ERR_JWKS_NO_MATCHING_KEY: 'key',
   ERR_JWKS_MULTIPLE_MATCHING_KEYS: 'key',
@@ -244,7 +251,8 @@ const reasons: Readonly<Record<string, FailureReason>> = {
   ERR_JWT_EXPIRED: 'expired',
   ERR_JWT_CLAIM_VALIDATION_FAILED: 'claims',
 };
-const claimReasons: Readonly<Record<string, FailureReason>> = {
+/** Reasons for a rejection, by the claim that is wrong. */
+const reasonsByClaim: Readonly<Record<string, FailureReason>> = {
   aud: 'audience',
   iss: 'issuer',
   nbf: 'not_yet_valid',
@@ -252,15 +260,15 @@ const claimReasons: Readonly<Record<string, FailureReason>> = {
 
 function reasonOf(error: unknown): FailureReason {
   if (error instanceof errors.JWTClaimValidationFailed)
-    return claimReasons[error.claim] ?? 'claims';
-  // Other errors come from unusable keys, such as an RSA key that is too short.
-  return error instanceof errors.JOSEError ? (reasons[error.code] ?? 'malformed') : 'key';
+    return reasonsByClaim[error.claim] ?? 'claims';
+  // Errors of other types come from unusable keys, such as an RSA key that is too short.
+  return error instanceof errors.JOSEError ? (reasonsByCode[error.code] ?? 'malformed') : 'key';
 }
 
 /** Returns the scopes in the claims `scope` and `scp`; `undefined` if a token has neither. */
 function scopesOf(claims: readonly unknown[]): ReadonlySet<string> | undefined {
-  const sent = claims.filter((claim) => claim !== undefined);
-  if (sent.length === 0) return undefined;
+  const present = claims.filter((claim) => claim !== undefined);
+  if (present.length === 0) return undefined;
   const words = (claim: unknown) => (typeof claim === 'string' ? claim.split(' ') : claim);
-  return new Set(sent.flatMap(words).map(String));
+  return new Set(present.flatMap(words).map(String));
 }

@@ -4,7 +4,7 @@ import { createLocalJWKSet, type JSONWebKeySet, type JWTVerifyGetKey } from 'jos
 import type { IssuerKeys } from './issuer.keys.js';
 
 /** Minimum time between two checks of the file, in milliseconds. */
-const pollMs = 1_000;
+const checkIntervalMs = 1_000;
 
 /**
  * The keys of an issuer, read from a file (`AUTH_JWKS_FILE`). Invariants:
@@ -15,11 +15,11 @@ const pollMs = 1_000;
  */
 export class FileKeys implements IssuerKeys {
   private keySet: JSONWebKeySet = { keys: [] };
-  private local: JWTVerifyGetKey = createLocalJWKSet(this.keySet);
-  private count = 0;
-  /** Time, inode and size of the file at the last read; after a failed read, the error message. */
-  private seen = '';
-  private readAt = 0;
+  private findKey: JWTVerifyGetKey = createLocalJWKSet(this.keySet);
+  private versionNumber = 0;
+  /** Time, inode and size of the file at the last check; after a failed one, the error message. */
+  private lastRead = '';
+  private checkedAt = 0;
 
   /** @throws ConfigurationError if the file is missing or invalid. */
   constructor(
@@ -36,12 +36,12 @@ export class FileKeys implements IssuerKeys {
 
   readonly find: JWTVerifyGetKey = (header, token) => {
     this.refresh();
-    return this.local(header, token);
+    return this.findKey(header, token);
   };
 
   version(): number {
     this.refresh();
-    return this.count;
+    return this.versionNumber;
   }
 
   publishedKeySet(): JSONWebKeySet {
@@ -49,34 +49,36 @@ export class FileKeys implements IssuerKeys {
     return this.keySet;
   }
 
+  /** Reads the file if its last check is a second ago. Logs failures and never throws. */
   private refresh(): void {
-    if (performance.now() < this.readAt + pollMs) return;
+    if (performance.now() < this.checkedAt + checkIntervalMs) return;
     try {
       this.read();
     } catch (error) {
       const message = (error as Error).message;
-      if (message !== this.seen)
+      if (message !== this.lastRead)
         this.log.error(
           { err: error, file: this.file },
-          'key set file missing or invalid, keeping the current keys',
+          'key set file missing or invalid: restore it, the last valid keys stay in use',
         );
-      this.seen = message;
+      this.lastRead = message;
     }
   }
 
+  /** Reads the file if it changed. @throws Error if the file is missing or invalid. */
   private read(): void {
-    this.readAt = performance.now();
+    this.checkedAt = performance.now();
     const { mtimeMs, ino, size } = statSync(this.file);
     const state = `${mtimeMs} ${ino} ${size}`;
-    if (state === this.seen) return;
+    if (state === this.lastRead) return;
     const keySet = JSON.parse(readFileSync(this.file, 'utf8')) as JSONWebKeySet;
-    const local = createLocalJWKSet(keySet);
+    const findKey = createLocalJWKSet(keySet);
     refuseSecrets(keySet);
     if (this.developmentKeys === 'refuse') refuseDevelopmentKeys(keySet);
-    this.local = local;
+    this.findKey = findKey;
     this.keySet = keySet;
-    this.seen = state;
-    this.count++;
+    this.lastRead = state;
+    this.versionNumber++;
   }
 }
 

@@ -3,9 +3,9 @@ import type { Log } from '#runtime';
 import { createLocalJWKSet, errors, type JSONWebKeySet, type JWTVerifyGetKey } from 'jose';
 import type { IssuerKeys } from './issuer.keys.js';
 
-/** Intervals of fetches in milliseconds. */
+/** Limits of the time between two fetches, in milliseconds. */
 export interface FetchIntervals {
-  /** Age at which keys are fetched again in the background. Requests use the old keys meanwhile. */
+  /** Age at which keys are fetched again. Requests use the old keys until the fetch ends. */
   readonly maxAge: number;
   /** Minimum time between two fetches, so that tokens with unknown key ids cannot cause many. */
   readonly coolDown: number;
@@ -22,55 +22,55 @@ const fetchLimitMs = 5_000;
  * - There is one fetch at a time, and at most one per cool-down.
  */
 export class RemoteKeys implements IssuerKeys {
-  private local: (JWTVerifyGetKey & { jwks(): JSONWebKeySet }) | undefined;
-  private count = 0;
+  private findKey: (JWTVerifyGetKey & { jwks(): JSONWebKeySet }) | undefined;
+  private versionNumber = 0;
   private fetchedAt = -Infinity;
-  private lookedUpAt = -Infinity;
+  private startedAt = -Infinity;
   private fetching: Promise<void> | undefined;
 
-  /** @param keySetUrl resolves to the URL of the key set; it can request the URL (discovery). */
+  /** @param keySetUrl returns the URL of the key set, after a discovery request if necessary. */
   constructor(
     private readonly issuer: string,
     private readonly keySetUrl: () => Promise<string>,
     private readonly log: Log,
     private readonly intervals: FetchIntervals = defaultIntervals,
   ) {
-    // Fetches early, so that the first token does not wait.
+    // Fetches the keys at the start, so that the first request with a token does not wait.
     void this.refresh();
   }
 
   version(): number {
     if (performance.now() > this.fetchedAt + this.intervals.maxAge) void this.refresh();
-    return this.count;
+    return this.versionNumber;
   }
 
   readonly find: JWTVerifyGetKey = async (header, token) => {
     this.version();
-    if (!this.local) await this.refresh();
-    if (!this.local) throw new Failure('unavailable');
+    if (!this.findKey) await this.refresh();
+    if (!this.findKey) throw new Failure('unavailable');
     try {
-      return await this.local(header, token);
+      return await this.findKey(header, token);
     } catch (error) {
       if (!(error instanceof errors.JWKSNoMatchingKey)) throw error;
-      const before = this.count;
+      const versionBefore = this.versionNumber;
       await this.refresh();
-      if (this.count === before) throw error;
-      return this.local(header, token);
+      if (this.versionNumber === versionBefore) throw error;
+      return this.findKey(header, token);
     }
   };
 
   /** Fetches the keys, at most once per cool-down. Logs failures and never rejects. */
   private refresh(): Promise<void> {
     if (this.fetching) return this.fetching;
-    if (performance.now() < this.lookedUpAt + this.intervals.coolDown) return Promise.resolve();
-    this.lookedUpAt = performance.now();
+    if (performance.now() < this.startedAt + this.intervals.coolDown) return Promise.resolve();
+    this.startedAt = performance.now();
     this.fetching = this.fetch()
       .catch((error: unknown) => {
         const { issuer } = this;
         this.log.error(
           { err: error, issuer },
-          this.local
-            ? 'issuer keys not fetched, keeping the current keys'
+          this.findKey
+            ? 'issuer keys not fetched: the last fetched keys stay in use'
             : 'issuer keys not fetched: requests with tokens of this issuer get 503',
         );
       })
@@ -78,13 +78,14 @@ export class RemoteKeys implements IssuerKeys {
     return this.fetching;
   }
 
+  /** Fetches the keys, and counts a new version if they differ. @throws Error. */
   private async fetch(): Promise<void> {
     const keySet = (await fetchJson(await this.keySetUrl())) as JSONWebKeySet;
-    const local = createLocalJWKSet(keySet);
+    const findKey = createLocalJWKSet(keySet);
     this.fetchedAt = performance.now();
-    if (JSON.stringify(this.local?.jwks()) === JSON.stringify(keySet)) return;
-    this.local = local;
-    this.count++;
+    if (JSON.stringify(this.findKey?.jwks()) === JSON.stringify(keySet)) return;
+    this.findKey = findKey;
+    this.versionNumber++;
   }
 }
 
@@ -95,13 +96,16 @@ export class RemoteKeys implements IssuerKeys {
  */
 export async function discoverKeySet(issuer: string): Promise<string> {
   const document = await fetchJson(`${issuer.replace(/\/$/, '')}/.well-known/openid-configuration`);
-  const { issuer: named, jwks_uri: url } = document as { issuer?: unknown; jwks_uri?: unknown };
-  if (named !== issuer)
-    throw new Error(`the discovery document is of another issuer: ${String(named)}`);
+  const { issuer: documentIssuer, jwks_uri: url } = document as {
+    issuer?: unknown;
+    jwks_uri?: unknown;
+  };
+  if (documentIssuer !== issuer)
+    throw new Error(`the discovery document is of another issuer: ${String(documentIssuer)}`);
   if (typeof url !== 'string' || !URL.canParse(url))
     throw new Error('the discovery document has no valid jwks_uri');
   const { protocol } = new URL(url);
-  // Over http, an attacker on the network could replace the keys.
+  // Rejects http, with which an attacker on the network could replace the keys.
   if (protocol !== 'https:' && !(protocol === 'http:' && issuer.startsWith('http:')))
     throw new Error(
       `the jwks_uri of the discovery document must start with https:, not ${protocol}`,
@@ -109,6 +113,7 @@ export async function discoverKeySet(issuer: string): Promise<string> {
   return url;
 }
 
+/** Returns a JSON document. @throws Error for a redirect, another status than 2xx, a timeout. */
 async function fetchJson(url: string): Promise<unknown> {
   const response = await fetch(url, {
     headers: { accept: 'application/json' },

@@ -2,25 +2,26 @@
 export interface TrustedIssuer {
   /** The exact `iss` of its tokens. */
   readonly issuer: string;
-  /** Source of its keys: a URL, a file, or OpenID Connect discovery. */
+  /** Source of the keys that verify its tokens: a URL, a file, or OpenID Connect discovery. */
   readonly keys: { readonly url: string } | { readonly file: string } | 'discovery';
 }
 
+/** The environment variables about issuers. */
 interface IssuerVariables {
   AUTH_ISSUER: readonly string[];
   AUTH_JWKS_URL?: string | undefined;
   AUTH_JWKS_FILE?: string | undefined;
 }
 
-const webAddress = /^https?:\/\//;
+const httpUrl = /^https?:\/\//;
 
-/** Returns the configured issuers. @throws Error with the message `variable: problem`. */
+/** Returns the configured issuers. @throws Error `VARIABLE: problem` for an invalid variable. */
 export function trustedIssuers(config: IssuerVariables): TrustedIssuer[] {
   const issuers = config.AUTH_ISSUER;
-  const urls = byIssuer('AUTH_JWKS_URL', config.AUTH_JWKS_URL, issuers);
-  const files = byIssuer('AUTH_JWKS_FILE', config.AUTH_JWKS_FILE, issuers);
+  const urls = valuesByIssuer('AUTH_JWKS_URL', config.AUTH_JWKS_URL, issuers);
+  const files = valuesByIssuer('AUTH_JWKS_FILE', config.AUTH_JWKS_FILE, issuers);
   for (const url of urls.values())
-    if (!webAddress.test(url) || !URL.canParse(url))
+    if (!httpUrl.test(url) || !URL.canParse(url))
       throw new Error(`AUTH_JWKS_URL: ${url} is not an http or https URL`);
   return issuers.map((issuer) => {
     const [url, file] = [urls.get(issuer), files.get(issuer)];
@@ -28,7 +29,7 @@ export function trustedIssuers(config: IssuerVariables): TrustedIssuer[] {
       throw new Error(`AUTH_JWKS_URL: ${issuer} also has a value in AUTH_JWKS_FILE, set only one`);
     if (url !== undefined) return { issuer, keys: { url } };
     if (file !== undefined) return { issuer, keys: { file } };
-    if (!webAddress.test(issuer) || !URL.canParse(issuer))
+    if (!httpUrl.test(issuer) || !URL.canParse(issuer))
       throw new Error(
         `AUTH_ISSUER: ${issuer} is not an http or https URL, so its keys cannot be discovered: ` +
           'set AUTH_JWKS_URL or AUTH_JWKS_FILE',
@@ -38,23 +39,23 @@ export function trustedIssuers(config: IssuerVariables): TrustedIssuer[] {
 }
 
 /**
- * Parses a comma-separated list into a map from issuer to value. An element is `issuer=value`, or
- * only the value of the first issuer.
+ * Parses a comma-separated list of `issuer=value` and returns the value of each issuer. An element
+ * without an issuer is the value of the first one.
  *
  * @throws Error for an issuer that `issuers` does not contain, or with two values or an empty one.
  */
-function byIssuer(
+function valuesByIssuer(
   variable: string,
   list: string | undefined,
   issuers: readonly string[],
 ): Map<string, string> {
   const values = new Map<string, string>();
   for (const part of list?.split(',').map((value) => value.trim()) ?? []) {
-    const named = issuers.find((issuer) => part.startsWith(`${issuer}=`));
-    const value = named === undefined ? part : part.slice(named.length + 1);
-    if (named === undefined && /^(urn:|https?:\/\/)[^?]*=/.test(part))
+    const namedIssuer = issuers.find((issuer) => part.startsWith(`${issuer}=`));
+    const value = namedIssuer === undefined ? part : part.slice(namedIssuer.length + 1);
+    if (namedIssuer === undefined && /^(urn:|https?:\/\/)[^?]*=/.test(part))
       throw new Error(`${variable}: AUTH_ISSUER does not contain the issuer of "${part}"`);
-    const issuer = named ?? (issuers[0] as string);
+    const issuer = namedIssuer ?? (issuers[0] as string);
     if (value === '' || values.has(issuer))
       throw new Error(`${variable}: ${issuer} needs exactly one value`);
     values.set(issuer, value);

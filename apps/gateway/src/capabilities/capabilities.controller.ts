@@ -8,13 +8,14 @@ import { capabilitiesSchema } from '../wire.schemas.js';
 
 /**
  * The additions to the draft that every server has (docs/reference/interface-opml-changes.md,
- * "Capabilities"). All have the version of the release that last changed any of them incompatibly.
+ * "Capabilities"). Their common version is the release that last changed one of them incompatibly.
  */
 const additions = [
   'changes',
   'duration',
   'idempotency',
   'opml',
+  'podcast-episodes',
   'polling',
   'timestamps',
   'titles',
@@ -32,7 +33,7 @@ export class CapabilitiesController {
   @ApiResponse({ status: 200, description: 'Success', standardSchema: capabilitiesSchema })
   read(@Req() request: FastifyRequest): z.output<typeof capabilitiesSchema> {
     const root = new URL(`${linkBase(request, this.config)}/v1`).pathname;
-    // The draft is version 0.1.0 in its schema.yml, and can still change.
+    // UNSTABLE, because the draft (0.1.0 in its schema.yml) can still change.
     const draft = { '0.1.0': { status: 'UNSTABLE', root } } as const;
     const added = { '0.2.0': { status: 'UNSTABLE', root } } as const;
     const { FEEDS } = this.config;

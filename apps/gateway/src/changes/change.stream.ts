@@ -20,33 +20,33 @@ export const endReasons = [
 ] as const;
 export type EndReason = (typeof endReasons)[number];
 
-/** Timing of a stream in milliseconds, and its buffer limit. */
+/** Intervals of a stream in milliseconds, and its buffer limit. */
 export interface StreamTiming {
   /** Interval of heartbeats. */
   readonly heartbeatMs: number;
-  /** Minimum time between two `changed` events; later stamps wait for the next event. */
+  /** Minimum time between two `changed` events. Only the latest stamp of this time is sent. */
   readonly mergeMs: number;
   /** Maximum bytes that are buffered for a client that does not read. */
   readonly maxUnreadBytes: number;
 }
 
-/** Placeholder before the first stamp; compared as strings, every stamp is greater. */
+/** Value of `sentStamp` before the first stamp. Compared as strings, every stamp is greater. */
 const noStamp = '';
 
 /**
  * One stream of `GET /changes` (docs/reference/interface-opml-changes.md, "Changes"). It sends
- * increasing stamps of the user's clock, and heartbeats. It has no timer: its owner calls {@link
- * sendDue} at a short interval. All times are by `performance.now()`.
+ * increasing stamps of the user's clock, and heartbeats. It has no timer: `ChangeStreams`
+ * calls {@link sendDue} at a short interval. All times are by `performance.now()`.
  */
 export class ChangeStream {
   private response: ServerResponse | undefined;
   private sentStamp = noStamp;
   /** The latest stamp, possibly not sent yet. */
   private latestStamp = noStamp;
-  private mergeUntil = 0;
-  private heartbeatAt = 0;
+  private nextStampAt = 0;
+  private nextHeartbeatAt = 0;
 
-  /** @param endsAt latest time of the end. @param endsBy the reason for an end at that time. */
+  /** @param endsAt time at which the stream must end. @param endsBy the reason for that end. */
   constructor(
     readonly caller: Caller,
     private readonly timing: StreamTiming,
@@ -57,22 +57,22 @@ export class ChangeStream {
   /** Stores a new stamp, and sends it immediately unless one was sent within `mergeMs`. */
   notify(stamp: string, now: number): void {
     if (stamp > this.latestStamp) this.latestStamp = stamp;
-    if (now >= this.mergeUntil) this.sendStamp(now);
+    if (now >= this.nextStampAt) this.sendStamp(now);
   }
 
-  /** Starts the answer. It first sends this stamp, or a later one that arrived meanwhile. */
+  /** Starts sending: first this stamp, or a later one that has arrived since it was read. */
   start(response: ServerResponse, stamp: string, now: number): void {
     this.response = response;
-    // Random, because thousands of clients may have connected simultaneously.
-    this.heartbeatAt = now + Math.random() * this.timing.heartbeatMs;
+    // Starts at a random time, because thousands of clients can have connected simultaneously.
+    this.nextHeartbeatAt = now + Math.random() * this.timing.heartbeatMs;
     this.notify(stamp, now);
   }
 
-  /** Sends a pending stamp or heartbeat if it is due. Returns true after a heartbeat. */
+  /** Sends a stamp and a heartbeat, each if it is due. @returns true if it sent a heartbeat. */
   sendDue(now: number): boolean {
-    if (now >= this.mergeUntil) this.sendStamp(now);
-    if (now < this.heartbeatAt) return false;
-    this.heartbeatAt = now + this.timing.heartbeatMs;
+    if (now >= this.nextStampAt) this.sendStamp(now);
+    if (now < this.nextHeartbeatAt) return false;
+    this.nextHeartbeatAt = now + this.timing.heartbeatMs;
     this.response?.write(':\n\n');
     return true;
   }
@@ -88,10 +88,11 @@ export class ChangeStream {
     else this.response?.end();
   }
 
+  /** Sends the latest stamp, unless the client already has it. */
   private sendStamp(now: number): void {
     if (!this.response || this.latestStamp <= this.sentStamp) return;
     this.sentStamp = this.latestStamp;
-    this.mergeUntil = now + this.timing.mergeMs;
+    this.nextStampAt = now + this.timing.mergeMs;
     this.response.write(`event: changed\ndata: ${this.sentStamp}\n\n`);
   }
 }

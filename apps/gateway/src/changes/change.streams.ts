@@ -4,26 +4,26 @@ import type { ServerResponse } from 'node:http';
 import type { Authenticator, Caller } from '../auth/authenticator.js';
 import { ChangeStream, type EndReason, endReasons, type StreamTiming } from './change.stream.js';
 
-/** Limits and timing of streams. Only tests override them. */
+/** Limits and intervals of streams. Only tests override the defaults. */
 export interface StreamBounds extends StreamTiming {
-  /** Maximum streams of one user; a further stream ends the user's oldest. */
-  readonly perUser: number;
+  /** Maximum open streams of one user. Another stream ends the oldest. */
+  readonly maxPerUser: number;
   /** Maximum lifetime in milliseconds. Each stream ends at a random time in its last tenth. */
   readonly lifetimeMs: number;
-  /** Time in milliseconds over which the ends of all streams are spread after a loss. */
-  readonly spreadMs: number;
+  /** Time in ms over which streams end after lost notifications, so clients return gradually. */
+  readonly lossSpreadMs: number;
   /** Interval of checks of all streams, in milliseconds. */
   readonly checkMs: number;
 }
 
-/** The limits and timing in production. */
+/** The limits and intervals in production. */
 export const defaultBounds: StreamBounds = {
-  perUser: 6,
+  maxPerUser: 6,
   heartbeatMs: 25_000,
   mergeMs: 250,
   maxUnreadBytes: 4_096,
   lifetimeMs: 3_600_000,
-  spreadMs: 30_000,
+  lossSpreadMs: 30_000,
   checkMs: 250,
 };
 
@@ -35,7 +35,7 @@ export interface ClockSubscriber {
 
 /**
  * The streams of changes of a gateway (ADR 26). Invariants:
- * - At most `maxStreams` are open, and `perUser` of one user. The end of a stream frees its slot.
+ * - At most `maxStreams` are open, and `maxPerUser` of one user.
  * - A user's clock is subscribed exactly while the user has open streams. The subscription precedes
  *   the first read of the clock, so that no change is missed.
  * - One timer serves all streams. An idle stream costs a check every 250 ms and a write every 25 s.
@@ -43,13 +43,15 @@ export interface ClockSubscriber {
  *   the revocation of the credential.
  */
 export class ChangeStreams {
+  /** Number of streams that have ended, by reason. */
   readonly ended = Object.fromEntries(endReasons.map((reason) => [reason, 0])) as Record<
     EndReason,
     number
   >;
+  /** Open streams by user id; the oldest of a user is the first. */
   private readonly users = new Map<string, Set<ChangeStream>>();
-  private count = 0;
-  private draining = false;
+  private openCount = 0;
+  private isDraining = false;
   /** Number of received revocations at the last check. */
   private checkedRevocations: number;
   private timer: NodeJS.Timeout | undefined;
@@ -63,8 +65,9 @@ export class ChangeStreams {
     this.checkedRevocations = authenticator.receivedRevocations;
   }
 
+  /** Number of open streams. */
   get open(): number {
-    return this.count;
+    return this.openCount;
   }
 
   /**
@@ -96,20 +99,20 @@ export class ChangeStreams {
     }
   }
 
-  /** Passes a new stamp of the user's clock to all streams of the user. */
+  /** Gives the new stamp of a user's clock to all streams of that user. */
   notify(userId: string, stamp: string): void {
     const now = performance.now();
     for (const stream of this.users.get(userId) ?? []) stream.notify(stamp, now);
   }
 
-  /** Ends all streams after lost notifications. Clients poll when they reconnect. */
+  /** Ends streams gradually after lost notifications: clients reconnect and read their lists. */
   endAfterLoss(): void {
-    this.endAll('lost', this.bounds.spreadMs);
+    this.endAll('lost', this.bounds.lossSpreadMs);
   }
 
   /** Rejects new streams and ends the open ones, spread over `overMs` milliseconds. */
   drain(overMs: number): void {
-    this.draining = true;
+    this.isDraining = true;
     this.endAll('drain', overMs);
   }
 
@@ -119,11 +122,13 @@ export class ChangeStreams {
     this.checkAll();
   }
 
+  /** Registers a stream. @throws Failure `unavailable` if no stream can be opened. */
   private admit(caller: Caller): ChangeStream {
-    if (this.draining) throw refusals.draining;
+    if (this.isDraining) throw refusals.draining;
     const own = this.users.get(caller.userId);
-    if (own && own.size >= this.bounds.perUser) this.end([...own][0] as ChangeStream, 'replaced');
-    if (this.count >= this.maxStreams) throw refusals.full;
+    if (own && own.size >= this.bounds.maxPerUser)
+      this.end([...own][0] as ChangeStream, 'replaced');
+    if (this.openCount >= this.maxStreams) throw refusals.full;
     const lifetimeMs = this.bounds.lifetimeMs * (0.9 + Math.random() / 10);
     const expiresMs = (caller.expires ?? Infinity) - Date.now();
     const endsAt = performance.now() + Math.min(lifetimeMs, expiresMs);
@@ -131,7 +136,7 @@ export class ChangeStreams {
     const stream = new ChangeStream(caller, this.bounds, endsAt, reason);
     const streams = this.users.get(caller.userId) ?? new Set();
     this.users.set(caller.userId, streams.add(stream));
-    this.count += 1;
+    this.openCount += 1;
     this.timer ??= setInterval(() => this.checkAll(), this.bounds.checkMs).unref();
     return stream;
   }
@@ -149,19 +154,20 @@ export class ChangeStreams {
       this.clockSubscriber.unsubscribe(userId);
     }
     this.ended[reason] += 1;
-    this.count -= 1;
-    if (this.count === 0) {
+    this.openCount -= 1;
+    if (this.openCount === 0) {
       clearInterval(this.timer);
       this.timer = undefined;
     }
     stream.end(reason);
   }
 
+  /** Schedules the end of all streams, spread over `overMs` milliseconds. */
   private endAll(reason: EndReason, overMs: number): void {
     const now = performance.now();
-    let place = 0;
+    let index = 0;
     for (const stream of this.all()) {
-      const at = now + (overMs * place++) / this.count;
+      const at = now + (overMs * index++) / this.openCount;
       if (at < stream.endsAt) [stream.endsAt, stream.endsBy] = [at, reason];
     }
   }
@@ -171,21 +177,21 @@ export class ChangeStreams {
   }
 
   /**
-   * Sends due stamps and heartbeats. Ends streams whose time has come, whose credential is no
-   * longer valid, or whose client does not read.
+   * Sends due stamps and heartbeats. Ends streams that reached `endsAt`, whose credential is
+   * no longer valid, or whose client does not read.
    */
   private checkAll(): void {
     const now = performance.now();
     const { receivedRevocations } = this.authenticator;
-    const hasRevocations = receivedRevocations !== this.checkedRevocations;
+    const hasNewRevocations = receivedRevocations !== this.checkedRevocations;
     this.checkedRevocations = receivedRevocations;
     for (const stream of this.all()) {
       if (now >= stream.endsAt) this.end(stream, stream.endsBy);
       else {
-        // Checks the credential at each heartbeat too, because the issuer can have removed the key
-        // that verified a token.
+        // Checks the credential at each heartbeat too: the issuer can have removed the key that
+        // verified the token.
         const sentHeartbeat = stream.sendDue(now);
-        if ((sentHeartbeat || hasRevocations) && !this.authenticator.isStillValid(stream.caller))
+        if ((sentHeartbeat || hasNewRevocations) && !this.authenticator.isStillValid(stream.caller))
           this.end(stream, 'revoked');
         else if (sentHeartbeat && stream.isStuck) this.end(stream, 'slow');
       }
@@ -193,7 +199,7 @@ export class ChangeStreams {
   }
 }
 
-/** Created once, because creating an error for every refused request would cost too much. */
+/** Failures for rejected streams, created once: an error per rejected request would cost CPU. */
 const refusals = {
   draining: unavailable('the gateway is stopping'),
   full: unavailable('the gateway has too many streams of changes (MAX_STREAMS)'),

@@ -6,10 +6,10 @@ import type { FastifyReply, FastifyRequest } from 'fastify';
 import { Operation } from '../openapi.decorators.js';
 import { ChangeStreams } from './change.streams.js';
 
-/** Reading a list with this `since` returns the clock and no rows, as no stamp is later. */
-const latestTime = '9999-12-31T23:59:59.999Z';
+/** A `since` after every stamp: a list request with it returns the clock and no rows. */
+const sinceAfterAll = '9999-12-31T23:59:59.999Z';
 
-/** Headers against proxy caches and buffers. `close` lets a client reconnect to another gateway. */
+/** Headers that keep proxies from caching and buffering. `close`: a client can change gateways. */
 const headers = {
   'content-type': 'text/event-stream',
   'cache-control': 'no-store',
@@ -35,27 +35,27 @@ export class ChangesController {
   async follow(@Req() request: FastifyRequest, @Res() reply: FastifyReply): Promise<void> {
     const { caller, end = new RequestEnd() } = request;
     if (!caller) throw new Failure('unauthorized');
-    // Authentication accepts a token until 30 s after its expiry, but its stream would end
+    // Rejects an expired token, which authentication accepts for 30 s more: its stream would end
     // immediately.
     if (caller.expires !== undefined && caller.expires <= Date.now())
       throw new AuthenticationFailure('expired');
-    if (request.method === 'HEAD') return void begin(request, reply).end();
+    if (request.method === 'HEAD') return void startAnswer(request, reply).end();
     const { userId } = caller;
     const readClock = async () => {
       const list = {
         userId,
-        since: latestTime,
+        since: sinceAfterAll,
         perPage: 1,
         cursor: { from: 'page', page: 1 },
       } as const;
       return (await this.services.call(listSubscriptions, request, list)).clock;
     };
-    await this.streams.follow(caller, end, readClock, () => begin(request, reply));
+    await this.streams.follow(caller, end, readClock, () => startAnswer(request, reply));
   }
 }
 
-/** Sends the head of the answer without Fastify, which would buffer the stream. */
-function begin(request: FastifyRequest, reply: FastifyReply) {
+/** Sends the headers of the answer without Fastify, which would buffer the stream. */
+function startAnswer(request: FastifyRequest, reply: FastifyReply) {
   request.streamStartMs = reply.elapsedTime;
   reply.headers(headers).hijack();
   for (const [name, value] of Object.entries(reply.getHeaders()))

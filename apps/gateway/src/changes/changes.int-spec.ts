@@ -144,7 +144,7 @@ describe('a stream ends in order', () => {
 
   it('when Redis is available again after a loss; the next stream receives changes', async () => {
     const proxy = await TcpProxy.to(context.stack.redis.url);
-    await context.serve({ REDIS_URL: proxy.url }, { spreadMs: 100 });
+    await context.serve({ REDIS_URL: proxy.url }, { lossSpreadMs: 100 });
     const device = await context.device();
     const stream = await context.follow(device);
     proxy.refuse();

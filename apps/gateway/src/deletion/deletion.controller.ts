@@ -4,17 +4,17 @@ import { type DeletionStatus, readDeletion } from '#contracts';
 import { Services } from '#http';
 import type { FastifyRequest } from 'fastify';
 import { z } from 'zod';
-import { UserId } from '../auth/request.user.js';
+import { UserId } from '../http/server.options.js';
 import { Operation } from '../openapi.decorators.js';
 import { deletionSchema } from '../wire.schemas.js';
 
-const messages: Readonly<Record<DeletionStatus, string>> = {
+const statusMessages: Readonly<Record<DeletionStatus, string>> = {
   PENDING: 'Deletion is pending',
   SUCCESS: 'Subscription deleted successfully',
   FAILURE: 'The deletion process encountered an error and was rolled back',
 };
 
-/** A positive decimal integer that a JavaScript number represents exactly. */
+/** Schema of a deletion id: a positive decimal integer that a JavaScript number can represent. */
 const deletionId = z.string().regex(/^\d+$/).transform(Number).pipe(z.int().positive());
 
 /** /deletions (docs/reference/subscriptions.md, "Deletion"). */
@@ -31,6 +31,6 @@ export class DeletionController {
     @Param('id', { schema: deletionId }) id: number,
   ) {
     const { status } = await this.services.call(readDeletion, request, { userId, deletionId: id });
-    return { deletion_id: id, status, message: messages[status] };
+    return { deletion_id: id, status, message: statusMessages[status] };
   }
 }

@@ -21,7 +21,7 @@ import { AuthenticationFailure, linkBase, sentBatch, Services } from '#http';
 import { RateCounter } from '#identity';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import type { z } from 'zod';
-import { UserId } from '../auth/request.user.js';
+import { UserId } from '../http/server.options.js';
 import { CONFIG, type GatewayConfig } from '../gateway.config.js';
 import { QueryString } from '../http/query.string.js';
 import { type Cursor, Cursors } from '../list/cursor.js';
@@ -39,12 +39,12 @@ import {
   refreshSchema,
 } from './feed.schemas.js';
 
-/** Approximate maximum bytes of a podcast, and of an episode, in an answer. */
+/** Approximate maximum bytes of one podcast, and of one episode, in an answer. */
 const [podcastBytes, episodeBytes] = [16_384, 16_384];
-/** Maximum number of episodes that the feed service stores of a podcast. */
+/** Maximum number of episodes of one podcast that the feed service stores. */
 const maxEpisodes = 100;
 
-/** Permission to write the content of feeds for all users. */
+/** Scope of a token that is allowed to write the content of feeds, which all users see. */
 const pushScope = 'write:feeds';
 
 /** Headers of a picture: it never changes, other sites can embed it, and it runs no script. */
@@ -54,8 +54,8 @@ const artworkHeaders = {
   'cross-origin-resource-policy': 'cross-origin',
 };
 
-/** The query of a request, the name of the array in its answer, and the encoder of its cursors. */
-interface Read {
+/** A parsed list request: query, name of the array in the answer, encoder of its cursors. */
+interface FeedListRequest {
   readonly array: 'feeds' | 'episodes';
   /** The base URL of links. */
   readonly base: string;
@@ -72,6 +72,7 @@ interface Read {
 @ApiTags('Feeds')
 @Controller('feeds')
 export class FeedController {
+  /** Limits the previews of each user. */
   private readonly previews = new RateCounter(20);
 
   constructor(
@@ -80,15 +81,20 @@ export class FeedController {
     @Inject(CONFIG) private readonly config: GatewayConfig,
   ) {}
 
-  private read(request: FastifyRequest, userId: string, array: Read['array']): Read {
+  /** Parses the query of a list request. */
+  private parseRequest(
+    request: FastifyRequest,
+    userId: string,
+    array: FeedListRequest['array'],
+  ): FeedListRequest {
     const list = `feeds ${array}`;
     const base = linkBase(request, this.config);
     const url = new URL(`${base}${request.url}`);
     const sent = new QueryString(url.search, listParameters);
     const query = readListQuery(sent, { userId, list, maxPerPage: maxPodcasts }, this.cursors);
     const { since, perPage, cursor, scope } = query;
-    const effective = [since, perPage, cursor !== undefined];
-    const identity = { userId, url: url.href, effective };
+    const parameters = [since, perPage, cursor !== undefined];
+    const identity = { userId, url: url.href, parameters };
     return {
       array,
       base,
@@ -115,8 +121,8 @@ export class FeedController {
     @Req() request: FastifyRequest,
     @Res({ passthrough: true }) reply: FastifyReply,
   ) {
-    const read = this.read(request, userId, 'feeds');
-    const { perPage, since, cursor } = read.query;
+    const parsed = this.parseRequest(request, userId, 'feeds');
+    const { perPage, since, cursor } = parsed.query;
     const found = await this.services.call(
       listPodcasts,
       request,
@@ -125,12 +131,12 @@ export class FeedController {
         after: cursor?.boundary ?? 0,
         perPage,
         since,
-        artworkUrl: `${read.base}/feeds/artwork/`,
-        versions: [...read.versions],
+        artworkUrl: `${parsed.base}/feeds/artwork/`,
+        versions: [...parsed.versions],
       },
       { answerBytes: Math.min(perPage * podcastBytes, this.config.MAX_ANSWER_BYTES) },
     );
-    return answerPage(read, { per_page: perPage }, found.feeds, found, request, reply);
+    return answerPage(parsed, { per_page: perPage }, found.feeds, found, request, reply);
   }
 
   @Get('episodes')
@@ -165,8 +171,8 @@ export class FeedController {
       });
       return JsonText.concat('{"episodes":', episodes, '}');
     }
-    const read = this.read(request, userId, 'episodes');
-    const { since, cursor } = read.query;
+    const parsed = this.parseRequest(request, userId, 'episodes');
+    const { since, cursor } = parsed.query;
     if (since === undefined) throw new Failure('invalid');
     const found = await this.services.call(
       listNewEpisodes,
@@ -174,11 +180,12 @@ export class FeedController {
       { userId, after: cursor?.boundary ?? 0, since },
       { answerBytes },
     );
-    // The version covers the cursor with a constant time, because the time of the first page must
-    // not change it. The cursor is encrypted: from a hash of its row id clients could guess the id.
-    const next = found.next && cursorTo(read, found.next, new Date(0).toISOString());
+    // The version hashes the rows and the next cursor. The cursor has a constant time here, because
+    // the time of the walk's first page must not change the version. The cursor is encrypted,
+    // because from a hash of the row id clients could guess the id.
+    const next = found.next && cursorTo(parsed, found.next, new Date(0).toISOString());
     const version = hash('sha256', `${next} ${found.episodes.text}`).slice(0, 24);
-    return answerPage(read, {}, found.episodes, { ...found, version }, request, reply);
+    return answerPage(parsed, {}, found.episodes, { ...found, version }, request, reply);
   }
 
   @Get('artwork/:id')
@@ -208,8 +215,8 @@ export class FeedController {
     [405],
   )
   push(@Req() request: FastifyRequest, @Body({ schema: pushSchema }) sent: PushRequest) {
-    // All users see this content. A token without scope claims, which allows everything else, does
-    // not suffice.
+    // All users see this content, so the token must name the scope. A token without scope claims,
+    // which allows everything else, is rejected.
     if (!request.caller?.scopes?.has(pushScope))
       throw new AuthenticationFailure('scope', {}, pushScope);
     const body = sentBatch(request, sent.feeds, maxPushed);
@@ -240,8 +247,13 @@ export class FeedController {
   }
 }
 
-/** Returns the cursor of the page after a row. @param time `Sync-Timestamp` of the first page. */
-function cursorTo({ encode }: Read, boundary: number, time: string): string {
+/**
+ * Returns the cursor of the page after a row.
+ *
+ * @param boundary id of the row.
+ * @param time `Sync-Timestamp` of the first page.
+ */
+function cursorTo({ encode }: FeedListRequest, boundary: number, time: string): string {
   return encode({ direction: 'after', boundary, syncTimestamp: time, total: 0 });
 }
 
@@ -250,20 +262,20 @@ function cursorTo({ encode }: Read, boundary: number, time: string): string {
  * 304 if the client already has the page.
  */
 function answerPage(
-  read: Read,
+  parsed: FeedListRequest,
   envelope: Readonly<Record<string, number>>,
   rows: JsonText,
   found: { version: string; next?: number | undefined; syncTimestamp: string },
   request: FastifyRequest,
   reply: FastifyReply,
 ) {
-  const { array, url, sent, query, identity, versions } = read;
+  const { array, url, sent, query, identity, versions } = parsed;
   const start = query.cursor?.syncTimestamp ?? found.syncTimestamp;
   addListHeaders(reply, pageETag(found.version, identity), start, query.ignored);
-  const isKnown =
+  const clientHasPage =
     versions.includes(found.version) || request.headers['if-none-match']?.trim() === '*';
-  if (isKnown) return void reply.code(304);
-  const cursor = found.next && cursorTo(read, found.next, start);
+  if (clientHasPage) return void reply.code(304);
+  const cursor = found.next && cursorTo(parsed, found.next, start);
   const link = cursor && `${url.origin}${url.pathname}${sent.with({ cursor })}`;
   const head = JSON.stringify({ ...envelope, next: link }).slice(0, -1);
   return JsonText.concat(`${head}${head === '{' ? '' : ','}"${array}":`, rows, '}');

@@ -23,7 +23,7 @@ export const feedEpisodesSchema = z
   })
   .meta({ id: 'FeedEpisodes' });
 
-/** A valid entry, only for the API description. The service validates each entry separately. */
+/** Schema of a valid entry, only for the API description: the service validates each entry. */
 const pushEntrySchema = podcastSchema
   .pick({ title: true, author: true, description: true, link: true, language: true })
   .extend({
@@ -52,12 +52,12 @@ export const previewSchema = z
   })
   .meta({ id: 'PreviewRequest' });
 
-/** Maximum bytes of a password, which RSA-OAEP encrypts in one block. */
+/** Maximum bytes of a password of another server: RSA-OAEP encrypts one block of limited size. */
 const maxPasswordBytes = 256;
 
 export const importRequestSchema = z
   .object({
-    source: z.string().transform(readSource).describe('Address of the other server.'),
+    source: z.string().transform(parseSource).describe('Address of the other server.'),
     login: z.string().min(1).max(255).describe('Name of the account there.'),
     password: z
       .string()
@@ -66,11 +66,11 @@ export const importRequestSchema = z
   })
   .meta({ id: 'ImportRequest' });
 
-/** Returns the base URL of a server with a trailing `/`. */
-function readSource(text: string, context: z.RefinementCtx): string {
+/** Parses the base URL of another server, and adds a trailing `/`. */
+function parseSource(text: string, context: z.RefinementCtx): string {
   if (faultInHttpUrl(text) === undefined) {
     const url = new URL(text);
-    // Fields of answers must not contain a password.
+    // Rejects a URL with a password, because answers contain the URL.
     if (url.username === '' && url.password === '')
       return url.origin + url.pathname.replace(/\/?$/, '/');
   }

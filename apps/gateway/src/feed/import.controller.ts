@@ -13,7 +13,7 @@ import { Services } from '#http';
 import { RateCounter } from '#identity';
 import type { FastifyRequest } from 'fastify';
 import type { z } from 'zod';
-import { UserId } from '../auth/request.user.js';
+import { UserId } from '../http/server.options.js';
 import { CONFIG, type GatewayConfig } from '../gateway.config.js';
 import { Operation } from '../openapi.decorators.js';
 import { importRequestSchema } from './feed.schemas.js';
@@ -22,6 +22,7 @@ import { importRequestSchema } from './feed.schemas.js';
 @ApiTags('Feeds')
 @Controller('feeds/import')
 export class ImportController {
+  /** Limits the starts of imports by each user. */
   private readonly starts = new RateCounter(10);
 
   constructor(
@@ -63,7 +64,7 @@ export class ImportController {
   }
 }
 
-/** Encrypts a text for the owner of a key, so that Redis and Postgres never store it. */
+/** Encrypts a password for the feed service, so that Redis and Postgres never store it in clear. */
 function seal(text: string, publicKey: string): string {
   const key = createPublicKey({
     key: Buffer.from(publicKey, 'base64'),

@@ -3,28 +3,28 @@ import { AuthenticationFailure, linkBase } from '#http';
 import type { FastifyRequest } from 'fastify';
 import type { GatewayConfig } from '../gateway.config.js';
 
-/** Path of the metadata from which a client without a token learns the issuers (RFC 9728, 3). */
+/** Path of the metadata that names the issuers to clients without a token (RFC 9728, 3). */
 export const resourceMetadataPath = '/.well-known/oauth-protected-resource';
 
 /**
- * Returns the header of a 401 (RFC 6750, 3, and RFC 9728, 5.1): the URL of the metadata, and an
- * error code if the client sent a credential.
+ * Returns the header `WWW-Authenticate` of a 401 (RFC 6750, 3, and RFC 9728, 5.1): the URL of the
+ * metadata, and an error code if the client sent a credential.
  */
 export function challenge(
   request: FastifyRequest,
   config: GatewayConfig,
   error: unknown,
 ): { readonly 'www-authenticate': string } {
-  // A Host can contain a quotation mark.
+  // Encodes quotation marks, which a client can send in the Host header.
   const base = linkBase(request, config).replace(/["\\]/g, encodeURIComponent);
   const parts = [`resource_metadata="${base}${resourceMetadataPath}"`];
-  const { reason, wanted } = error instanceof AuthenticationFailure ? error : {};
-  if (reason === 'scope') parts.push('error="insufficient_scope"', `scope="${wanted}"`);
+  const { reason, missingScope } = error instanceof AuthenticationFailure ? error : {};
+  if (reason === 'scope') parts.push('error="insufficient_scope"', `scope="${missingScope}"`);
   else if (request.headers.authorization !== undefined) parts.push('error="invalid_token"');
   return { 'www-authenticate': `Bearer ${parts.join(', ')}` };
 }
 
-/** Returns the metadata of the API (RFC 9728, 2). */
+/** Returns the OAuth metadata of the API: issuers and scopes (RFC 9728, 2). */
 export function resourceMetadata(
   request: FastifyRequest,
   config: GatewayConfig,

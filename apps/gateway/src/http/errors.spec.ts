@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { Failure, type FailureCode, failureCodes } from '#contracts';
-import { answerFor, errorBody, httpAnswers, send } from '#http';
+import { toErrorAnswer, errorBody, httpAnswers, send } from '#http';
 import { RateLimited } from '#identity';
 import { createLog } from '#runtime';
 import Fastify from 'fastify';
@@ -46,7 +46,7 @@ describe('httpAnswers', () => {
 async function answerTo(error: unknown) {
   const fastify = Fastify();
   fastify.get('/', (_, reply) =>
-    send(reply, answerFor(error, createLog('test', 'silent'), failureAnswers)),
+    send(reply, toErrorAnswer(error, createLog('test', 'silent'), failureAnswers)),
   );
   const { statusCode: status, headers, body } = await fastify.inject('/');
   return { status, headers, body };

@@ -1,8 +1,8 @@
-import { answerFor, type ErrorFormat, type FailureAnswers, httpAnswers, send } from '#http';
+import { toErrorAnswer, type ErrorFormat, type FailureAnswers, httpAnswers, send } from '#http';
 import type { GatewayConfig } from '../gateway.config.js';
 import { challenge } from './challenge.js';
 
-/** Status and message of every failure of a call (docs/reference/interface.md, "Errors"). */
+/** Status and message for each failure code (docs/reference/interface.md, "Errors"). */
 export const failureAnswers: FailureAnswers = {
   invalid: { status: 405, message: 'Input could not be validated' },
   unauthorized: { status: 401, message: 'User not authorized' },
@@ -12,12 +12,12 @@ export const failureAnswers: FailureAnswers = {
   internal: { status: 500, message: 'Internal error' },
 };
 
-/** Returns the format of the interface's error answers. */
+/** Returns the function that turns errors into the error answers of the interface. */
 export function errorFormat(config: GatewayConfig): ErrorFormat {
   return {
     answerTo(error, request, log) {
-      const answer = answerFor(error, log, failureAnswers);
-      // A service also answers 401 for a valid credential of a disabled or erased user.
+      const answer = toErrorAnswer(error, log, failureAnswers);
+      // Adds the header also to a 401 for a valid credential of a disabled or erased user.
       return answer.status === 401
         ? { ...answer, headers: challenge(request, config, error) }
         : answer;

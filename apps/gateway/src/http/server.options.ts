@@ -1,3 +1,5 @@
+import { createParamDecorator, type ExecutionContext } from '@nestjs/common';
+import { Failure } from '#contracts';
 import { type HttpOptions, type RateLimits, type UserLimiter } from '#http';
 import type { Log } from '#runtime';
 import type { FastifyRequest } from 'fastify';
@@ -8,18 +10,29 @@ import { hashOfBody } from './write.identity.js';
 
 declare module 'fastify' {
   interface FastifyRequest {
-    /** The authenticated caller; absent only on paths that need no credential. */
+    /** Authenticated user of the request; absent only on paths that need no credential. */
     caller?: Caller;
     /** SHA-256 (hex) of the body; absent without a body or without an `Idempotency-Key`. */
     bodyHash?: string | undefined;
   }
 }
 
+/** Returns the id of the authenticated user. @throws Failure `unauthorized` without one. */
+export function userIdOf({ caller }: FastifyRequest): string {
+  if (!caller) throw new Failure('unauthorized');
+  return caller.userId;
+}
+
+/** Injects {@link userIdOf} of the request into a handler's parameter. */
+export const UserId = createParamDecorator((_: unknown, context: ExecutionContext) =>
+  userIdOf(context.switchToHttp().getRequest<FastifyRequest>()),
+);
+
 /** Read-only paths that need no credential. */
 const publicPaths = [
   /^\/($|openapi\.json$|docs(\/.*)?$|(v1\/)?capabilities$)/,
   /^\/\.well-known\/(jwks\.json|oauth-protected-resource)$/,
-  // An <img> sends no credential. The random id of a picture cannot be guessed.
+  // Pictures: <img> elements send no credential, and the random id cannot be guessed.
   /^\/(v1\/)?feeds\/artwork\/[^/]+$/,
 ];
 
@@ -33,17 +46,18 @@ const cors = {
   maxAge: 600,
 };
 
-/** Headers of every answer except the reference page. */
-const withoutScripts = { 'content-security-policy': "default-src 'none'; frame-ancestors 'none'" };
-/** Headers of API answers. They are not cached; lists allow revalidation (list.responder.ts). */
-const api = { ...withoutScripts, 'cache-control': 'no-store' };
-/** Headers of the reference page, which has its own scripts and inline styles. */
-const reference = {
+/** Headers of every answer except the API description in `/docs`: no scripts, no frames. */
+const commonHeaders = { 'content-security-policy': "default-src 'none'; frame-ancestors 'none'" };
+/** Headers of API answers: not cached. Lists replace this by revalidation (list.responder.ts). */
+const apiHeaders = { ...commonHeaders, 'cache-control': 'no-store' };
+/** Headers of the API description in `/docs`, which needs its own scripts and inline styles. */
+const docsHeaders = {
   'content-security-policy':
     "default-src 'self'; img-src 'self' data:; style-src 'self' 'unsafe-inline'; " +
     "frame-ancestors 'none'",
 };
 
+/** Objects that the options refer to. */
 interface ServerParts {
   readonly authenticator: Authenticator;
   readonly limits: RateLimits;
@@ -73,8 +87,8 @@ export function serverOptions(
     },
     headers: (request) => {
       const path = pathOf(request);
-      if (!needsNoCredential(request.method, path)) return api;
-      return /^\/docs(\/|$)/.test(path) ? reference : withoutScripts;
+      if (!needsNoCredential(request.method, path)) return apiHeaders;
+      return /^\/docs(\/|$)/.test(path) ? docsHeaders : commonHeaders;
     },
     bodies: ['json', 'xml'],
     onBody: (request, body) => (request.bodyHash = hashOfBody(request.headers, body)),
@@ -82,17 +96,18 @@ export function serverOptions(
   };
 }
 
-/** Returns the scope that a request needs. */
+/** Returns the scope that a token needs for a request. */
 function scopeOf(request: FastifyRequest): RequiredScope {
   if (request.method === 'GET' || request.method === 'HEAD') return 'read:subscriptions';
   return /^\/(?:v1\/)?feeds$/.test(pathOf(request)) ? 'write:feeds' : 'write:subscriptions';
 }
 
+/** Returns the path of a request, without its query. */
 function pathOf({ url }: FastifyRequest): string {
   return url.split('?', 1)[0] as string;
 }
 
-/** Returns true for a read of a path that is public. */
+/** Returns true for a read (GET or HEAD) of a path that needs no credential. */
 export function needsNoCredential(method: string, path: string): boolean {
   return (method === 'GET' || method === 'HEAD') && publicPaths.some((paths) => paths.test(path));
 }

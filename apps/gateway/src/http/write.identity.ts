@@ -3,12 +3,13 @@ import { type CallMetadata, Failure } from '#contracts';
 import type { FastifyRequest } from 'fastify';
 import { v5 as uuidv5 } from 'uuid';
 
-/** Valid values of `Idempotency-Key`. */
-const keyForm = /^[\x21-\x7e]{1,255}$/;
+/** Valid values of `Idempotency-Key`: printable ASCII without spaces. */
+const keyPattern = /^[\x21-\x7e]{1,255}$/;
 
-/** UUID namespace of request ids from keys. A change would make repeated writes run again. */
-const namespace = 'fd5e0a8c-7a64-4c0e-9d1e-7f1d3c2ab651';
+/** UUID namespace of ids from `Idempotency-Key`. Never change it: repetitions would run again. */
+const requestIdNamespace = 'fd5e0a8c-7a64-4c0e-9d1e-7f1d3c2ab651';
 
+/** The parts of a request that identify a write. */
 type WriteRequest = Pick<FastifyRequest, 'method' | 'url' | 'headers' | 'bodyHash'>;
 
 /**
@@ -26,11 +27,14 @@ export function writeIdentity(
 ): Pick<CallMetadata, 'requestId' | 'fingerprint'> {
   const key = headers['idempotency-key'];
   if (key === undefined) return { requestId: randomUUID() };
-  if (typeof key !== 'string' || !keyForm.test(key)) throw new Failure('invalid');
+  if (typeof key !== 'string' || !keyPattern.test(key)) throw new Failure('invalid');
   const target = url.replace(/^\/v1\//, '/');
   const fingerprint = sha256(`${method} ${target} ${bodyHash ?? sha256('')}`);
-  // Keys contain no spaces, so a key with a part never equals another key.
-  return { requestId: uuidv5(part === undefined ? key : `${key} ${part}`, namespace), fingerprint };
+  // The space keeps `key part` different from every key, because keys contain no spaces.
+  return {
+    requestId: uuidv5(part === undefined ? key : `${key} ${part}`, requestIdNamespace),
+    fingerprint,
+  };
 }
 
 /** Returns the hash of a body for the fingerprint; `undefined` without an idempotency key. */

@@ -1,7 +1,7 @@
 import { createCipheriv, createDecipheriv, createHmac, hkdfSync } from 'node:crypto';
 import type { IdRange } from '#contracts';
 
-/** Content of a cursor: where its page starts, and values of the walk's first page. */
+/** Content of a cursor: where the next page starts, and values of the walk's first page. */
 export interface Cursor {
   direction: 'after' | 'before';
   /** The row id after or before which the page starts. */
@@ -10,20 +10,20 @@ export interface Cursor {
   syncTimestamp: string;
   /** The `total` of the walk's first page. */
   total: number;
-  /** Only in a walk with `since`; see {@link IdRange}. */
+  /** Row ids that the walk covers; only in a walk with `since`. */
   range?: IdRange | undefined;
 }
 
-/** Scope in which a cursor is valid: one user, one list, one `since`. */
+/** The only requests in which a cursor is valid: one user, one list, one `since`. */
 export interface CursorScope {
   userId: string;
   list: string;
   since: string | undefined;
 }
 
-/** Bytes of the synthetic IV, which is also the check value. */
+/** Bytes of the initialization vector, which is also the check value of the cursor. */
 const ivBytes = 16;
-/** A cursor in base64url: the IV and six numbers of 8 bytes, so its length reveals nothing. */
+/** A cursor in base64url: IV and six numbers of 8 bytes. The constant length reveals nothing. */
 const cursorPattern = /^[\w-]{86}$/;
 
 /**
@@ -39,7 +39,7 @@ export class Cursors {
   private readonly macKey: Buffer;
   private readonly cipherKey: Buffer;
 
-  /** @param key at least 32 random characters. The default is public and protects nothing. */
+  /** @param key at least 32 random characters. The default key is public and protects nothing. */
   constructor(key = 'podcast-sync cursors without CURSOR_KEY') {
     const derived = (use: string) =>
       Buffer.from(hkdfSync('sha256', key, '', `podcast-sync cursor ${use}`, 32));
@@ -47,12 +47,12 @@ export class Cursors {
     this.cipherKey = derived('content');
   }
 
-  /** Returns the text of a cursor. It needs no escaping in a URL. */
+  /** Returns the text of a cursor, which needs no escaping in a URL. */
   encode(cursor: Cursor, scope: CursorScope): string {
     const { direction, boundary, syncTimestamp, total, range } = cursor;
     const content = Buffer.alloc(48);
     const isAfter = direction === 'after' ? 1 : 0;
-    // Ids start at 1, so 0 means that there is no range.
+    // Encodes a missing range as 0, because row ids start at 1.
     [isAfter, boundary, Date.parse(syncTimestamp), total, range?.first ?? 0, range?.last ?? 0].map(
       (number, index) => content.writeDoubleBE(number, index * 8),
     );
@@ -68,7 +68,7 @@ export class Cursors {
     const iv = bytes.subarray(0, ivBytes);
     const decipher = createDecipheriv('aes-256-ctr', this.cipherKey, iv);
     const content = decipher.update(bytes.subarray(ivBytes));
-    // The last base64url character has unused bits: only one of its variants is accepted.
+    // Accepts one text per cursor: the last base64url character has bits that decoding ignores.
     if (!this.checkValue(content, scope).equals(iv) || bytes.toString('base64url') !== text)
       return undefined;
     const numberAt = (index: number) => content.readDoubleBE(index * 8);
@@ -82,6 +82,7 @@ export class Cursors {
     };
   }
 
+  /** Returns the initialization vector: a MAC of content and scope. */
   private checkValue(content: Buffer, { userId, list, since }: CursorScope): Buffer {
     return createHmac('sha256', this.macKey)
       .update(JSON.stringify([userId, list, since ?? '']))

@@ -12,7 +12,7 @@ const clock = '2026-02-02T12:00:00.123Z';
 const identity: ListIdentity = {
   userId: 'u',
   url: 'https://sync.example/episodes?page=2',
-  effective: [undefined, 2, 50],
+  parameters: [undefined, 2, 50],
 };
 const tag = listETag(clock, identity);
 
@@ -29,14 +29,14 @@ describe('listETag', () => {
     ['the user', { userId: 'v' }],
     ['the base of the links', { url: 'https://other.example/episodes?page=2' }],
     ['the URL', { url: 'https://sync.example/episodes?page=2&x' }],
-    ['the effective parameters', { effective: [undefined, 2, 20] }],
+    ['the valid parameters', { parameters: [undefined, 2, 20] }],
   ])('changes with %s', (_, other) => {
     expect(listETag(clock, { ...identity, ...other })).not.toBe(tag);
   });
 
   it('includes the version of the representation, which a release can raise', () => {
     const version = 1;
-    const parts = JSON.stringify([version, identity.userId, identity.url, identity.effective]);
+    const parts = JSON.stringify([version, identity.userId, identity.url, identity.parameters]);
     expect(tag).toBe(
       `W/"${Date.parse(clock).toString(36)}-${hash('sha256', parts, 'base64url').slice(0, 22)}"`,
     );

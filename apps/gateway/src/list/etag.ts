@@ -1,15 +1,15 @@
 import { hash } from 'node:crypto';
 
 /** Version of the JSON of lists. Increase it in every release that changes the JSON. */
-const representation = 1;
+const jsonVersion = 1;
 
-/** All values that an answer of a list depends on, except the user's data. */
+/** Everything that determines the answer of a list, except the user's data. */
 export interface ListIdentity {
   userId: string;
-  /** The whole URL, with the base of its links. */
+  /** The URL of the request, with the origin that links in the answer have. */
   url: string;
-  /** The parameters after invalid values are ignored and `per_page` is clamped. */
-  effective: unknown;
+  /** The parameters without invalid values, with `per_page` clamped. */
+  parameters: unknown;
 }
 
 /**
@@ -22,7 +22,7 @@ export function pageETag(version: string, identity: ListIdentity): string {
   return `W/"${version}-${hashOf(identity)}"`;
 }
 
-/** Returns the versions in the ETags of this page in `If-None-Match` (RFC 9110, 13.1.2). */
+/** Returns the versions of this page in the header `If-None-Match` (RFC 9110, 13.1.2). */
 export function versionsInIfNoneMatch(
   ifNoneMatch: string | undefined,
   identity: ListIdentity,
@@ -34,14 +34,14 @@ export function versionsInIfNoneMatch(
     .map(([, version]) => version as string);
 }
 
-/** Returns the weak ETag of a list, whose version is the user's clock. */
+/** Returns the weak ETag of a list. Its version is the clock of the user (ISO 8601). */
 export function listETag(clock: string, identity: ListIdentity): string {
   return pageETag(Date.parse(clock).toString(36), identity);
 }
 
 /**
- * Returns the user's clock in an ETag of this list in `If-None-Match`; `undefined` without such an
- * ETag. Of several clocks it returns the latest, because only that one can be current.
+ * Returns the clock in the ETag that a client has of this list (`If-None-Match`); `undefined`
+ * without such an ETag. Of several ETags it takes the latest clock: only that can be current.
  */
 export function clockInIfNoneMatch(
   ifNoneMatch: string | undefined,
@@ -53,10 +53,9 @@ export function clockInIfNoneMatch(
   return clocks.length === 0 ? undefined : new Date(Math.max(...clocks)).toISOString();
 }
 
-function hashOf({ userId, url, effective }: ListIdentity): string {
-  return hash(
-    'sha256',
-    JSON.stringify([representation, userId, url, effective]),
-    'base64url',
-  ).slice(0, 22);
+function hashOf({ userId, url, parameters }: ListIdentity): string {
+  return hash('sha256', JSON.stringify([jsonVersion, userId, url, parameters]), 'base64url').slice(
+    0,
+    22,
+  );
 }

@@ -1,18 +1,19 @@
 import { guidSchema, parseTime, toStamp } from '#contracts';
 import type { Cursor, Cursors, CursorScope } from './cursor.js';
 
+/** Rows of a page without `per_page`. */
 const defaultPerPage = 50;
 
-/** The query of a list, without invalid parameters (docs/reference/interface.md, "Lists"). */
+/** The valid parameters of a list request (docs/reference/interface.md, "Lists"). */
 export interface ListQuery {
   since: string | undefined;
   podcastGuid: string | undefined;
   page: number;
   perPage: number;
   cursor: Cursor | undefined;
-  /** The scope of the cursors of this list. */
+  /** Scope of the cursors in this list's links. */
   scope: CursorScope;
-  /** Names of the parameters that were ignored or clamped, in the order of the interface. */
+  /** Names of the parameters that were ignored or clamped, as in `Ignored-Parameters`. */
   ignored: string[];
 }
 
@@ -22,7 +23,7 @@ export const episodeListParameters = ['podcast_guid', ...listParameters] as cons
 /**
  * Parses the query of a list (docs/reference/interface.md, "Invalid parameters").
  *
- * @param parameters the known ones of this list.
+ * @param parameters all known parameters of the request.
  */
 export function readListQuery(
   parameters: Pick<URLSearchParams, 'getAll'>,
@@ -45,8 +46,8 @@ export function readListQuery(
     return time && toStamp(time);
   });
   const podcastGuid = read('podcast_guid', (text) => guidSchema.safeParse(text).data);
-  const page = read('page', positiveInteger) ?? 1;
-  const requested = read('per_page', positiveNumber) ?? Math.min(defaultPerPage, maxPerPage);
+  const page = read('page', parsePositiveInteger) ?? 1;
+  const requested = read('per_page', parsePositiveNumber) ?? Math.min(defaultPerPage, maxPerPage);
   if (requested > maxPerPage) ignored.push('per_page');
   const scope = { userId, list: [list, podcastGuid].filter(Boolean).join(' '), since };
   const cursor = read('cursor', (text) => cursors.decode(text, scope));
@@ -54,13 +55,14 @@ export function readListQuery(
   return { since, podcastGuid, page, perPage, cursor, scope, ignored };
 }
 
-function positiveInteger(text: string): number | undefined {
+/** Parses a positive integer; `undefined` above the safe integers. */
+function parsePositiveInteger(text: string): number | undefined {
   const value = /^\d+$/.test(text) ? Number(text) : 0;
   return value >= 1 && Number.isSafeInteger(value) ? value : undefined;
 }
 
-/** Returns a positive integer, possibly above the safe integers, because the caller clamps it. */
-function positiveNumber(text: string): number | undefined {
+/** Parses a positive integer, also above the safe integers: the caller clamps `per_page`. */
+function parsePositiveNumber(text: string): number | undefined {
   const value = /^\d+$/.test(text) ? Number(text) : 0;
   return value >= 1 ? value : undefined;
 }

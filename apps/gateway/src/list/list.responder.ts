@@ -18,14 +18,14 @@ import {
   type ListQuery,
   readListQuery,
 } from './list.query.js';
-import { type Neighbour, neighbours } from './page.links.js';
+import { type LinkedPage, linkedPages } from './page.links.js';
 
-/** Name of the array in each list's answer. */
-const arrays = { 'subscription.list': 'subscriptions', 'episode.list': 'episodes' } as const;
-/** Query parameters of each list, by its array. */
-const parameters = { subscriptions: listParameters, episodes: episodeListParameters };
+/** Name of the array in the answer, by the pattern of the list's contract. */
+const arrayNames = { 'subscription.list': 'subscriptions', 'episode.list': 'episodes' } as const;
+/** Known query parameters, by the name of the array in the answer. */
+const parametersByArray = { subscriptions: listParameters, episodes: episodeListParameters };
 
-/** Maximum bytes of a page without its rows: two links with %-encoded URLs, and numbers. */
+/** Returns the maximum bytes of a page without its rows: two %-encoded links, and numbers. */
 const envelopeBytes = (url: URL) => 2 * 3 * url.href.length + 2_048;
 
 /**
@@ -40,28 +40,29 @@ export class ListResponder {
     private readonly cursors: Cursors,
   ) {}
 
+  /** Returns a page as JSON; sends 304 if the client already has it. */
   async answer(
     contract: typeof listSubscriptions | typeof listEpisodes,
     userId: string,
     request: FastifyRequest,
     reply: FastifyReply,
   ): Promise<unknown> {
-    const array = arrays[contract.pattern as keyof typeof arrays];
+    const array = arrayNames[contract.pattern as keyof typeof arrayNames];
     const url = this.urlOf(request);
-    const sent = new QueryString(url.search, parameters[array]);
+    const sent = new QueryString(url.search, parametersByArray[array]);
     const target = { userId, list: array, maxPerPage: this.config.MAX_PER_PAGE };
     const query = readListQuery(sent, target, this.cursors);
     const { since, podcastGuid, page, perPage, cursor, scope, ignored } = query;
     const identity: ListIdentity = {
       userId,
       url: url.href,
-      // Contains only whether a cursor is valid: the URL contains the cursor itself, and from a
-      // hash of its content clients could guess the row id.
-      effective: [since, podcastGuid, page, perPage, cursor !== undefined],
+      // Hashes only whether the cursor is valid. The URL contains the cursor encrypted, and from
+      // a hash of its content clients could guess the row id.
+      parameters: [since, podcastGuid, page, perPage, cursor !== undefined],
     };
     const payload: RequestOf<typeof listEpisodes> = {
       userId,
-      ...requested(query),
+      ...toListRequest(query),
       maxBytes: Math.max(this.config.MAX_ANSWER_BYTES - envelopeBytes(url), 1),
       knownClock: clockInIfNoneMatch(request.headers['if-none-match'], identity),
     };
@@ -73,7 +74,7 @@ export class ListResponder {
       return void reply.code(304);
     const { total, items, firstId, lastId, more } = found;
     const range = cursor ? cursor.range : found.span;
-    const links = neighbours({
+    const links = linkedPages({
       page,
       perPage,
       cursor,
@@ -84,7 +85,7 @@ export class ListResponder {
       lastId,
       more,
     });
-    const link = (to: Neighbour) => {
+    const link = (to: LinkedPage) => {
       const start = this.cursors.encode(to.cursor, scope);
       return `${url.origin}${url.pathname}${sent.with({ page: String(to.page), cursor: start })}`;
     };
@@ -94,7 +95,7 @@ export class ListResponder {
     return JsonText.concat(`${envelope.slice(0, -1)},"${array}":`, items, '}');
   }
 
-  /** Returns the URL of the request with the base of its links. */
+  /** Returns the URL of the request, with the origin that links have. */
   private urlOf(request: FastifyRequest): URL {
     return new URL(`${linkBase(request, this.config)}${request.url}`);
   }
@@ -116,10 +117,10 @@ export function addListHeaders(
   });
 }
 
-/** Returns the parts of a query that the service needs. */
-function requested({ since, podcastGuid, page, perPage, cursor: sent }: ListQuery) {
-  const cursor: ListRequest['cursor'] = sent
-    ? { from: sent.direction, id: sent.boundary }
+/** Returns the parameters of a query that the service needs. */
+function toListRequest({ since, podcastGuid, page, perPage, cursor: sentCursor }: ListQuery) {
+  const cursor: ListRequest['cursor'] = sentCursor
+    ? { from: sentCursor.direction, id: sentCursor.boundary }
     : { from: 'page', page };
-  return { since, podcastGuid, perPage, cursor, total: sent?.total, span: sent?.range };
+  return { since, podcastGuid, perPage, cursor, total: sentCursor?.total, span: sentCursor?.range };
 }

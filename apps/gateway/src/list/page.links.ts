@@ -1,13 +1,13 @@
 import type { IdRange } from '#contracts';
 import type { Cursor } from './cursor.js';
 
-/** The values from which the links of a page are computed. */
-export interface PageFacts {
+/** The page that an answer contains, from which the links to other pages are computed. */
+export interface CurrentPage {
   page: number;
   perPage: number;
   cursor: Cursor | undefined;
   total: number;
-  /** Only in a walk with `since`. */
+  /** Row ids that the walk covers; only in a walk with `since`. */
   range: IdRange | undefined;
   syncTimestamp: string;
   /** Ids of the page's first and last row; `undefined` for an empty page. */
@@ -17,34 +17,34 @@ export interface PageFacts {
   more: boolean;
 }
 
-/** The next or previous page. The cursor defines its start; the number does not select rows. */
-export interface Neighbour {
+/** The next or previous page. Only the cursor selects its rows; the number is informative. */
+export interface LinkedPage {
   page: number;
   cursor: Cursor;
 }
 
-/** A row id after every row. */
-const end = Number.MAX_SAFE_INTEGER;
+/** A number that is greater than every row id. */
+const maxId = Number.MAX_SAFE_INTEGER;
 
 /**
  * Returns the next and the previous page of a page (docs/reference/interface.md, "Paging"). A page
  * that was reached by a link always links back. For a page number past the end, the previous page
  * is the last page.
  */
-export function neighbours(facts: PageFacts): { next?: Neighbour; previous?: Neighbour } {
-  const { page, cursor, total, range, syncTimestamp, more } = facts;
+export function linkedPages(current: CurrentPage): { next?: LinkedPage; previous?: LinkedPage } {
+  const { page, cursor, total, range, syncTimestamp, more } = current;
   const walk = { syncTimestamp, total, ...(range && { range }) };
   const firstId =
-    facts.firstId ?? (cursor ? cursor.boundary + (cursor.direction === 'after' ? 1 : 0) : end);
-  const lastId = facts.lastId ?? (cursor ? Math.max(cursor.boundary - 1, 0) : 0);
+    current.firstId ?? (cursor ? cursor.boundary + (cursor.direction === 'after' ? 1 : 0) : maxId);
+  const lastId = current.lastId ?? (cursor ? Math.max(cursor.boundary - 1, 0) : 0);
   const after = {
     page: page + 1,
     cursor: { direction: 'after' as const, boundary: lastId, ...walk },
   };
   const before = {
     page:
-      facts.firstId === undefined && !cursor
-        ? Math.ceil(total / facts.perPage)
+      current.firstId === undefined && !cursor
+        ? Math.ceil(total / current.perPage)
         : Math.max(page - 1, 1),
     cursor: { direction: 'before' as const, boundary: firstId, ...walk },
   };

@@ -7,7 +7,7 @@ import { ApiIdempotencyKey, Operation } from '../openapi.decorators.js';
 import { OpmlExport } from './opml.export.js';
 import { OpmlImport } from './opml.import.js';
 
-/** Subscriptions as OPML (docs/reference/interface-opml-changes.md, "OPML"). */
+/** Exports and imports subscriptions as OPML (docs/reference/interface-opml-changes.md, "OPML"). */
 @ApiTags('Subscriptions')
 @Controller()
 export class OpmlController {

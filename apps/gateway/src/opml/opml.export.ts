@@ -4,45 +4,45 @@ import { listFeeds, type ReplyOf, type RequestOf, textLimits } from '#contracts'
 import { maxCompressedBytes, Services } from '#http';
 import { opmlEnd, opmlOutline, opmlStart } from '#opml';
 import type { FastifyReply, FastifyRequest } from 'fastify';
-import { userIdOf } from '../auth/request.user.js';
+import { userIdOf } from '../http/server.options.js';
 
-/** Minimum characters of each chunk except the last. */
-const pieceLength = 16_384;
+/** Minimum characters of each chunk of a document except the last. */
+const minChunkLength = 16_384;
 
-/** Maximum bytes of one page of the service: 500 URLs with titles. */
+/** Maximum bytes of one page that the service returns: 500 URLs with titles. */
 const pageBytes = 500 * (textLimits.url + textLimits.title);
 
 /**
  * Answers with all subscribed feeds of a user as OPML. A document of up to
- * {@link maxCompressedBytes} characters is an ordinary answer. A longer document is streamed page
- * by page, as fast as the client reads. If reading a page then fails, the connection closes before
+ * {@link maxCompressedBytes} characters is sent as a whole. A longer document is streamed page by
+ * page, as fast as the client reads. If a later page cannot be read, the connection closes before
  * the end of the document.
  */
 @Injectable()
 export class OpmlExport {
   constructor(private readonly services: Services) {}
 
-  /** @throws Failure before anything is sent. */
+  /** Sends the document. @throws Failure if a page that is read before the start fails. */
   async answer(request: FastifyRequest, reply: FastifyReply): Promise<void> {
-    const pieces = this.pieces(request);
+    const chunks = this.chunks(request);
     let start = '';
     for (let isWhole = false; start.length <= maxCompressedBytes;) {
-      const { value, done } = await pieces.next();
+      const { value, done } = await chunks.next();
       if (done) isWhole = true;
       else start += value;
-      if (isWhole) return void describe(reply).send(start);
+      if (isWhole) return void addOpmlHeaders(reply).send(start);
     }
     request.hold?.(2 * start.length);
     if (request.method !== 'HEAD')
-      return void describe(reply).send(Readable.from(after(start, pieces), oneChunk));
-    await pieces.return();
-    describe(reply).send(Readable.from([]));
+      return void addOpmlHeaders(reply).send(Readable.from(concatenate(start, chunks), oneChunk));
+    await chunks.return();
+    addOpmlHeaders(reply).send(Readable.from([]));
   }
 
-  /** Generates the document in chunks. Reads a page only after the previous page is consumed. */
-  private async *pieces(request: FastifyRequest): AsyncGenerator<string, void> {
+  /** Generates the document in chunks. Reads a page after the page before is sent. */
+  private async *chunks(request: FastifyRequest): AsyncGenerator<string, void> {
     const listRequest: RequestOf<typeof listFeeds> = { userId: userIdOf(request) };
-    let piece = opmlStart;
+    let chunk = opmlStart;
     for (let page: ReplyOf<typeof listFeeds> | undefined; !page || page.next;) {
       const further = page?.next;
       page = await this.services.call(
@@ -52,25 +52,29 @@ export class OpmlExport {
         { answerBytes: pageBytes },
       );
       const { add, titles = [] } = page;
-      const held = [...add, ...titles].reduce((sum, text) => sum + 2 * (text?.length ?? 0), 0);
-      request.hold?.(held);
+      const bufferedBytes = [...add, ...titles].reduce(
+        (sum, text) => sum + 2 * (text?.length ?? 0),
+        0,
+      );
+      request.hold?.(bufferedBytes);
       for (const [index, url] of add.entries()) {
-        piece += opmlOutline(url, titles[index]);
-        if (piece.length < pieceLength) continue;
-        yield piece;
-        piece = '';
+        chunk += opmlOutline(url, titles[index]);
+        if (chunk.length < minChunkLength) continue;
+        yield chunk;
+        chunk = '';
       }
-      // Releases the bytes of the page. With `always` the call never fails.
-      request.hold?.(-held, true);
+      // Stops counting the bytes of the page; with `true` this never fails.
+      request.hold?.(-bufferedBytes, true);
     }
-    yield piece + opmlEnd;
+    yield chunk + opmlEnd;
   }
 }
 
-/** Buffers one chunk at a time. */
+/** Options of a stream that buffers one chunk at a time. */
 const oneChunk = { highWaterMark: 1 };
 
-async function* after(
+/** Generates `start`, then everything that `rest` generates. */
+async function* concatenate(
   start: string,
   rest: AsyncGenerator<string, void>,
 ): AsyncGenerator<string, void> {
@@ -78,7 +82,8 @@ async function* after(
   yield* rest;
 }
 
-function describe(reply: FastifyReply): FastifyReply {
+/** Sets the headers of an OPML answer. */
+function addOpmlHeaders(reply: FastifyReply): FastifyReply {
   return reply
     .type('text/x-opml; charset=utf-8')
     .header('content-disposition', 'attachment; filename="subscriptions.opml"');

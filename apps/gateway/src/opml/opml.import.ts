@@ -4,17 +4,19 @@ import { RequestEnd, Services, TooLarge } from '#http';
 import { type Opml, OpmlError, OpmlLimitError, readOpml } from '#opml';
 import { parsingSlot } from '#runtime';
 import type { FastifyRequest } from 'fastify';
-import { userIdOf } from '../auth/request.user.js';
-import { CONFIG, type GatewayConfig, subscribedBytes } from '../gateway.config.js';
+import { userIdOf } from '../http/server.options.js';
+import { CONFIG, type GatewayConfig, subscribeResultBytes } from '../gateway.config.js';
 
 /** Time limit of an import in milliseconds. The writes of 5,000 feeds take about two seconds. */
-const importMs = 20_000;
+const importLimitMs = 20_000;
 
+/** Maximum feeds of one document. */
 const maxFeeds = 5_000;
 
-/** Limits the imports of each user to one at a time. */
-const imports = { calls: 1, bytes: Infinity };
+/** Limits per user: one import at a time, without a limit of bytes. */
+const importLimits = { calls: 1, bytes: Infinity };
 
+/** Reply of the service to one write. */
 type SubscribeReply = ReplyOf<typeof subscribe>;
 
 /**
@@ -36,31 +38,32 @@ export class OpmlImport {
    *   request used; `unavailable`; TooLarge.
    */
   run(request: FastifyRequest, document: Buffer): Promise<JsonText> {
-    return this.services.run(imports, request, { budgetMs: importMs }, (budgetMs) =>
-      this.within(request, document, budgetMs),
+    return this.services.run(importLimits, request, { budgetMs: importLimitMs }, (budgetMs) =>
+      this.runWithin(request, document, budgetMs),
     );
   }
 
-  private async within(request: FastifyRequest, document: Buffer, budgetMs: number) {
+  /** Imports a document within `budgetMs` milliseconds. */
+  private async runWithin(request: FastifyRequest, document: Buffer, budgetMs: number) {
     const { end = new RequestEnd() } = request;
-    const until = performance.now() + budgetMs;
-    const { feeds, skipped } = await opmlOf(document);
-    if (answerBytes(feeds) > this.config.MAX_ANSWER_BYTES)
+    const deadline = performance.now() + budgetMs;
+    const { feeds, skipped } = await parseOpml(document);
+    if (estimateAnswerBytes(feeds) > this.config.MAX_ANSWER_BYTES)
       throw new TooLarge('the answer would be too large, import fewer feeds at a time');
     const userId = userIdOf(request);
-    const size = Math.min(this.config.MAX_SUBSCRIPTION_ENTRIES, maxEntries);
-    const answers: SubscribeReply[] = [];
-    // A document without feeds also makes one write, which stores the idempotency key.
+    const size = Math.min(this.config.MAX_SUBSCRIPTION_ENTRIES, maxEntriesPerWrite);
+    const replies: SubscribeReply[] = [];
+    // Makes one write also for a document without feeds, to store the idempotency key.
     for (let first = 0; first === 0 || first < feeds.length; first += size) {
       if (end.reached) throw unavailable('the client disconnected');
       const entries = feeds
         .slice(first, first + size)
         .map(({ feedUrl, title }) => ({ feed_url: feedUrl, title }));
-      // The name includes the size, because a gateway with another MAX_SUBSCRIPTION_ENTRIES splits
-      // the same document into other writes.
+      // Names the write by first entry and size: a gateway with another MAX_SUBSCRIPTION_ENTRIES
+      // splits the same document into other writes.
       const part = first === 0 ? undefined : `${first}+${entries.length}`;
-      const options = { part, budgetMs: until - performance.now() };
-      answers.push(
+      const options = { part, budgetMs: deadline - performance.now() };
+      replies.push(
         await this.services.call(
           subscribe,
           request,
@@ -69,16 +72,16 @@ export class OpmlImport {
         ),
       );
     }
-    return joined(answers, skipped);
+    return mergeReplies(replies, skipped);
   }
 }
 
 /**
- * Parses a document.
+ * Parses an OPML document.
  *
  * @throws Failure `invalid` for a document that is not OPML, or has outlines but no feed; TooLarge.
  */
-async function opmlOf(document: Buffer): Promise<Opml> {
+async function parseOpml(document: Buffer): Promise<Opml> {
   try {
     const opml = await readOpml(document, parsingSlot, { maxFeeds });
     if (opml.feeds.length === 0 && opml.skipped > 0)
@@ -90,22 +93,22 @@ async function opmlOf(document: Buffer): Promise<Opml> {
   }
 }
 
-/** Maximum entries of one write. A thousand would block the service for too long. */
-const maxEntries = 250;
+/** Maximum entries of one write: a thousand would block the service for too long. */
+const maxEntriesPerWrite = 250;
 
 /** Returns the approximate maximum size of the answer for these feeds, in bytes. */
-function answerBytes(feeds: Opml['feeds']): number {
+function estimateAnswerBytes(feeds: Opml['feeds']): number {
   return feeds.reduce(
-    (sum, { feedUrl }) => sum + Buffer.byteLength(JSON.stringify(feedUrl)) + subscribedBytes,
+    (sum, { feedUrl }) => sum + Buffer.byteLength(JSON.stringify(feedUrl)) + subscribeResultBytes,
     0,
   );
 }
 
-/** Merges the answers of all writes into one, with the number of skipped entries. */
-function joined(answers: readonly SubscribeReply[], skipped: number): JsonText {
+/** Merges the replies to all writes into one answer, with the number of skipped outlines. */
+function mergeReplies(replies: readonly SubscribeReply[], skipped: number): JsonText {
   const lists: Record<'success' | 'failure', string[]> = { success: [], failure: [] };
-  for (const answer of answers) {
-    const { success, failure } = answer.parse();
+  for (const reply of replies) {
+    const { success, failure } = reply.parse();
     if (success.length > 0) lists.success.push(JSON.stringify(success).slice(1, -1));
     if (failure.length > 0) lists.failure.push(JSON.stringify(failure).slice(1, -1));
   }

@@ -25,7 +25,7 @@ import {
 import { sentBatch, Services } from '#http';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import type { z } from 'zod';
-import { UserId } from '../auth/request.user.js';
+import { UserId } from '../http/server.options.js';
 import { CONFIG, type GatewayConfig } from '../gateway.config.js';
 import {
   deletionAcceptedSchema,

@@ -6,7 +6,7 @@ import { UploadService } from './upload.service.js';
 const gpodderPath = 'api/:version([12])/episodes/:user.json';
 const nextcloudPath = 'index.php/apps/gpoddersync';
 
-/** Endpoints for episode actions of the gpodder API and of Nextcloud's app gpoddersync. */
+/** Uploads and downloads of episode actions, by the gpodder API and that of Nextcloud. */
 @Controller()
 export class ActionController {
   constructor(
@@ -14,7 +14,7 @@ export class ActionController {
     private readonly downloads: DownloadService,
   ) {}
 
-  /** The podcast app Cardo uploads to `episodes/create`. */
+  /** Uploads actions. `episodes/create` is the path of the podcast app Cardo. */
   @Post([gpodderPath, `${nextcloudPath}/episode_action/create`, `${nextcloudPath}/episodes/create`])
   @HttpCode(200)
   upload(@Req() request: FastifyRequest, @Body() body: Buffer | undefined) {

@@ -2,7 +2,7 @@ import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import type { GpodderEpisode, ActionStatuses } from '#contracts';
 import { parseAction } from '#gpodder-data';
-import { actionsOf } from './download.rules.js';
+import { toClientActions } from './download.rules.js';
 
 const at = (minute: number) => `2024-03-01T12:${String(minute).padStart(2, '0')}:05.678901Z`;
 const secondsAt = (minute: number) => at(minute).slice(0, 19);
@@ -30,7 +30,7 @@ const download = (value: boolean, minute: number) => ({
 
 /** Returns the action, minute and numbers of each resulting action. */
 const summariesOf = (statuses: ActionStatuses, duration?: number) =>
-  actionsOf(episode(statuses, duration === undefined ? {} : { duration }), 'all').map(
+  toClientActions(episode(statuses, duration === undefined ? {} : { duration }), 'all').map(
     ({ action, timestamp, started, position: reached, total }) => {
       expect(reached).toBe(started);
       return [
@@ -135,14 +135,14 @@ it('an episode can have a listening and a download action, the older one first',
 
 it('aggregated is the listening action, else the download action', () => {
   const actions = (statuses: ActionStatuses) =>
-    actionsOf(episode(statuses), 'aggregated').map(({ action }) => action);
+    toClientActions(episode(statuses), 'aggregated').map(({ action }) => action);
   expect(actions({ ...position(60, 1), ...download(true, 2) })).toEqual(['play']);
   expect(actions({ ...played(false, 1), ...download(true, 2) })).toEqual(['new']);
   expect(actions(download(true, 2))).toEqual(['download']);
 });
 
 it('nextcloud is only a PLAY with all numbers', () => {
-  const actions = (statuses: ActionStatuses) => actionsOf(episode(statuses), 'nextcloud');
+  const actions = (statuses: ActionStatuses) => toClientActions(episode(statuses), 'nextcloud');
   expect(actions({ ...position(60, 1), ...download(true, 2) })).toMatchObject([
     { action: 'PLAY', started: 60, position: 60, total: 3_660 },
   ]);
@@ -150,7 +150,7 @@ it('nextcloud is only a PLAY with all numbers', () => {
 });
 
 it('an action has URLs and guid of the episode, and a time without zone or fraction', () => {
-  expect(actionsOf(episode(download(true, 1)), 'all')).toEqual([
+  expect(toClientActions(episode(download(true, 1)), 'all')).toEqual([
     {
       podcast: 'https://a.example/f',
       episode: 'https://a.example/1.mp3',
@@ -159,13 +159,13 @@ it('an action has URLs and guid of the episode, and a time without zone or fract
       timestamp: secondsAt(1),
     },
   ]);
-  expect(actionsOf(episode(download(true, 1), { episodeGuid: '' }), 'all')[0]).not.toHaveProperty(
-    'guid',
-  );
+  expect(
+    toClientActions(episode(download(true, 1), { episodeGuid: '' }), 'all')[0],
+  ).not.toHaveProperty('guid');
 });
 
 it('an episode without an enclosure has no action', () => {
-  expect(actionsOf(episode(played(true, 1), { enclosureUrl: '' }), 'all')).toEqual([]);
+  expect(toClientActions(episode(played(true, 1), { enclosureUrl: '' }), 'all')).toEqual([]);
 });
 
 /** Merges statuses by last writer wins, like the episode service. */
@@ -192,7 +192,7 @@ it('actions that a client sends back unchanged result in the same actions', () =
   fc.assert(
     fc.property(statuses, lengths, (current, duration) => {
       const first = episode(current, { duration });
-      const firstActions = actionsOf(first, 'all');
+      const firstActions = toClientActions(first, 'all');
       let after = first;
       for (const action of firstActions) {
         const { entry } = parseAction(action);
@@ -208,7 +208,7 @@ it('actions that a client sends back unchanged result in the same actions', () =
         timestamp,
         reached,
       ];
-      expect(actionsOf(after, 'all').map(essence)).toEqual(firstActions.map(essence));
+      expect(toClientActions(after, 'all').map(essence)).toEqual(firstActions.map(essence));
     }),
     { numRuns: 2_000 },
   );
@@ -221,7 +221,7 @@ it('only a play has numbers: positive integers, and no total below the position'
       lengths,
       fc.constantFrom('all', 'aggregated', 'nextcloud'),
       (current, duration, selection) => {
-        const actions = actionsOf(episode(current, { duration }), selection);
+        const actions = toClientActions(episode(current, { duration }), selection);
         expect(actions.length).toBeLessThanOrEqual(selection === 'all' ? 2 : 1);
         for (const { action, started, position: reached, total } of actions) {
           const numbers = [started, reached, total];

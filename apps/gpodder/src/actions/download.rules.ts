@@ -1,44 +1,52 @@
 import { type GpodderEpisode, type ActionStatuses, parseTime } from '#contracts';
 import { maxSeconds, oldestTime } from '#gpodder-data';
 
-/** An action in the format of clients (docs/reference/gpodder.md, "Actions out"). */
+/** An action in the JSON format of gpodder clients (docs/reference/gpodder.md, "Actions out"). */
 export interface ClientAction {
+  /** URL of the feed. */
   readonly podcast: string;
+  /** URL of the enclosure. */
   readonly episode: string;
   readonly guid?: string;
   readonly action: 'play' | 'new' | 'download' | 'delete' | 'PLAY';
   /** UTC as `YYYY-MM-DDTHH:MM:SS`, the only format that every client reads. */
   readonly timestamp: string;
+  /** Second at which the playback started. */
   readonly started?: number;
+  /** Second at which the playback stopped. */
   readonly position?: number;
+  /** Duration of the episode in seconds. */
   readonly total?: number;
 }
 
 /**
- * Selection of an episode's actions for a download: `all`; `aggregated`, the listening action, or
- * else the download action; `nextcloud`, only a `play`.
+ * Selects the actions of an episode in a download. `all`; `aggregated`: its `play` or `new` action,
+ * else its `download` or `delete` action; `nextcloud`: only a `play` action.
  */
 export type ActionSelection = 'all' | 'aggregated' | 'nextcloud';
 
-/** The `position` and `total` of a played episode of unknown duration: 24 hours, in seconds. */
-const unknownLength = 86_400;
+/** The `position` and `total` of a played episode of unknown duration, in seconds: 24 hours. */
+const assumedDuration = 86_400;
 /**
- * Seconds from the position to the sent `total` if the duration is unknown. With an equal `total`,
+ * Seconds from the `position` to the `total` of an episode of unknown duration. If both were equal,
  * clients would count the episode as played.
  */
-const minRemaining = 3_600;
+const assumedRemaining = 3_600;
 
-/** A listening or download action with its time. */
+/** An action with its time, still without podcast and episode. */
 type TimedAction = Pick<ClientAction, 'action' | 'started' | 'position' | 'total'> & { at: string };
 
 /**
  * Returns an episode's actions, oldest first: at most one `play` or `new`, and one `download` or
  * `delete`. An episode without an enclosure URL has none.
  */
-export function actionsOf(episode: GpodderEpisode, selection: ActionSelection): ClientAction[] {
+export function toClientActions(
+  episode: GpodderEpisode,
+  selection: ActionSelection,
+): ClientAction[] {
   if (episode.enclosureUrl === '') return [];
-  const listening = listeningOf(episode);
-  const download = downloadOf(episode.statuses);
+  const listening = toPlayOrNew(episode);
+  const download = toDownloadOrDelete(episode.statuses);
   const listOf = (...actions: (TimedAction | undefined)[]) =>
     actions.flatMap((action) => (action ? [toClientAction(episode, action)] : []));
   if (selection === 'nextcloud')
@@ -58,41 +66,44 @@ function toClientAction(
   return { podcast: feedUrl, episode: enclosureUrl, ...guid, ...action, timestamp };
 }
 
-/** A status with its time in a comparable format. */
+/** A status with the time of its last change, as ISO 8601 in UTC: comparable as text. */
 interface TimedValue<Value> {
   value: Value;
   at: string;
 }
 
-function timed<Value>(
+/** Returns a status with its time; without a time, the oldest possible one. */
+function withTime<Value>(
   status: { value: Value; at?: string | undefined } | undefined,
 ): TimedValue<Value> | undefined {
   if (!status) return undefined;
   return { value: status.value, at: (status.at && parseTime(status.at)?.instant) ?? oldestTime };
 }
 
-function listeningOf({ statuses, duration }: GpodderEpisode): TimedAction | undefined {
-  const played = timed(statuses.playedStatus);
-  const position = timed(statuses.playbackPosition);
-  const isNew = timed(statuses.newStatus);
-  // Clients ignore a position below one second.
-  const seconds = Math.min(Math.trunc(position?.value ?? 0), maxSeconds - minRemaining);
-  const reached = position && seconds >= 1 ? position : undefined;
-  const length = Math.min(Math.trunc(duration ?? 0), maxSeconds);
-  if (played?.value === true && !(reached && reached.at > played.at)) {
-    const end = length >= 1 ? length : unknownLength;
+/** Returns the `play` or `new` action that follows from the statuses of an episode. */
+function toPlayOrNew({ statuses, duration }: GpodderEpisode): TimedAction | undefined {
+  const played = withTime(statuses.playedStatus);
+  const position = withTime(statuses.playbackPosition);
+  const newStatus = withTime(statuses.newStatus);
+  // Sends no position below one second, because clients ignore it.
+  const seconds = Math.min(Math.trunc(position?.value ?? 0), maxSeconds - assumedRemaining);
+  const reachedPosition = position && seconds >= 1 ? position : undefined;
+  const knownDuration = Math.min(Math.trunc(duration ?? 0), maxSeconds);
+  if (played?.value === true && !(reachedPosition && reachedPosition.at > played.at)) {
+    const end = knownDuration >= 1 ? knownDuration : assumedDuration;
     return { action: 'play', started: end, position: end, total: end, at: played.at };
   }
-  if (reached && !(isNew?.value === true && isNew.at > reached.at)) {
-    const total = length > seconds ? length : seconds + minRemaining;
-    return { action: 'play', started: seconds, position: seconds, total, at: reached.at };
+  if (reachedPosition && !(newStatus?.value === true && newStatus.at > reachedPosition.at)) {
+    const total = knownDuration > seconds ? knownDuration : seconds + assumedRemaining;
+    return { action: 'play', started: seconds, position: seconds, total, at: reachedPosition.at };
   }
   if (!played && !position) return undefined;
-  const times = [played, position, isNew].flatMap((status) => (status ? [status.at] : []));
+  const times = [played, position, newStatus].flatMap((status) => (status ? [status.at] : []));
   return { action: 'new', at: times.toSorted().at(-1) as string };
 }
 
-function downloadOf({ downloadStatus }: ActionStatuses): TimedAction | undefined {
-  const download = timed(downloadStatus);
+/** Returns the `download` or `delete` action that follows from the status of the download. */
+function toDownloadOrDelete({ downloadStatus }: ActionStatuses): TimedAction | undefined {
+  const download = withTime(downloadStatus);
   return download && { action: download.value ? 'download' : 'delete', at: download.at };
 }

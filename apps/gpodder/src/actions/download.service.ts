@@ -5,19 +5,20 @@ import { Inject, Injectable } from '@nestjs/common';
 import { isDeviceId, listActions, type ReplyOf, type RequestOf } from '#contracts';
 import { type CallPool, RequestEnd, Services } from '#http';
 import type { FastifyReply, FastifyRequest } from 'fastify';
-import { callerOf, readerOf } from '../auth/request.caller.js';
+import { callerOf, toReader } from '../auth/request.caller.js';
 import { DeviceRegistry } from '../devices/device.registry.js';
 import { CONFIG, type GpodderConfig } from '../gpodder.config.js';
-import { queryOf, readSince } from '../http/input.js';
+import { queryOf, parseSince } from '../http/input.js';
 import { FeedListService } from '../subscriptions/feed-list.service.js';
-import { type ActionSelection, actionsOf } from './download.rules.js';
+import { type ActionSelection, toClientActions } from './download.rules.js';
 
-/** Maximum episodes on the first page of a download, and on each further page. */
-const [firstPage, furtherPage] = [100, 250];
+/** Episodes that the service returns on the first page of a download, and on each later page. */
+const [firstPerPage, furtherPerPage] = [100, 250];
 
-/** The fastest level of gzip, which shrinks a list of actions to a tenth. */
+/** Options of gzip: its fastest level reduces a list of actions to a tenth. */
 const compression = { level: 1 };
 
+/** A page of actions, and the request for it. */
 type Page = ReplyOf<typeof listActions>;
 type PageRequest = RequestOf<typeof listActions>;
 
@@ -55,15 +56,15 @@ export class DownloadService {
     const caller = callerOf(request);
     const query = queryOf(request);
     const [podcast, device] = [query.get('podcast'), query.get('device')];
-    const reader = readerOf(caller, readSince(query));
+    const reader = toReader(caller, parseSince(query));
     void reply.type('application/json; charset=utf-8');
-    // A read would update the sync state of a client that receives no list.
+    // Reads no list for HEAD: a read would update the sync state, but the client gets no list.
     if (request.method === 'HEAD') return void reply.send('');
     const pageRequest: PageRequest = {
       userId: caller.userId,
       reader,
-      perPage: firstPage,
-      // If the user has no such podcast, the URL is empty and matches no episode.
+      perPage: firstPerPage,
+      // An empty URL, which matches no episode, if the user has no such podcast.
       ...(podcast !== null && {
         feedUrl: (await this.feeds.currentUrl(request, podcast)) ?? '',
       }),
@@ -74,7 +75,7 @@ export class DownloadService {
       this.readPage(request, pageRequest),
       this.devices.register(request, isDeviceId(device) ? [device] : []),
     ]);
-    const text = textOf(first, selection);
+    const text = toJson(first, selection);
     request.hold?.(text.length);
     if (!first.next) return void reply.send(`{"actions":[${text}],"timestamp":${first.timestamp}}`);
     const end = request.end ?? new RequestEnd();
@@ -101,12 +102,12 @@ export class DownloadService {
     first: Page,
     selection: ActionSelection,
   ): AsyncGenerator<string> {
-    const furtherRequest = { ...pageRequest, perPage: furtherPage };
-    let [page, prefix, heldBytes] = [first, '{"actions":[', textOf(first, selection).length];
+    const nextPageRequest = { ...pageRequest, perPage: furtherPerPage };
+    let [page, prefix, heldBytes] = [first, '{"actions":[', toJson(first, selection).length];
     for (;;) {
-      const text = textOf(page, selection);
-      // A slow client keeps a page in memory, so the largest one is counted. Above the limits of
-      // memory, `hold` throws, which cuts off the answer.
+      const text = toJson(page, selection);
+      // Counts the bytes of the largest page, because one page stays in memory while a client reads
+      // slowly. Above the memory limits `hold` throws, which cuts off the answer.
       if (text.length > heldBytes) request.hold?.(text.length - heldBytes);
       heldBytes = Math.max(heldBytes, text.length);
       if (text !== '') {
@@ -114,30 +115,31 @@ export class DownloadService {
         prefix = ',';
       }
       if (!page.next) break;
-      page = await this.readPage(request, { ...furtherRequest, further: page.next });
+      page = await this.readPage(request, { ...nextPageRequest, further: page.next });
     }
     yield `${prefix === ',' ? '' : prefix}],"timestamp":${first.timestamp}}`;
   }
 
+  /** Sends chunks as they are generated, compressed if the client accepts gzip. */
   private stream(reply: FastifyReply, chunks: AsyncGenerator<string>): void {
     const plain = Readable.from(chunks, { highWaterMark: 1 });
-    // The compression of the HTTP adapter is for small answers. This header disables it.
+    // Disables the compression of the HTTP adapter, which is for small answers, by a header.
     const { headers } = reply.request;
     const isCompressed = acceptsGzip(headers['accept-encoding'] as string | undefined);
     headers['x-no-compression'] = 'streamed';
     void reply.header('vary', 'Accept-Encoding');
     if (!isCompressed) return void reply.send(plain);
     const gzip = createGzip(compression);
-    // Errors also destroy `gzip`, and the reply handles them.
+    // Needs no error handler: an error also destroys `gzip`, and the reply handles that.
     pipeline(plain, gzip, () => undefined);
     void reply.header('content-encoding', 'gzip').send(gzip);
   }
 }
 
 /** Returns the actions of a page as JSON, separated by commas. */
-function textOf({ episodes }: Page, selection: ActionSelection): string {
+function toJson({ episodes }: Page, selection: ActionSelection): string {
   return episodes
-    .flatMap((episode) => actionsOf(episode, selection))
+    .flatMap((episode) => toClientActions(episode, selection))
     .map((action) => JSON.stringify(action))
     .join(',');
 }

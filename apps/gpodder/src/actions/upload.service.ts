@@ -9,10 +9,11 @@ import { callerOf } from '../auth/request.caller.js';
 import { DeviceRegistry } from '../devices/device.registry.js';
 import { CONFIG, type GpodderConfig, LOG } from '../gpodder.config.js';
 import { skippedEntryMetrics } from '../gpodder.metrics.js';
-import { readJsonBody, checkEntryCount } from '../http/input.js';
+import { parseJsonBody, checkEntryCount } from '../http/input.js';
 
-/** The answer to an upload. */
+/** The JSON answer to an upload. */
 export interface UploadAnswer {
+  /** The client's next `since`, in seconds. */
   readonly timestamp: number;
   readonly update_urls: UrlUpdate[];
 }
@@ -38,7 +39,7 @@ export class UploadService {
    *   failures of calls.
    */
   async upload(request: FastifyRequest, body: Buffer | undefined): Promise<UploadAnswer> {
-    const sent = await readJsonBody(body, this.config.MAX_ENTRIES);
+    const sent = await parseJsonBody(body, this.config.MAX_ENTRIES);
     if (!Array.isArray(sent)) throw new Failure('invalid');
     checkEntryCount(sent.length, this.config.MAX_ENTRIES);
     const { userId, session } = callerOf(request);
@@ -52,20 +53,24 @@ export class UploadService {
         .slice(from, from + maxActions)
         .flatMap((action) => writer.read(action) ?? []);
       if (actions.length > 0) await writer.write(actions);
-      // Lets other requests run. With actions, the call of the service does.
+      // Lets other requests run also while no service is called.
       else await nextTick();
     }
     const [timestamp] = await Promise.all([
       writer.readTimestamp(),
       this.devices.register(request, writer.devices),
     ]);
-    this.report(request, writer);
+    this.reportSkipped(request, writer);
     return { timestamp, update_urls: writer.updates.pairs };
   }
 
-  private report({ id }: FastifyRequest, { skipped }: ActionWriter): void {
+  /** Counts and logs the actions that were skipped, by reason. */
+  private reportSkipped({ id }: FastifyRequest, { skipped }: ActionWriter): void {
     if (skipped.size === 0) return;
     for (const [reason, actions] of skipped) this.countSkipped(reason, actions);
-    this.log.info({ correlationId: id, skipped: Object.fromEntries(skipped) }, 'actions skipped');
+    this.log.info(
+      { correlationId: id, skipped: Object.fromEntries(skipped) },
+      'unusable actions of an upload skipped, the others stored',
+    );
   }
 }

@@ -8,16 +8,16 @@ import {
   networkOf,
 } from '#identity';
 import type { FastifyRequest } from 'fastify';
-import { readSession, type SignedSession } from './session.cookie.js';
+import { verifyCookie, type SignedSession } from './session.cookie.js';
 import type { GpodderSessions } from './sessions.js';
 
-/** The authenticated client. */
+/** The authenticated client of a request. */
 export interface Caller extends VerifiedCredential {
-  /** The session of the request's cookie. Absent unless it is valid and of this app password. */
+  /** Session of the request's cookie; absent if it is invalid or of another app password. */
   readonly session?: SignedSession;
 }
 
-/** The app password of an `Authorization` header. `name` is set for Basic only. */
+/** Name and app password in an `Authorization` header; a bearer token has no name. */
 interface SentCredential {
   readonly name?: string;
   readonly secret: string;
@@ -36,7 +36,7 @@ export class GpodderAuthenticator {
   constructor(
     private readonly appPasswords: AppPasswordVerifier,
     private readonly sessions: GpodderSessions,
-    private readonly key: string,
+    private readonly cookieKey: string,
   ) {}
 
   /**
@@ -46,12 +46,12 @@ export class GpodderAuthenticator {
    *   `unavailable`.
    */
   async authenticate({ headers, ip }: FastifyRequest): Promise<Caller> {
-    const session = readSession(headers.cookie, this.key);
-    if (headers.authorization === undefined) return this.bySession(session);
+    const session = verifyCookie(headers.cookie, this.cookieKey);
+    if (headers.authorization === undefined) return this.callerOfSession(session);
     const sent = parseAuthorization(headers.authorization);
     const hash = sent && appPasswordHash(sent.secret);
     const credential = hash === undefined ? undefined : await this.appPasswords.check(hash, ip);
-    if (!credential || !hasName(credential, sent?.name)) {
+    if (!credential || !matchesName(credential, sent?.name)) {
       this.countFailure(sent?.name ?? '', ip);
       throw new AuthenticationFailure(hash === undefined ? 'malformed' : 'app_password');
     }
@@ -60,14 +60,14 @@ export class GpodderAuthenticator {
     return { ...credential, ...(isOwnSession && { session }) };
   }
 
-  /** @throws RateLimited after too many failures. */
+  /** Counts a wrong credential. @throws RateLimited after too many of them. */
   private countFailure(name: string, address: string): void {
     const key = `${networkOf(address)} ${name.slice(0, 64).toLowerCase()}`;
     this.failures.check(key);
     this.failures.add(key);
   }
 
-  private async bySession(session: SignedSession | undefined): Promise<Caller> {
+  private async callerOfSession(session: SignedSession | undefined): Promise<Caller> {
     if (!session) throw new AuthenticationFailure('missing');
     const credential = await this.sessions.check(session);
     if (!credential) throw new AuthenticationFailure('session');
@@ -85,15 +85,16 @@ export class GpodderAuthenticator {
   }
 }
 
-/** Returns true if a credential has the sent name, in any letter case, or if no name was sent. */
-export function hasName({ name }: VerifiedCredential, sent: string | undefined): boolean {
+/** Returns true if the sent name is that of the credential, in any letter case, or undefined. */
+export function matchesName({ name }: VerifiedCredential, sent: string | undefined): boolean {
   return sent === undefined || sent.toLowerCase() === name.toLowerCase();
 }
 
+/** Parses an `Authorization` header of the schemes Basic and Bearer. */
 function parseAuthorization(authorization: string): SentCredential | undefined {
   const [, scheme = '', text = ''] = /^(basic|bearer) +([\w.~+/=-]+) *$/i.exec(authorization) ?? [];
   if (scheme.toLowerCase() === 'bearer') return { secret: text };
-  // Names and app passwords are ASCII, so that the encoding of the client does not matter.
+  // Decodes as Latin-1: names and app passwords are ASCII, so any encoding of the client is right.
   const [, name, secret] =
     /^([^:]*):(.*)$/s.exec(Buffer.from(text, 'base64').toString('latin1')) ?? [];
   return name === undefined || secret === undefined ? undefined : { name, secret };

@@ -4,7 +4,7 @@ import type { Caller } from './authenticator.js';
 
 declare module 'fastify' {
   interface FastifyRequest {
-    /** The authenticated caller; absent only on paths that need no credential. */
+    /** Authenticated client of the request; absent only on paths that need no credential. */
     gpodderCaller?: Caller;
   }
 }
@@ -15,7 +15,7 @@ export function callerOf({ gpodderCaller }: FastifyRequest): Caller {
   return gpodderCaller;
 }
 
-/** Returns the `reader` of a list contract: app password, session of the cookie, and `since`. */
-export function readerOf({ credentialId, session }: Caller, since: number) {
+/** Returns the field `reader` of list contracts: app password, session, and `since` in seconds. */
+export function toReader({ credentialId, session }: Caller, since: number) {
   return { credentialId, since, ...(session && { sessionId: session.sessionId }) };
 }

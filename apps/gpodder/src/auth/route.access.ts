@@ -1,7 +1,7 @@
 import { RouteConfig } from '@nestjs/platform-fastify';
 import type { FastifyRequest } from 'fastify';
 
-/** The permission of a route that overrides the default of its method. */
+/** The permission that a route declares in place of the default of its HTTP method. */
 type Access = 'public' | 'read';
 
 declare module 'fastify' {
@@ -12,11 +12,11 @@ declare module 'fastify' {
 
 /** Marks a handler that needs no credential. */
 export const Public = () => RouteConfig({ access: 'public' satisfies Access });
-/** Marks a handler that needs only read permission, with any method. */
+/** Marks a handler that needs only read permission, also with POST and other methods. */
 export const NeedsReadScope = () => RouteConfig({ access: 'read' satisfies Access });
 
 /** Returns the permission that a request needs; `public` if it needs no credential. */
-export function accessOf({ method, routeOptions }: FastifyRequest): Access | 'write' {
+export function requiredAccess({ method, routeOptions }: FastifyRequest): Access | 'write' {
   const access = (routeOptions.config as { access?: Access } | undefined)?.access;
   return (
     access ?? (method === 'GET' || method === 'HEAD' || method === 'OPTIONS' ? 'read' : 'write')

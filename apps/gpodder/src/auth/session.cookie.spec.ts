@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { newCookieValue, readSession, sessionCookie } from './session.cookie.js';
+import { newCookieValue, verifyCookie, sessionCookie } from './session.cookie.js';
 
 const key = 'a-key-of-thirty-two-characters-x';
 
@@ -9,10 +9,10 @@ describe('the session cookie', () => {
   it('contains its app password, and a session id that does not reveal the cookie', () => {
     const credentialId = randomUUID();
     const [one, other] = [newCookieValue(credentialId, key), newCookieValue(credentialId, key)];
-    const read = readSession(`sessionid=${one}`, key);
+    const read = verifyCookie(`sessionid=${one}`, key);
     expect(read?.credentialId).toBe(credentialId);
-    expect(read).toEqual(readSession(`sessionid=${one}`, key));
-    expect(readSession(`sessionid=${other}`, key)?.sessionId).not.toBe(read?.sessionId);
+    expect(read).toEqual(verifyCookie(`sessionid=${one}`, key));
+    expect(verifyCookie(`sessionid=${other}`, key)?.sessionId).not.toBe(read?.sessionId);
     expect(Buffer.from(one, 'base64url').toString('hex')).not.toContain(
       read?.sessionId.replaceAll('-', ''),
     );
@@ -24,7 +24,7 @@ describe('the session cookie', () => {
     ['without spaces', (value: string) => `a=b;sessionid=${value};c=d`],
     ['in quotes', (value: string) => `sessionid="${value}"`],
   ])('is read %s', (_, header) => {
-    expect(readSession(header(newCookieValue(randomUUID(), key)), key)).toBeDefined();
+    expect(verifyCookie(header(newCookieValue(randomUUID(), key)), key)).toBeDefined();
   });
 
   it.each([
@@ -34,17 +34,17 @@ describe('the session cookie', () => {
     ['too long a value', (value: string) => `sessionid=${value}A`],
     ['no signature', (value: string) => `sessionid=${value.slice(0, 43)}${'A'.repeat(21)}`],
   ])('is not read with %s', (_, header) => {
-    expect(readSession(header(newCookieValue(randomUUID(), key)), key)).toBeUndefined();
+    expect(verifyCookie(header(newCookieValue(randomUUID(), key)), key)).toBeUndefined();
   });
 
   it('is invalid with another key, or with any changed letter', () => {
     const value = newCookieValue(randomUUID(), key);
-    expect(readSession(`sessionid=${value}`, key.replace('a', 'b'))).toBeUndefined();
+    expect(verifyCookie(`sessionid=${value}`, key.replace('a', 'b'))).toBeUndefined();
     fc.assert(
       fc.property(fc.nat(63), fc.constantFrom('A', 'b', '0', '_'), (at, letter) => {
         fc.pre(value[at] !== letter);
         const changed = `${value.slice(0, at)}${letter}${value.slice(at + 1)}`;
-        expect(readSession(`sessionid=${changed}`, key)).toBeUndefined();
+        expect(verifyCookie(`sessionid=${changed}`, key)).toBeUndefined();
       }),
     );
   });

@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import { checkSession, endSession, unavailable } from '#contracts';
-import { type VerifiedCredential, CredentialCache, type Revocations } from '#identity';
+import { CredentialCache, LookupLimit, type Revocations, type VerifiedCredential } from '#identity';
 import type { StreamClient } from '#transport';
 import { gpodderSessionMetrics } from '../gpodder.metrics.js';
 import type { SignedSession } from './session.cookie.js';
@@ -18,9 +18,8 @@ const [maxLookups, maxLookupsPerCredential] = [256, 4];
  */
 export class GpodderSessions {
   private readonly cache: CredentialCache<VerifiedCredential, SignedSession>;
-  /** Running lookups: in total, and by app password. */
-  private lookups = 0;
-  private readonly lookupsOf = new Map<string, number>();
+  /** Limits lookups by app password. */
+  private readonly lookups = new LookupLimit(maxLookups, maxLookupsPerCredential);
   private readonly count = gpodderSessionMetrics();
 
   constructor(
@@ -56,24 +55,15 @@ export class GpodderSessions {
   }
 
   private async lookUp(session: SignedSession): Promise<VerifiedCredential | undefined> {
-    const { credentialId } = session;
-    const ofCredential = this.lookupsOf.get(credentialId) ?? 0;
-    if (this.lookups >= maxLookups || ofCredential >= maxLookupsPerCredential) {
-      this.count('busy');
-      throw tooManyLookups;
-    }
-    this.lookups += 1;
-    this.lookupsOf.set(credentialId, ofCredential + 1);
-    try {
+    const lookUp = async () => {
       const options = { requestId: randomUUID() };
       const { credential } = await this.client.call(checkSession, session, options);
       return credential ?? undefined;
-    } finally {
-      this.lookups -= 1;
-      const remaining = (this.lookupsOf.get(credentialId) ?? 1) - 1;
-      if (remaining > 0) this.lookupsOf.set(credentialId, remaining);
-      else this.lookupsOf.delete(credentialId);
-    }
+    };
+    return this.lookups.run(session.credentialId, lookUp, () => {
+      this.count('busy');
+      return tooManyLookups;
+    });
   }
 }
 

@@ -8,7 +8,7 @@ import { callerOf } from '../auth/request.caller.js';
 import { LOG } from '../gpodder.config.js';
 
 /** Maximum devices that one request saves. */
-const maxSaved = 100;
+const maxSavedPerRequest = 100;
 
 /**
  * Saves devices at their first use, because clients keep device ids that they registered on another
@@ -16,8 +16,8 @@ const maxSaved = 100;
  */
 @Injectable()
 export class DeviceRegistry {
-  /** Keys `<app password id> <device id>` of the devices saved within the last hour. */
-  private readonly saved = new LRUCache<string, true>({ max: 20_000, ttl: 3_600_000 });
+  /** Devices saved within the last hour, by `<app password id> <device id>`. */
+  private readonly recentlySaved = new LRUCache<string, true>({ max: 20_000, ttl: 3_600_000 });
 
   constructor(
     private readonly services: Services,
@@ -25,16 +25,16 @@ export class DeviceRegistry {
   ) {}
 
   /**
-   * Saves at most 100 uncached devices of a request. Logs a Failure instead of throwing it, because
-   * requests do not depend on devices. A read-only client saves no device, because a new device can
-   * evict another device of the user.
+   * Saves the devices of a request that are not cached, at most 100. Logs a Failure instead of
+   * throwing it, because requests do not depend on devices. Ignores the devices of a read-only
+   * client, because a new device can replace another device of the user.
    */
   async register(request: FastifyRequest, ids: Iterable<string>): Promise<void> {
     const { userId, credentialId, scopes } = callerOf(request);
     if (!scopes.includes('write:subscriptions')) return;
     const unsaved = [...new Set(ids)]
-      .filter((id) => !this.saved.has(keyOf(credentialId, id)))
-      .slice(0, maxSaved);
+      .filter((id) => !this.recentlySaved.has(cacheKey(credentialId, id)))
+      .slice(0, maxSavedPerRequest);
     if (unsaved.length === 0) return;
     try {
       await this.services.call(saveDevices, request, {
@@ -42,14 +42,17 @@ export class DeviceRegistry {
         credentialId,
         devices: unsaved.map((id) => ({ id })),
       });
-      for (const id of unsaved) this.saved.set(keyOf(credentialId, id), true);
+      for (const id of unsaved) this.recentlySaved.set(cacheKey(credentialId, id), true);
     } catch (error) {
       if (!(error instanceof Failure)) throw error;
-      this.log.debug({ err: error, correlationId: request.id }, 'devices not saved');
+      this.log.debug(
+        { err: error, correlationId: request.id },
+        'devices of a request not saved: its next request saves them',
+      );
     }
   }
 }
 
-function keyOf(credentialId: string, id: string): string {
+function cacheKey(credentialId: string, id: string): string {
   return `${credentialId} ${id}`;
 }

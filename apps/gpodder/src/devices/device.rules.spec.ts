@@ -1,16 +1,16 @@
 import { describe, expect, it } from 'vitest';
-import { readDevice } from './device.rules.js';
+import { parseDevice } from './device.rules.js';
 
 describe('readDevice', () => {
   it('returns only sent properties', () => {
-    expect(readDevice({})).toEqual({});
-    expect(readDevice({ type: 'tablet', other: 1 })).toEqual({ type: 'mobile' });
-    expect(readDevice({ caption: ' My\nphone ' })).toEqual({ caption: 'My phone' });
+    expect(parseDevice({})).toEqual({});
+    expect(parseDevice({ type: 'tablet', other: 1 })).toEqual({ type: 'mobile' });
+    expect(parseDevice({ caption: ' My\nphone ' })).toEqual({ caption: 'My phone' });
   });
 
   it('cuts a caption to 100 characters', () => {
-    expect(readDevice({ caption: 'x'.repeat(101) })).toEqual({ caption: 'x'.repeat(100) });
-    expect(readDevice({ caption: '😀'.repeat(101) })).toEqual({ caption: '😀'.repeat(100) });
+    expect(parseDevice({ caption: 'x'.repeat(101) })).toEqual({ caption: 'x'.repeat(100) });
+    expect(parseDevice({ caption: '😀'.repeat(101) })).toEqual({ caption: '😀'.repeat(100) });
   });
 
   it.each([
@@ -20,5 +20,5 @@ describe('readDevice', () => {
     { caption: null },
     { type: 'x' },
     { type: null },
-  ])('rejects %j', (sent) => expect(() => readDevice(sent)).toThrow('invalid'));
+  ])('rejects %j', (sent) => expect(() => parseDevice(sent)).toThrow('invalid'));
 });

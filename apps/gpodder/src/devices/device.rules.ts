@@ -1,29 +1,29 @@
 import { deviceTypes, Failure, isDeviceId } from '#contracts';
 
-/** A supported type. Clients can also send `tablet`, which becomes `mobile`. */
+/** A supported type of device. Clients can also send `tablet`, which becomes `mobile`. */
 type DeviceType = (typeof deviceTypes)[number];
 
-/** Maximum characters of a caption; longer captions are cut. */
+/** Maximum characters of a device's caption; longer captions are cut. */
 const maxCaptionLength = 100;
 
-/** Returns a device id from a path or query. @throws Failure `invalid` */
-export function readDeviceId(text: string): string {
+/** Checks the device id in a path or query. @throws Failure `invalid` for an invalid id. */
+export function parseDeviceId(text: string): string {
   if (!isDeviceId(text)) throw new Failure('invalid');
   return text;
 }
 
-/** Returns the sent properties of a device. @throws Failure `invalid` for invalid ones. */
-export function readDevice({ caption, type }: Record<string, unknown>): {
+/** Checks the properties of a device in a body. @throws Failure `invalid` for an invalid one. */
+export function parseDevice({ caption, type }: Record<string, unknown>): {
   caption?: string;
   type?: DeviceType;
 } {
   return {
-    ...(caption !== undefined && { caption: readCaption(caption) }),
-    ...(type !== undefined && { type: readType(type) }),
+    ...(caption !== undefined && { caption: parseCaption(caption) }),
+    ...(type !== undefined && { type: parseType(type) }),
   };
 }
 
-function readCaption(caption: unknown): string {
+function parseCaption(caption: unknown): string {
   if (typeof caption !== 'string') throw new Failure('invalid');
   const cut = [...caption.replace(/[\p{Cc}\p{Surrogate}]/gu, ' ').trim()]
     .slice(0, maxCaptionLength)
@@ -32,7 +32,7 @@ function readCaption(caption: unknown): string {
   return cut;
 }
 
-function readType(type: unknown): DeviceType {
+function parseType(type: unknown): DeviceType {
   const supported = deviceTypes.find((name) => name === type);
   if (supported) return supported;
   if (type === 'tablet') return 'mobile';

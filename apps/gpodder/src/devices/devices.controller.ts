@@ -3,10 +3,10 @@ import { countFeeds, listDevices, saveDevices } from '#contracts';
 import { Services } from '#http';
 import type { FastifyRequest } from 'fastify';
 import { callerOf } from '../auth/request.caller.js';
-import { readObjectBody } from '../http/input.js';
-import { readDevice, readDeviceId } from './device.rules.js';
+import { parseObjectBody } from '../http/input.js';
+import { parseDevice, parseDeviceId } from './device.rules.js';
 
-/** Maximum entries of a body, which limits it to 20 JSON values for each. */
+/** Maximum entries of a body; `parseJsonBody` accepts 20 JSON values for each. */
 const maxEntries = 1_000;
 
 /**
@@ -26,32 +26,32 @@ export class DevicesController {
     return devices.map(({ id, caption, type }) => ({ id, caption, type, subscriptions }));
   }
 
-  /** Answers with an empty body, because some clients report text as a failure. */
+  /** Saves a device. Answers with an empty body, because some clients report text as a failure. */
   @Post('api/:version([12])/devices/:user/:device.json')
   @HttpCode(200)
-  async describe(
+  async save(
     @Req() request: FastifyRequest,
     @Param('device') device: string,
     @Body() body?: Buffer,
   ): Promise<void> {
     const { userId, credentialId } = callerOf(request);
-    const id = readDeviceId(device);
-    const saved = { id, ...readDevice(await readObjectBody(body, maxEntries)) };
+    const id = parseDeviceId(device);
+    const saved = { id, ...parseDevice(await parseObjectBody(body, maxEntries)) };
     await this.services.call(saveDevices, request, { userId, credentialId, devices: [saved] });
   }
 
   @Put('api/:version([12])/devices/:user/:device.json')
-  async describeByPut(
+  async saveByPut(
     @Req() request: FastifyRequest,
     @Param('device') device: string,
     @Body() body?: Buffer,
   ): Promise<void> {
-    await this.describe(request, device, body);
+    await this.save(request, device, body);
   }
 
-  /** Returns two or more devices as one synchronized group; links from clients are ignored. */
+  /** Returns all devices as one synchronized group, because they always share subscriptions. */
   @Get('api/2/sync-devices/:user.json')
-  async linked(@Req() request: FastifyRequest) {
+  async listSynchronized(@Req() request: FastifyRequest) {
     const { userId } = callerOf(request);
     const { devices } = await this.services.call(listDevices, request, { userId });
     const ids = devices.map(({ id }) => id);
@@ -60,10 +60,11 @@ export class DevicesController {
       : { synchronized: [ids], 'not-synchronized': [] };
   }
 
+  /** Ignores a client's links between devices, and returns {@link listSynchronized}. */
   @Post('api/2/sync-devices/:user.json')
   @HttpCode(200)
-  async link(@Req() request: FastifyRequest, @Body() body?: Buffer) {
-    await readObjectBody(body, maxEntries);
-    return this.linked(request);
+  async ignoreLinks(@Req() request: FastifyRequest, @Body() body?: Buffer) {
+    await parseObjectBody(body, maxEntries);
+    return this.listSynchronized(request);
   }
 }

@@ -6,12 +6,12 @@ import { CONFIG, type GpodderConfig } from '../gpodder.config.js';
 import { queryOf } from '../http/input.js';
 import { Public } from '../auth/route.access.js';
 import { FeedListService } from '../subscriptions/feed-list.service.js';
-import { formatOf, podcastObject, serializeFeeds } from '../subscriptions/formats.js';
+import { parseFormat, toPodcastObject, serializeFeeds } from '../subscriptions/formats.js';
 import { PodcastsService } from '../subscriptions/podcasts.service.js';
 
 /**
- * Answers the directory paths of gpodder.net with empty lists; only `data/podcast.json` finds
- * podcasts of the caller. A ranking on a small server would reveal the podcasts of its users.
+ * Answers the directory paths of gpodder.net with empty lists: a ranking on a small server would
+ * reveal the podcasts of its users. Only `data/podcast.json` finds podcasts, those of the caller.
  */
 @Controller()
 export class DirectoryController {
@@ -32,7 +32,7 @@ export class DirectoryController {
   @Public()
   async toplist(@Res() reply: FastifyReply, @Param('format') format: string) {
     const callback = queryOf(reply.request).get('jsonp');
-    const { type, body } = serializeFeeds(formatOf(format), [], [], callback);
+    const { type, body } = serializeFeeds(parseFormat(format), [], [], callback);
     await reply.type(type).send(body);
   }
 
@@ -54,32 +54,32 @@ export class DirectoryController {
     return [];
   }
 
-  /** Returns a podcast of the caller. Others would reveal which podcasts other users have. */
+  /** Returns a podcast if the caller has it: else answers would reveal podcasts of other users. */
   @Get('api/2/data/podcast.json')
   async podcast(@Req() request: FastifyRequest) {
     const url = await this.feeds.currentUrl(request, queryOf(request).get('url') ?? '');
     if (url === undefined) throw new Failure('not_found');
     const podcastsByUrl = await this.podcasts.readByUrl(request);
     if (!podcastsByUrl.has(url)) throw new Failure('not_found');
-    return podcastObject({ url }, podcastsByUrl);
+    return toPodcastObject({ url }, podcastsByUrl);
   }
 
   @Get('api/2/data/episode.json')
   @Public()
-  data(): never {
+  episode(): never {
     throw new Failure('not_found');
   }
 
-  /** Rejects requests for pages and services of gpodder.net that this server does not have. */
+  /** Answers 404 to pages and services of gpodder.net that this server does not have. */
   @All(['api/2/podcasts/create', 'api/2/task/:id', 'upload', 'getlist'])
   @Public()
-  absent(): never {
+  notFound(): never {
     throw new Failure('not_found');
   }
 
   /** Returns an empty list, because users of this server cannot publish lists of podcasts. */
   @Get('api/2/lists/:user.json')
-  lists(): never[] {
+  publishedLists(): never[] {
     return [];
   }
 }

@@ -1,8 +1,8 @@
 import type { GpodderEpisode } from '#contracts';
 import type { PodcastsByUrl } from '../subscriptions/formats.js';
 
-/** Returns an episode in the format of gpodder.net. Clients require all fields. */
-export function episodeObject(
+/** Returns an episode in the JSON format of gpodder.net. Clients require all fields. */
+export function toEpisodeObject(
   { title, enclosureUrl, feedUrl, episodeUrl, publishDate }: GpodderEpisode,
   podcastsByUrl: PodcastsByUrl,
 ) {

@@ -4,9 +4,9 @@ import { Services } from '#http';
 import type { FastifyRequest } from 'fastify';
 import { callerOf } from '../auth/request.caller.js';
 import { PodcastsService } from '../subscriptions/podcasts.service.js';
-import { episodeObject } from './episode.object.js';
+import { toEpisodeObject } from './episode.object.js';
 
-/** Maximum episodes in one reply of the episode service. */
+/** Maximum episodes that the episode service returns in one reply. */
 const perPage = 1_000;
 
 /**
@@ -27,7 +27,7 @@ export class FavoritesController {
     const podcastsByUrl = await this.podcasts.readByUrl(request);
     const favorites: object[] = [];
     for (let page = await this.services.call(listActions, request, first); ;) {
-      const episodes = page.episodes.map((episode) => episodeObject(episode, podcastsByUrl));
+      const episodes = page.episodes.map((episode) => toEpisodeObject(episode, podcastsByUrl));
       request.hold?.(JSON.stringify(episodes).length);
       favorites.push(...episodes);
       if (!page.next) return favorites;

@@ -2,20 +2,20 @@ import { Controller, Get, Param, Req } from '@nestjs/common';
 import { type GpodderEpisode, Failure, listActions } from '#contracts';
 import { Services } from '#http';
 import type { FastifyRequest } from 'fastify';
-import { actionsOf } from '../actions/download.rules.js';
-import { callerOf, readerOf } from '../auth/request.caller.js';
-import { readDeviceId } from '../devices/device.rules.js';
+import { toClientActions } from '../actions/download.rules.js';
+import { callerOf, toReader } from '../auth/request.caller.js';
+import { parseDeviceId } from '../devices/device.rules.js';
 import { DeviceRegistry } from '../devices/device.registry.js';
-import { queryOf, readSince } from '../http/input.js';
+import { queryOf, parseSince } from '../http/input.js';
 import { FeedListService } from '../subscriptions/feed-list.service.js';
-import { type PodcastsByUrl, podcastObject } from '../subscriptions/formats.js';
+import { type PodcastsByUrl, toPodcastObject } from '../subscriptions/formats.js';
 import { PodcastsService } from '../subscriptions/podcasts.service.js';
-import { episodeObject } from './episode.object.js';
+import { toEpisodeObject } from './episode.object.js';
 
-/** Maximum episodes in one reply of the episode service. */
+/** Maximum episodes that the episode service returns in one reply. */
 const perPage = 1_000;
 
-/** Returns changes of subscriptions and episodes in one answer. No tested client uses it. */
+/** Returns changes of subscriptions and episodes in one answer; no tested client requests it. */
 @Controller()
 export class UpdatesController {
   constructor(
@@ -26,60 +26,65 @@ export class UpdatesController {
   ) {}
 
   @Get('api/2/updates/:user/:device.json')
-  async list(@Req() request: FastifyRequest, @Param('device') device: string) {
-    const id = readDeviceId(device);
+  async listUpdates(@Req() request: FastifyRequest, @Param('device') device: string) {
+    const id = parseDeviceId(device);
     const query = queryOf(request);
     if (!query.has('since')) throw new Failure('invalid');
-    const since = readSince(query);
-    // Subscriptions are read first, so that the answer's timestamp is not later than the episodes.
+    const since = parseSince(query);
+    // Reads subscriptions first: their timestamp, which the answer has, must not be later than the
+    // read of the episodes.
     const { delta, added } = await this.feeds.peekSince(request, since);
     const { remove, timestamp } = delta;
     const [episodes, podcastsByUrl] = await Promise.all([
-      this.changedEpisodes(request, since),
+      this.readChangedEpisodes(request, since),
       this.podcasts.readByUrl(request),
       this.devices.register(request, [id]),
     ]);
     const withActions = query.get('include_actions')?.toLowerCase() === 'true';
     return {
-      add: added.map((feed) => podcastObject(feed, podcastsByUrl)),
-      // gpodder.net's code and its documentation use different names.
+      add: added.map((feed) => toPodcastObject(feed, podcastsByUrl)),
+      // Sends both names: the code of gpodder.net has `rem`, its documentation `remove`.
       rem: remove,
       remove,
-      updates: episodes.map((episode) => updateOf(episode, withActions, podcastsByUrl)),
+      updates: episodes.map((episode) => toUpdate(episode, withActions, podcastsByUrl)),
       timestamp,
     };
   }
 
-  private async changedEpisodes(request: FastifyRequest, since: number): Promise<GpodderEpisode[]> {
+  private async readChangedEpisodes(
+    request: FastifyRequest,
+    since: number,
+  ): Promise<GpodderEpisode[]> {
     const caller = callerOf(request);
-    const first = {
+    const pageRequest = {
       userId: caller.userId,
-      reader: readerOf(caller, since),
+      reader: toReader(caller, since),
       readOnly: true,
       perPage,
     };
     const changed: GpodderEpisode[] = [];
-    for (let page = await this.services.call(listActions, request, first); ;) {
+    for (let page = await this.services.call(listActions, request, pageRequest); ;) {
       request.hold?.(JSON.stringify(page.episodes).length);
       changed.push(...page.episodes);
       if (!page.next) return changed;
-      page = await this.services.call(listActions, request, { ...first, further: page.next });
+      page = await this.services.call(listActions, request, { ...pageRequest, further: page.next });
     }
   }
 }
 
 /**
- * Returns an episode with a status: its listening action, else its download action, else `new`.
- * `withAction` adds that action.
+ * Returns an episode with the name of its latest action as `status`.
+ *
+ * @param withAction true to add the whole action.
  */
-function updateOf(
+function toUpdate(
   episode: GpodderEpisode,
   withAction: boolean,
   podcastsByUrl: PodcastsByUrl,
 ): object {
-  const [action] = actionsOf(episode, 'aggregated');
+  const [action] = toClientActions(episode, 'aggregated');
   return {
-    ...episodeObject(episode, podcastsByUrl),
+    ...toEpisodeObject(episode, podcastsByUrl),
     status: action?.action ?? 'new',
     ...(withAction && action && { action }),
   };

@@ -1,5 +1,5 @@
 import {
-  answerFor,
+  toErrorAnswer,
   type ErrorAnswer,
   type ErrorFormat,
   type FailureAnswers,
@@ -8,13 +8,13 @@ import {
 } from '#http';
 import type { GpodderConfig } from '../gpodder.config.js';
 
-/** Status and message of every Failure. Clients read only the status. */
+/** Status and message for each failure code. Clients read only the status. */
 export const failureAnswers: FailureAnswers = {
   invalid: { status: 400, message: 'Input could not be validated' },
   unauthorized: {
     status: 401,
     message: 'User not authorized',
-    // Offers Basic only, because clients use the first scheme that they support.
+    // Names only the scheme Basic, although Bearer works: clients use the first that they support.
     headers: { 'www-authenticate': 'Basic realm="Podcast Sync"' },
   },
   not_found: httpAnswers[404],
@@ -23,10 +23,10 @@ export const failureAnswers: FailureAnswers = {
   internal: { status: 500, message: 'Internal error' },
 };
 
-/** Answer to a request without the necessary permission. */
+/** Answer to a client without the permission that a route needs. */
 export const forbidden: ErrorAnswer = { status: 403, message: 'Not allowed' };
 
-/** An error with an HTTP answer for which no failure code exists, such as 403. */
+/** An error with its HTTP answer, such as 403, for which no failure code exists. */
 export class RefusalError extends Error {
   constructor(readonly answer: ErrorAnswer) {
     super(answer.message);
@@ -34,12 +34,12 @@ export class RefusalError extends Error {
   }
 }
 
-/** Returns the format of the app's error answers. */
+/** Returns the functions that turn errors into the error answers of the gpodder API. */
 export function errorFormat({ SITE_URL }: Pick<GpodderConfig, 'SITE_URL'>): ErrorFormat {
   return {
     answerTo: (error, _request, log) =>
-      error instanceof RefusalError ? error.answer : answerFor(error, log, failureAnswers),
-    // A client without a valid credential gets no session cookie.
+      error instanceof RefusalError ? error.answer : toErrorAnswer(error, log, failureAnswers),
+    // Sends no session cookie to a client without a valid credential.
     send: (reply, answer) =>
       send(answer.status === 401 ? reply.removeHeader('set-cookie') : reply, answer, SITE_URL),
     wrongMethod: { status: 405, message: 'Method not allowed' },

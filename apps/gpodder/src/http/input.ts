@@ -1,21 +1,21 @@
 import { Failure } from '#contracts';
-import { readJson, TooLarge, waitToParse } from '#http';
+import { parseJson, TooLarge, waitToParse } from '#http';
 import type { FastifyRequest } from 'fastify';
 
-/** Maximum JSON values for each entry of a body: twice the fields of an action. */
+/** JSON values that a body can have for each of its entries: twice the fields of an action. */
 const valuesPerEntry = 20;
 
-/** Maximum `since`: the end of the year 9999, in seconds. Higher values are reduced to it. */
+/** The end of the year 9999, in seconds. A greater `since` is reduced to it. */
 const maxSince = 253_402_300_799;
 
-/** Returns the parameters of a request's query. */
+/** Returns the query parameters of a request. */
 export function queryOf({ url }: Pick<FastifyRequest, 'url'>): URLSearchParams {
   const start = url.indexOf('?');
   return new URLSearchParams(start < 0 ? '' : url.slice(start));
 }
 
-/** Returns the `since` of a query in seconds, by default 0. @throws Failure `invalid` */
-export function readSince(query: URLSearchParams): number {
+/** Returns the parameter `since` in seconds, by default 0. @throws Failure `invalid` */
+export function parseSince(query: URLSearchParams): number {
   const since = query.get('since');
   if (since === null) return 0;
   if (!/^\d+$/.test(since)) throw new Failure('invalid');
@@ -23,30 +23,33 @@ export function readSince(query: URLSearchParams): number {
 }
 
 /**
- * Parses the JSON of a body of any content type.
+ * Parses a body as JSON, whatever its content type.
  *
- * @param maxEntries maximum number of entries; a body has at most `valuesPerEntry` JSON values for
+ * @param maxEntries maximum number of entries. A body can have `valuesPerEntry` JSON values for
  *   each.
  * @throws Failure `invalid`; TooLarge for more values.
  */
-export async function readJsonBody(body: Buffer | undefined, maxEntries: number): Promise<unknown> {
+export async function parseJsonBody(
+  body: Buffer | undefined,
+  maxEntries: number,
+): Promise<unknown> {
   if (body === undefined || body.length === 0) throw new Failure('invalid');
   await waitToParse(body);
-  return readJson(body, maxEntries * valuesPerEntry, () => new TooLarge()).value;
+  return parseJson(body, maxEntries * valuesPerEntry, () => new TooLarge()).value;
 }
 
-/** Parses a JSON object with {@link readJsonBody}. @throws Failure `invalid`; TooLarge */
-export async function readObjectBody(
+/** Parses a JSON object with {@link parseJsonBody}. @throws Failure `invalid`; TooLarge */
+export async function parseObjectBody(
   body: Buffer | undefined,
   maxEntries: number,
 ): Promise<Record<string, unknown>> {
-  const value = await readJsonBody(body, maxEntries);
+  const value = await parseJsonBody(body, maxEntries);
   if (typeof value !== 'object' || value === null || Array.isArray(value))
     throw new Failure('invalid');
   return value as Record<string, unknown>;
 }
 
-/** Checks the number of entries of a body. @throws TooLarge */
+/** Checks the number of entries of a body. @throws TooLarge above `max`. */
 export function checkEntryCount(count: number, max: number): void {
   if (count > max) throw new TooLarge(`more than ${max} entries`);
 }

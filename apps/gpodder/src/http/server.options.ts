@@ -1,20 +1,20 @@
 import { type HttpOptions, linkBase, type RateLimits, type UserLimiter } from '#http';
 import type { Log } from '#runtime';
 import type { FastifyRequest } from 'fastify';
-import { type GpodderAuthenticator, hasName } from '../auth/authenticator.js';
+import { type GpodderAuthenticator, matchesName } from '../auth/authenticator.js';
 import { newCookieValue, sessionCookie } from '../auth/session.cookie.js';
 import type { GpodderConfig } from '../gpodder.config.js';
 import { gpodderSessionMetrics } from '../gpodder.metrics.js';
 import { errorFormat, failureAnswers, forbidden, RefusalError } from './errors.js';
-import { accessOf } from '../auth/route.access.js';
+import { requiredAccess } from '../auth/route.access.js';
 
-/** Headers of every answer: no scripts, frames or caching. Some clients have an HTTP cache. */
+/** Headers of every answer: no scripts and no frames; no caching, as some clients have a cache. */
 const headers = {
   'content-security-policy': "default-src 'none'; frame-ancestors 'none'",
   'cache-control': 'no-store',
 };
 
-/** CORS as on gpodder.net: pages can read with `Authorization`, but without stored credentials. */
+/** CORS as on gpodder.net: web pages can read with `Authorization`, but not with cookies. */
 const cors = {
   origin: '*',
   methods: ['GET', 'HEAD'],
@@ -22,20 +22,21 @@ const cors = {
   maxAge: 600,
 };
 
+/** HTTP methods that change nothing. */
 const safeMethods = ['GET', 'HEAD', 'OPTIONS'];
 
-/** Matches a folder before the paths of Nextcloud, such as `/nextcloud`, which some apps send. */
+/** Matches a folder before a path of Nextcloud, such as `/nextcloud`, which some apps add. */
 const nextcloudFolder =
   /^\/[^?]*?(?=\/index\.php\/(?:apps\/gpoddersync|login\/v2)|\/ocs\/v2\.php\/core\/)/;
 
-/** Objects that check a request before its handler runs. */
+/** Objects that check requests before a handler runs. */
 interface AdmissionParts {
   readonly authenticator: GpodderAuthenticator;
   readonly limits: RateLimits;
   readonly limiter: UserLimiter;
 }
 
-/** Returns the options of the app's HTTP server. */
+/** Returns the options of the gpodder app's HTTP server. */
 export function serverOptions(
   config: GpodderConfig,
   { authenticator, limits, limiter }: AdmissionParts,
@@ -49,7 +50,7 @@ export function serverOptions(
     limiter,
     errors: errorFormat(config),
     authenticate: async (request, reply) => {
-      if (accessOf(request) === 'public') return undefined;
+      if (requiredAccess(request) === 'public') return undefined;
       const caller = await authenticator.authenticate(request);
       request.gpodderCaller = caller;
       if (!caller.session) {
@@ -64,12 +65,12 @@ export function serverOptions(
       rejectCrossSiteWrite(request, new URL(linkBase(request, config)).origin);
       const { gpodderCaller: caller, params } = request;
       if (!caller) return;
-      if (!hasName(caller, (params as { user?: string } | undefined)?.user))
+      if (!matchesName(caller, (params as { user?: string } | undefined)?.user))
         throw new RefusalError(failureAnswers.invalid);
-      if (!caller.scopes.includes(`${accessOf(request)}:subscriptions`))
+      if (!caller.scopes.includes(`${requiredAccess(request)}:subscriptions`))
         throw new RefusalError(forbidden);
     },
-    // Some clients send a whole body before they read an answer.
+    // Reads the whole body of a rejected request: some clients read no answer before they sent it.
     refusedBodyBytes: config.MAX_BODY_BYTES,
     headers: () => headers,
     bodies: ['bytes'],
@@ -78,7 +79,7 @@ export function serverOptions(
   };
 }
 
-/** Rejects writes from pages of other sites, because browsers may have stored an app password. */
+/** Rejects writes from other sites' pages: browsers can send a stored app password with them. */
 function rejectCrossSiteWrite(
   { method, headers: { origin, 'sec-fetch-site': site } }: FastifyRequest,
   ownOrigin: string,

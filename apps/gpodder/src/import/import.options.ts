@@ -1,3 +1,9 @@
+import { redisConfig } from '#redis';
+import { z } from 'zod';
+
+/** The configuration of `import`: the connection to the services. */
+export const importConfig = z.object(redisConfig.shape);
+
 /** Options of an import. */
 export interface ImportOptions {
   /** Base URL of the other server, with a trailing `/`. */
@@ -8,6 +14,6 @@ export interface ImportOptions {
   readonly login: string;
   /** File with the password in its first line; by default a prompt. */
   readonly passwordFile?: string | undefined;
-  /** File that stores the progress. */
+  /** File that stores the progress, so that a stopped import continues. */
   readonly progress?: string | undefined;
 }

@@ -2,19 +2,22 @@ import { createHash } from 'node:crypto';
 import { readFile, rename, rm, writeFile } from 'node:fs/promises';
 import { z } from 'zod';
 import { type CursorStore, cursorSchema, type ImportCursor, startCursor } from '#gpodder-data';
+import { parseJson } from '#runtime';
 import type { ImportOptions } from './import.options.js';
 
-const storedSchema = cursorSchema.extend({ import: z.string() });
+/** Content of the file: the progress, and the options of its import. */
+const fileSchema = cursorSchema.extend({ import: z.string() });
 
-/** Minimum time between two saves in milliseconds. */
-const saveMs = 1_000;
+/** Minimum time between two writes of the file, in milliseconds. */
+const saveIntervalMs = 1_000;
 
 /**
- * Stores an import's progress in a file without secrets. Ignores a file of another import. If the
- * file cannot be written, as in a container with a read-only file system, the import continues.
+ * Stores the progress of an import in a file without secrets. Ignores the file of an import with
+ * other options. If the file cannot be written, e.g. in a read-only container, the import
+ * continues without it.
  */
 export class ImportProgress implements CursorStore {
-  private saved = 0;
+  private savedAt = 0;
   private isUnwritable = false;
 
   private constructor(
@@ -24,7 +27,7 @@ export class ImportProgress implements CursorStore {
     private readonly warn: (text: string) => void,
   ) {}
 
-  /** Reads the progress of an import with the same options, if there is any. */
+  /** Reads the progress of an earlier import with the same options, if there is one. */
   static async open(
     { from, user, login, progress }: ImportOptions,
     warn: (text: string) => void,
@@ -34,21 +37,21 @@ export class ImportProgress implements CursorStore {
       .digest('hex');
     const path = progress ?? `import-${identity.slice(0, 12)}.progress`;
     const text = await readFile(path, 'utf8').catch(() => '');
-    const { data: stored } = storedSchema.safeParse(parseJson(text));
+    const { data: stored } = fileSchema.safeParse(parseJson(text));
     const cursor = stored?.import === identity ? stored : startCursor;
     return new ImportProgress(path, identity, cursor, warn);
   }
 
-  /** Moves the cursor, and saves it at most once per second. */
+  /** Sets the progress, and saves it at most once per second. */
   async moveTo(cursor: ImportCursor): Promise<void> {
     this.cursor = cursor;
-    if (performance.now() - this.saved >= saveMs) await this.save();
+    if (performance.now() - this.savedAt >= saveIntervalMs) await this.save();
   }
 
   /** Replaces the file atomically, so that it is always readable. Warns once if that fails. */
   async save(): Promise<void> {
     if (this.isUnwritable) return;
-    this.saved = performance.now();
+    this.savedAt = performance.now();
     const temporary = `${this.path}.${process.pid}`;
     try {
       await writeFile(temporary, JSON.stringify({ import: this.identity, ...this.cursor }), {
@@ -67,14 +70,5 @@ export class ImportProgress implements CursorStore {
   /** Removes the file after a complete import, so that the next import starts at the beginning. */
   async remove(): Promise<void> {
     if (!this.isUnwritable) await rm(this.path, { force: true });
-  }
-}
-
-/** Parses JSON. @returns undefined for invalid JSON. */
-function parseJson(text: string): unknown {
-  try {
-    return JSON.parse(text);
-  } catch {
-    return undefined;
   }
 }

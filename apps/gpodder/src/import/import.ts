@@ -9,15 +9,15 @@ import {
   startCursor,
 } from '#gpodder-data';
 import { connectRedis } from '#redis';
-import { count, createLog, loadConfig, type ProgramIo, ProgressLine } from '#runtime';
+import { formatCount, createLog, loadConfig, type ProgramIo, ProgressLine } from '#runtime';
 import { callUntilAvailable, StreamClient } from '#transport';
-import { importConfig } from './import.config.js';
-import type { ImportOptions } from './import.options.js';
+import { importConfig, type ImportOptions } from './import.options.js';
 import { ImportProgress } from './import.progress.js';
 import { readPassword } from './password.js';
 
 /**
- * Imports an account of another server. SIGINT and SIGTERM stop it; a later run continues.
+ * Imports an account of another server. SIGINT and SIGTERM stop the import. A later run with the
+ * same options continues it.
  *
  * @throws Error with a message for operators; ConfigurationError.
  */
@@ -37,11 +37,11 @@ export async function importAccount(
   const stop = () => stopped.abort(new Error('stopped; run the same command to continue'));
   for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, stop);
   try {
-    await Promise.race([client.connect(), aborted(stopped.signal)]);
+    await Promise.race([client.connect(), rejectOnAbort(stopped.signal)]);
     const skipped = new SkippedEntries();
     const credential = { login: options.login, password };
     const source = await openSource(options.from, credential, {
-      fetcher: fetcherOf(options.from),
+      fetcher: createFetcher(options.from),
       stopped: stopped.signal,
       skipped,
     });
@@ -52,7 +52,7 @@ export async function importAccount(
     );
     stderr.write(`import: the other server has ${source.protocol}\n`);
     if (progress.cursor !== startCursor)
-      stderr.write(`import: continues after ${count(progress.cursor.actions)} actions\n`);
+      stderr.write(`import: continues after ${formatCount(progress.cursor.actions)} actions\n`);
     const line = new ProgressLine(stderr, 'import', () => describeWritten(writer));
     try {
       await new AccountImport(source, writer, progress, stopped.signal).run();
@@ -71,8 +71,8 @@ export async function importAccount(
   }
 }
 
-/** Returns a fetcher that also reaches the host in the private network, which an operator named. */
-function fetcherOf({ hostname, port, protocol }: URL): Fetcher {
+/** Creates a fetcher that also reaches the named host if it is in a private network. */
+function createFetcher({ hostname, port, protocol }: URL): Fetcher {
   const guard = new AddressGuard([`${hostname}:${port || (protocol === 'https:' ? 443 : 80)}`]);
   return new Fetcher({ userAgent: 'PodcastSync', guard, limits: sourceLimits });
 }
@@ -84,16 +84,17 @@ async function findUser(client: StreamClient, name: string, stopped: AbortSignal
   return userId;
 }
 
+/** Returns a text with the numbers of imported and skipped entries. */
 function describeWritten({ written, skipped }: AccountWriter): string {
   const { subscriptions, actions, favorites } = written;
   return (
-    `${count(subscriptions)} subscriptions, ${count(actions)} actions, ` +
-    `${count(favorites)} favourites; ${count(skipped.total)} skipped`
+    `${formatCount(subscriptions)} subscriptions, ${formatCount(actions)} actions, ` +
+    `${formatCount(favorites)} favourites; ${formatCount(skipped.total)} skipped`
   );
 }
 
-/** Rejects when a signal aborts. */
-function aborted(signal: AbortSignal): Promise<never> {
+/** Returns a promise that rejects when the signal aborts. */
+function rejectOnAbort(signal: AbortSignal): Promise<never> {
   return new Promise((_, reject) =>
     signal.addEventListener('abort', () => reject(signal.reason as Error)),
   );

@@ -9,12 +9,12 @@ import { CONFIG, type GpodderConfig } from '../gpodder.config.js';
 import { forbidden, RefusalError } from '../http/errors.js';
 import { NeedsReadScope, Public } from '../auth/route.access.js';
 
-/** Success answer of Nextcloud's OCS API. */
+/** Body of a success answer of Nextcloud's OCS API. */
 const ocsSuccess =
   '<?xml version="1.0"?>\n<ocs><meta><status>ok</status><statuscode>200</statuscode>' +
   '<message>OK</message></meta><data/></ocs>\n';
 
-/** Lets Nextcloud apps get and revoke an app password. */
+/** The paths by which clients of Nextcloud get and revoke an app password. */
 @Controller()
 export class NextcloudController {
   constructor(
@@ -22,11 +22,11 @@ export class NextcloudController {
     @Inject(CONFIG) private readonly config: GpodderConfig,
   ) {}
 
-  /** Starts the login flow (v2). Services receive only hashes of its secrets. */
+  /** Starts Nextcloud's login flow v2. Services receive only hashes of its secrets. */
   @Post('index.php/login/v2')
   @HttpCode(200)
   @Public()
-  async beginLogin(@Req() request: FastifyRequest) {
+  async startLogin(@Req() request: FastifyRequest) {
     const [poll, login] = [randomBytes(32), randomBytes(32)].map((bytes) =>
       bytes.toString('base64url'),
     ) as [string, string];
@@ -40,9 +40,9 @@ export class NextcloudController {
     return { poll: { token: poll, endpoint: flow.endpoint }, login: `${flow.login}${login}` };
   }
 
-  /** Rejects the request, because its credential is an app password already. */
+  /** Answers 403, as Nextcloud does to a client that already has an app password. */
   @Get('ocs/v2.php/core/getapppassword')
-  appPassword(): never {
+  rejectNewAppPassword(): never {
     throw new RefusalError(forbidden);
   }
 

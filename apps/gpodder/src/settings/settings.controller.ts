@@ -1,13 +1,13 @@
 import { Body, Controller, Get, HttpCode, Param, Post, Req } from '@nestjs/common';
 import { Failure } from '#contracts';
 import type { FastifyRequest } from 'fastify';
-import { readObjectBody, queryOf } from '../http/input.js';
-import { readSettingChanges } from './settings.rules.js';
+import { parseObjectBody, queryOf } from '../http/input.js';
+import { parseSettingChanges } from './settings.rules.js';
 import { SettingsService } from './settings.service.js';
 
 const path = 'api/2/settings/:user/:scope(account|device|podcast|episode).json';
 
-/** Maximum bytes of a body (a scope has 64 KiB), and its maximum entries of 20 JSON values each. */
+/** Maximum bytes of a body (a scope has 64 KiB), and maximum entries of 20 JSON values each. */
 const [maxBytes, maxEntries] = [131_072, 50];
 
 /** Reads and changes settings of the account, a device, a podcast or an episode. */
@@ -17,7 +17,7 @@ export class SettingsController {
 
   @Get(path)
   read(@Req() request: FastifyRequest, @Param('scope') scope: string) {
-    return this.settings.change(request, subjectOf(scope, queryOf(request)), {
+    return this.settings.change(request, parseOwner(scope, queryOf(request)), {
       set: {},
       remove: [],
     });
@@ -30,15 +30,15 @@ export class SettingsController {
     @Param('scope') scope: string,
     @Body() body?: Buffer,
   ) {
-    const subject = subjectOf(scope, queryOf(request));
+    const subject = parseOwner(scope, queryOf(request));
     if (body && body.length > maxBytes) throw new Failure('invalid');
-    const changes = readSettingChanges(await readObjectBody(body, maxEntries));
+    const changes = parseSettingChanges(await parseObjectBody(body, maxEntries));
     return this.settings.change(request, subject, changes);
   }
 }
 
-/** Returns the subject of a query. @throws Failure `invalid` for a missing parameter. */
-function subjectOf(scope: string, query: URLSearchParams) {
+/** Returns the owner of the settings that a query names. @throws Failure `invalid` without one. */
+function parseOwner(scope: string, query: URLSearchParams) {
   const required = (name: string): string => {
     const value = query.get(name);
     if (!value) throw new Failure('invalid');

@@ -1,12 +1,12 @@
 import { describe, expect, it } from 'vitest';
-import { checkSettingLimits, readSettingChanges } from './settings.rules.js';
+import { checkSettingLimits, parseSettingChanges } from './settings.rules.js';
 
 const keys = (count: number) => Array.from({ length: count }, (_, at) => `k${at}`);
 const set = (count: number) => Object.fromEntries(keys(count).map((key) => [key, 0]));
 
 describe('a change of settings', () => {
   it('can set and remove the maximum keys of a scope', () => {
-    expect(readSettingChanges({ set: set(500), remove: keys(500) })).toEqual({
+    expect(parseSettingChanges({ set: set(500), remove: keys(500) })).toEqual({
       set: set(500),
       remove: keys(500),
     });
@@ -16,7 +16,7 @@ describe('a change of settings', () => {
     ['to set', { set: set(501) }],
     ['to remove', { remove: keys(501) }],
   ])('is rejected with more keys %s', (_, body) =>
-    expect(() => readSettingChanges(body)).toThrow('invalid'),
+    expect(() => parseSettingChanges(body)).toThrow('invalid'),
   );
 
   it.each([{ ['k'.repeat(256)]: 1 }, { k: 'x'.repeat(65_536) }, set(501)])(

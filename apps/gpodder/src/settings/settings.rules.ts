@@ -1,16 +1,16 @@
 import { Failure, settingLimits } from '#contracts';
 
-/** A change of settings; `remove` applies after `set`. */
+/** A change of settings: values to set, then keys to remove. */
 export interface SettingChanges {
   readonly set: Readonly<Record<string, unknown>>;
   readonly remove: readonly string[];
 }
 
-/** The episode setting that is stored as the favourite status, which all apps share. */
-export const favorite = 'is_favorite';
+/** Setting of an episode that is stored as its favourite status, which all apps share. */
+export const favoriteKey = 'is_favorite';
 
 /** Parses a change of settings. @throws Failure `invalid` for wrong types or too many keys. */
-export function readSettingChanges({
+export function parseSettingChanges({
   set = {},
   remove = [],
 }: Readonly<Record<string, unknown>>): SettingChanges {
@@ -22,7 +22,7 @@ export function readSettingChanges({
   return { set: set as Record<string, unknown>, remove: remove as string[] };
 }
 
-/** Checks a change against the limits of a scope. @throws Failure `invalid` */
+/** Checks a change against the limits of settings. @throws Failure `invalid` above a limit. */
 export function checkSettingLimits({ set, remove }: SettingChanges): void {
   if (Object.keys(set).some((key) => [...key].length > settingLimits.key))
     throw new Failure('invalid');
@@ -37,17 +37,17 @@ export function checkSettingLimits({ set, remove }: SettingChanges): void {
  * Splits the setting `is_favorite` from a change of an episode's settings.
  *
  * @returns the new favourite status, `undefined` for no change, and the other changes.
- * @throws Failure `invalid` if it is not a boolean.
+ * @throws Failure `invalid` for a value of `is_favorite` that is not a boolean.
  */
 export function splitFavorite({
   set,
   remove,
 }: SettingChanges): { favorite: boolean | undefined } & SettingChanges {
-  const { [favorite]: sent, ...others } = set;
+  const { [favoriteKey]: sent, ...others } = set;
   if (sent !== undefined && typeof sent !== 'boolean') throw new Failure('invalid');
   return {
-    favorite: remove.includes(favorite) ? false : sent,
+    favorite: remove.includes(favoriteKey) ? false : sent,
     set: others,
-    remove: remove.filter((key) => key !== favorite),
+    remove: remove.filter((key) => key !== favoriteKey),
   };
 }

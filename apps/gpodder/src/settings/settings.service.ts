@@ -12,23 +12,24 @@ import { repairEnclosureUrl, repairFeedUrl } from '#gpodder-data';
 import { Services } from '#http';
 import type { FastifyRequest } from 'fastify';
 import { callerOf } from '../auth/request.caller.js';
-import { readDeviceId } from '../devices/device.rules.js';
+import { parseDeviceId } from '../devices/device.rules.js';
 import {
-  favorite,
+  favoriteKey,
   checkSettingLimits,
   type SettingChanges,
   splitFavorite,
 } from './settings.rules.js';
 
 /** The owner of settings, with the id or URLs that the client sent. */
-type Subject =
+type SettingsOwner =
   | { readonly of: 'account' }
   | { readonly of: 'device'; readonly id: string }
   | { readonly of: 'podcast'; readonly podcast: string }
   | { readonly of: 'episode'; readonly podcast: string; readonly episode: string };
 
 type Scope = RequestOf<typeof changeSettings>['scope'];
-type Values = Record<string, unknown>;
+/** Values of settings by key. */
+type SettingValues = Record<string, unknown>;
 
 /**
  * Reads and changes settings of the caller. Settings of podcasts and episodes are stored under the
@@ -39,92 +40,92 @@ export class SettingsService {
   constructor(private readonly services: Services) {}
 
   /**
-   * Changes settings and returns all settings of the scope. Reads and removals create no feed or
-   * episode.
+   * Changes settings and returns all settings of the scope. Only a change that adds a
+   * setting creates a missing feed or episode.
    *
    * @throws Failure `not_found` for an unknown device; `invalid` above a limit or for an unusable
    *   URL.
    */
   async change(
     request: FastifyRequest,
-    subject: Subject,
+    owner: SettingsOwner,
     changes: SettingChanges,
-  ): Promise<Values> {
-    switch (subject.of) {
+  ): Promise<SettingValues> {
+    switch (owner.of) {
       case 'account':
-        return this.store(request, subject, changes);
+        return this.storeSettings(request, owner, changes);
       case 'device':
-        return this.store(request, { of: 'device', id: readDeviceId(subject.id) }, changes);
+        return this.storeSettings(request, { of: 'device', id: parseDeviceId(owner.id) }, changes);
       case 'podcast': {
         checkSettingLimits(changes);
-        const feed = await this.feedOf(request, subject.podcast, addsSettings(changes));
+        const feed = await this.findOrEnsureFeed(request, owner.podcast, addsSettings(changes));
         return feed
-          ? this.store(request, { of: 'podcast', id: feed.firstGuid ?? feed.guid }, changes)
+          ? this.storeSettings(request, { of: 'podcast', id: feed.firstGuid ?? feed.guid }, changes)
           : {};
       }
       case 'episode':
-        return this.changeEpisode(request, subject, changes);
+        return this.changeEpisode(request, owner, changes);
     }
   }
 
   private async changeEpisode(
     request: FastifyRequest,
-    { podcast, episode }: Extract<Subject, { of: 'episode' }>,
+    { podcast, episode }: Extract<SettingsOwner, { of: 'episode' }>,
     changes: SettingChanges,
-  ): Promise<Values> {
+  ): Promise<SettingValues> {
     const enclosureUrl = repairEnclosureUrl(episode);
     if (enclosureUrl === undefined) throw new Failure('invalid');
-    const feedUrl = readFeedUrl(podcast);
+    const feedUrl = requireFeedUrl(podcast);
     const { favorite: newFavorite, set, remove } = splitFavorite(changes);
     checkSettingLimits({ set, remove });
     const { userId } = callerOf(request);
     const lookup = { userId, feedUrl, enclosureUrl, ensure: addsSettings(changes) };
     const isOnlyFavorite = Object.keys(set).length === 0 && remove.length === 0;
-    const first = { ...lookup, favorite: isOnlyFavorite ? newFavorite : undefined };
-    const { episode: found } = await this.services.call(setFavorite, request, first);
+    const firstChange = { ...lookup, favorite: isOnlyFavorite ? newFavorite : undefined };
+    const { episode: found } = await this.services.call(setFavorite, request, firstChange);
     if (!found) return {};
-    // Other settings come first, so that a change above their limits does not set the favourite.
+    // Stores other settings first: if they exceed a limit, the favourite must not change either.
     const scope = { of: 'episode', id: found.syncId } as const;
-    const settings = await this.store(request, scope, { set, remove });
+    const settings = await this.storeSettings(request, scope, { set, remove });
     const isDone = isOnlyFavorite || newFavorite === undefined;
     const { episode: after } = isDone
       ? { episode: found }
       : await this.services.call(setFavorite, request, { ...lookup, favorite: newFavorite });
-    return { ...settings, ...(after?.favorite !== undefined && { [favorite]: after.favorite }) };
+    return { ...settings, ...(after?.favorite !== undefined && { [favoriteKey]: after.favorite }) };
   }
 
-  private async store(
+  private async storeSettings(
     request: FastifyRequest,
     scope: Scope,
     { set, remove }: SettingChanges,
-  ): Promise<Values> {
+  ): Promise<SettingValues> {
     const { userId } = callerOf(request);
     const change = { userId, scope, set, remove } as RequestOf<typeof changeSettings>;
     return (await this.services.call(changeSettings, request, change)).settings;
   }
 
-  /** Returns the feed of a URL. @param ensure true to create a missing feed, not subscribed to. */
-  private async feedOf(
+  /** Returns the feed of a URL. @param ensure true to create a missing feed, unsubscribed. */
+  private async findOrEnsureFeed(
     request: FastifyRequest,
     sent: string,
     ensure: boolean,
   ): Promise<Feed | null> {
     const { userId } = callerOf(request);
-    const feedUrl = readFeedUrl(sent);
+    const feedUrl = requireFeedUrl(sent);
     if (ensure) return (await this.services.call(ensureFeed, request, { userId, feedUrl })).feed;
     const lookup = { userId, feedUrls: [feedUrl] };
     return (await this.services.call(findFeeds, request, lookup)).feeds[0] ?? null;
   }
 }
 
-/** Returns the repaired URL of a feed. @throws Failure `invalid` for an unusable one. */
-function readFeedUrl(sent: string): string {
+/** Returns the repaired URL of a feed. @throws Failure `invalid` for an unusable URL. */
+function requireFeedUrl(sent: string): string {
   const url = repairFeedUrl(sent);
   if (url === undefined) throw new Failure('invalid');
   return url;
 }
 
-/** Returns true if an empty scope would have settings after a change. */
+/** Returns true if a change adds a setting to an owner without settings. */
 function addsSettings({ set, remove }: SettingChanges): boolean {
   const removed = new Set(remove);
   return Object.keys(set).some((key) => !removed.has(key));

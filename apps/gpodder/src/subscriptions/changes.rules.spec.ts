@@ -1,12 +1,12 @@
 import { describe, expect, it } from 'vitest';
-import { messagesOf, readChanges, readWholeList, updatesOf } from './changes.rules.js';
+import { splitIntoMessages, parseChanges, parseWholeList, toUrlUpdates } from './changes.rules.js';
 
 const many = (count: number) => Array.from({ length: count }, (_, at) => `https://a.example/${at}`);
 const feed = (feedUrl: string) => ({ feedUrl, guid: '9b024349-ccf0-5f69-a609-6b82873eab3c' });
 
 describe('the changes of an upload', () => {
   it('contain each feed once, with its sent URLs', async () => {
-    const { add, remove, unusable } = await readChanges(
+    const { add, remove, unusable } = await parseChanges(
       {
         add: ['https://a.example/x', ' https://a.example/x', 'content:7'],
         remove: ['pcast://b.example'],
@@ -27,21 +27,21 @@ describe('the changes of an upload', () => {
     [{ add: ['https://a.example/x', { url: 'https://a.example/y' }] }],
     [{ remove: [['https://a.example/x']] }],
     [{ add: ['https://a.example/x'], remove: ['https://a.example/x'] }],
-  ])('are rejected: %j', async (body) => expect(readChanges(body, 10)).rejects.toThrow('invalid'));
+  ])('are rejected: %j', async (body) => expect(parseChanges(body, 10)).rejects.toThrow('invalid'));
 
   it('are rejected above a limit, also with invalid entries', async () => {
-    await expect(readChanges({ add: ['x', 'y'], remove: ['z'] }, 2)).rejects.toThrow('too large');
-    await expect(readChanges({ add: many(10_001) }, 30_000)).rejects.toThrow('too large');
-    await expect(readWholeList(many(5_001), 30_000)).rejects.toThrow('too large');
-    await expect(readChanges({ add: [null, 1], remove: [{}] }, 2)).rejects.toThrow('too large');
-    await expect(readWholeList([null, 1, {}], 2)).rejects.toThrow('too large');
+    await expect(parseChanges({ add: ['x', 'y'], remove: ['z'] }, 2)).rejects.toThrow('too large');
+    await expect(parseChanges({ add: many(10_001) }, 30_000)).rejects.toThrow('too large');
+    await expect(parseWholeList(many(5_001), 30_000)).rejects.toThrow('too large');
+    await expect(parseChanges({ add: [null, 1], remove: [{}] }, 2)).rejects.toThrow('too large');
+    await expect(parseWholeList([null, 1, {}], 2)).rejects.toThrow('too large');
   });
 
   it('are one message up to 250 each, else several with removals first', async () => {
     const sizesFor = async (added: number, removed: number) => {
       const remove = many(removed).map((url) => `${url}/removed`);
-      const changes = await readChanges({ add: many(added), remove }, 30_000);
-      const messages = messagesOf(changes, false);
+      const changes = await parseChanges({ add: many(added), remove }, 30_000);
+      const messages = splitIntoMessages(changes, false);
       expect(messages.flatMap(({ add }) => add)).toEqual(many(added));
       expect(messages.flatMap((message) => message.remove)).toEqual(remove);
       return messages.map((message) => [message.add.length, message.remove.length]);
@@ -67,7 +67,7 @@ describe('the changes of an upload', () => {
       let ticks = 0;
       const ticking = setInterval(() => (ticks += 1), 0);
       const started = performance.now();
-      const { add } = await readChanges({ add: urls }, count);
+      const { add } = await parseChanges({ add: urls }, count);
       clearInterval(ticking);
       expect(add.get('https://a.example/x')).toHaveLength(count);
       expect(ticks).toBeGreaterThan(2);
@@ -80,16 +80,16 @@ describe('the changes of an upload', () => {
 
   it('of a whole list are rejected without a usable entry, but not if it is empty', async () => {
     for (const entries of [['nothing'], [null], [1, {}], ['nothing', null]])
-      await expect(readWholeList(entries, 10)).rejects.toThrow('invalid');
-    expect((await readWholeList([], 10)).add.size).toBe(0);
-    expect((await readWholeList(['nothing', 'https://a.example/x'], 10)).add.size).toBe(1);
+      await expect(parseWholeList(entries, 10)).rejects.toThrow('invalid');
+    expect((await parseWholeList([], 10)).add.size).toBe(0);
+    expect((await parseWholeList(['nothing', 'https://a.example/x'], 10)).add.size).toBe(1);
   });
 
   it.each([[{ feed: 'https://a.example/y' }], [{ url: ['https://a.example/y'] }], [[]]])(
     'of a whole list are rejected with %j, as its feed would be removed',
     async (entry) => {
       const entries = ['https://a.example/x', entry];
-      await expect(readWholeList(entries, 10)).rejects.toThrow('invalid');
+      await expect(parseWholeList(entries, 10)).rejects.toThrow('invalid');
     },
   );
 
@@ -100,10 +100,10 @@ describe('the changes of an upload', () => {
       { url: y, title: y },
       { url: z, title: 5 },
     ];
-    expect(messagesOf(await readWholeList(entries, 10), true)).toEqual([
+    expect(splitIntoMessages(await parseWholeList(entries, 10), true)).toEqual([
       { add: [x, y, z], titles: ['X', null, null], remove: [] },
     ]);
-    expect(messagesOf(await readWholeList(entries.slice(1), 10), true)).toEqual([
+    expect(splitIntoMessages(await parseWholeList(entries.slice(1), 10), true)).toEqual([
       { add: [y, z], remove: [] },
     ]);
   });
@@ -111,7 +111,7 @@ describe('the changes of an upload', () => {
 
 describe('update_urls', () => {
   it('has repaired, moved and unusable URLs, but no mere change of scheme or slashes', async () => {
-    const changes = await readChanges(
+    const changes = await parseChanges(
       {
         add: [
           'https://a.example/old',
@@ -128,7 +128,7 @@ describe('update_urls', () => {
       feed('https://a.example/same/'),
       feed('https://b.example/'),
     ];
-    expect(updatesOf(changes, { add, remove: [feed('http://a.example/gone'), null] })).toEqual([
+    expect(toUrlUpdates(changes, { add, remove: [feed('http://a.example/gone'), null] })).toEqual([
       ['antennapod_local:x', ''],
       ['https://a.example/old', 'https://a.example/new'],
       [' https://a.example/moved too', 'https://b.example/'],

@@ -3,30 +3,31 @@ import { type changeFeeds, Failure, type Feed, maxFeeds, type RequestOf } from '
 import { repairFeedUrl, UrlUpdates } from '#gpodder-data';
 import { checkEntryCount } from '../http/input.js';
 
-/** Number of entries after which other requests can run. */
-const perIteration = 500;
+/** Entries that are parsed in one event loop iteration, before other requests can run. */
+const entriesPerIteration = 500;
 
-/** Maximum feeds that an upload adds, and that it removes: the quota of a user. */
-const maxChanged = 10_000;
+/** Maximum feeds that one upload adds, and maximum that it removes: the quota of a user. */
+const maxFeedsPerUpload = 10_000;
 
 /**
- * Maximum feeds that one message adds, and that it removes. Longer writes delay other writes. A
- * whole list is one message of any length.
+ * Maximum feeds that one message to the service adds, and maximum that it removes: longer writes
+ * delay other writes. Only a whole list is one message of any length.
  */
-const perMessage = 250;
+const maxPerMessage = 250;
 
-type Message = Pick<RequestOf<typeof changeFeeds>, 'add' | 'titles' | 'remove'>;
+/** Feeds that one message to the service adds and removes. */
+type ChangeMessage = Pick<RequestOf<typeof changeFeeds>, 'add' | 'titles' | 'remove'>;
 
 /** Repaired feed URLs, each with the sent URLs from which it was repaired. */
 type SentFeeds = ReadonlyMap<string, readonly string[]>;
 
-/** The changes of an upload. */
+/** The parsed changes of an upload. */
 export interface FeedChanges {
   readonly add: SentFeeds;
   /** Titles of added feeds by repaired URL. */
   readonly titles: ReadonlyMap<string, string>;
   readonly remove: SentFeeds;
-  /** The sent URLs that cannot be repaired. */
+  /** Sent URLs that are no feed URL and cannot be repaired. */
   readonly unusable: readonly string[];
 }
 
@@ -35,18 +36,18 @@ export interface FeedChanges {
  *
  * @throws Failure `invalid` for a list or entry of a wrong type, or a URL in both lists; TooLarge.
  */
-export async function readChanges(
+export async function parseChanges(
   body: Readonly<Record<string, unknown>>,
   maxEntries: number,
 ): Promise<FeedChanges> {
-  const lists = [listOf(body['add']), listOf(body['remove'])] as const;
+  const lists = [requireList(body['add']), requireList(body['remove'])] as const;
   checkEntryCount(lists[0].length + lists[1].length, maxEntries);
-  const [added, removed] = [stringsOf(lists[0]), stringsOf(lists[1])];
+  const [added, removed] = [requireStrings(lists[0]), requireStrings(lists[1])];
   const addedSet = new Set(added);
   if (removed.some((url) => addedSet.has(url))) throw new Failure('invalid');
-  const add = await feedsOf(added, maxChanged);
-  const remove = await feedsOf(removed, maxChanged);
-  // A feed in both lists under different sent URLs is added.
+  const add = await repairUrls(added, maxFeedsPerUpload);
+  const remove = await repairUrls(removed, maxFeedsPerUpload);
+  // Adds a feed that is in both lists under different sent URLs.
   for (const url of add.feeds.keys()) remove.feeds.delete(url);
   const unusable = [...add.unusable, ...remove.unusable];
   return { add: add.feeds, titles: new Map(), remove: remove.feeds, unusable };
@@ -58,80 +59,87 @@ export async function readChanges(
  * @throws Failure `invalid` if entries were sent but none is usable: the list would remove all
  *   subscriptions; also for an object without a URL, whose feed would be removed; TooLarge.
  */
-export async function readWholeList(
+export async function parseWholeList(
   entries: readonly unknown[],
   maxEntries: number,
 ): Promise<FeedChanges> {
   checkEntryCount(entries.length, maxEntries);
   const sent = entries.map((entry) => (hasUrl(entry) ? entry : { url: entry }));
-  const { feeds, unusable } = await feedsOf(stringsOf(sent.map(({ url }) => url)), maxFeeds);
+  const { feeds, unusable } = await repairUrls(
+    requireStrings(sent.map(({ url }) => url)),
+    maxFeeds,
+  );
   if (feeds.size === 0 && entries.length > 0) throw new Failure('invalid');
-  return { add: feeds, titles: titlesOf(sent, feeds), remove: new Map(), unusable };
+  return { add: feeds, titles: titlesByFeed(sent, feeds), remove: new Map(), unusable };
 }
 
 /** An entry of a whole list. A client can also send just the URL instead of the object. */
-interface SentFeed {
+interface ListEntry {
   readonly url: unknown;
   readonly title?: unknown;
 }
 
-function hasUrl(entry: unknown): entry is SentFeed {
+function hasUrl(entry: unknown): entry is ListEntry {
   return typeof entry === 'object' && entry !== null && 'url' in entry;
 }
 
-/** Returns the titles of feeds. A title equal to its sent URL is ignored. */
-function titlesOf(entries: readonly SentFeed[], feeds: SentFeeds): Map<string, string> {
+/** Returns titles by repaired URL. Ignores a title that is equal to its sent URL. */
+function titlesByFeed(entries: readonly ListEntry[], feeds: SentFeeds): Map<string, string> {
   const sent = new Map<unknown, string>();
   for (const { url, title } of entries)
     if (typeof title === 'string' && title !== '' && title !== url) sent.set(url, title);
   const titles = new Map<string, string>();
   if (sent.size === 0) return titles;
-  for (const [used, urls] of feeds) {
+  for (const [repairedUrl, urls] of feeds) {
     const title = urls.map((url) => sent.get(url)).find((found) => found !== undefined);
-    if (title !== undefined) titles.set(used, title);
+    if (title !== undefined) titles.set(repairedUrl, title);
   }
   return titles;
 }
 
 /**
- * Returns the messages of an upload in order: one message if both lists fit into it. Otherwise the
- * removals come first, so that a feed in both lists under different URLs ends up subscribed. A
- * whole list is one message, because the service unsubscribes from all feeds that it lacks.
+ * Returns the messages of an upload in order: one if both lists fit into it. Otherwise messages
+ * with removals come first, so that a feed in both lists under different URLs ends up subscribed. A
+ * whole list is one message, because the service unsubscribes from all feeds that the list lacks.
  */
-export function messagesOf({ add, titles, remove }: FeedChanges, isWholeList: boolean): Message[] {
+export function splitIntoMessages(
+  { add, titles, remove }: FeedChanges,
+  isWholeList: boolean,
+): ChangeMessage[] {
   const [added, removed] = [[...add.keys()], [...remove.keys()]];
   const adding = (part: string[]) => ({
     add: part,
     ...(titles.size > 0 && { titles: part.map((url) => titles.get(url) ?? null) }),
   });
-  if (isWholeList || Math.max(added.length, removed.length) <= perMessage)
+  if (isWholeList || Math.max(added.length, removed.length) <= maxPerMessage)
     return [{ ...adding(added), remove: removed }];
   return [
-    ...split(removed).map((part) => ({ add: [], remove: part })),
-    ...split(added).map((part) => ({ ...adding(part), remove: [] })),
+    ...splitUrls(removed).map((part) => ({ add: [], remove: part })),
+    ...splitUrls(added).map((part) => ({ ...adding(part), remove: [] })),
   ];
 }
 
-function split(urls: string[]): string[][] {
-  const count = Math.ceil(urls.length / perMessage);
+/** Splits URLs into parts of at most {@link maxPerMessage}. */
+function splitUrls(urls: string[]): string[][] {
+  const count = Math.ceil(urls.length / maxPerMessage);
   return Array.from({ length: count }, (_, part) =>
-    urls.slice(part * perMessage, (part + 1) * perMessage),
+    urls.slice(part * maxPerMessage, (part + 1) * maxPerMessage),
   );
 }
 
-/** Returns the `update_urls` of an upload. @param found the feeds of its URLs, in their order. */
-export function updatesOf(
+/** Returns the answer's `update_urls`. @param found feeds of the uploaded URLs, in their order. */
+export function toUrlUpdates(
   { add, remove, unusable }: FeedChanges,
   found: { readonly add: readonly (Feed | null)[]; readonly remove: readonly (Feed | null)[] },
 ): [string, string][] {
   const updates = new UrlUpdates();
   for (const sent of unusable) updates.addRepaired(sent, undefined);
   const addAll = (sentFeeds: SentFeeds, matches: readonly (Feed | null)[]) => {
-    [...sentFeeds].forEach(([used, sentUrls], index) => {
+    [...sentFeeds].forEach(([repairedUrl, sentUrls], index) => {
       for (const sent of sentUrls) {
-        updates.addRepaired(sent, used);
+        updates.addRepaired(sent, repairedUrl);
         const feed = matches[index];
-        if (feed) updates.addMoved(sent, used, feed.feedUrl);
+        if (feed) updates.addMoved(sent, repairedUrl, feed.feedUrl);
       }
     });
   };
@@ -140,8 +148,8 @@ export function updatesOf(
   return updates.pairs;
 }
 
-/** Returns a list; an empty one if it is absent. @throws Failure `invalid` for another type. */
-function listOf(list: unknown): readonly unknown[] {
+/** Returns a list; an empty one if it is undefined. @throws Failure `invalid` for other types. */
+function requireList(list: unknown): readonly unknown[] {
   if (list === undefined) return [];
   if (!Array.isArray(list)) throw new Failure('invalid');
   return list;
@@ -152,26 +160,26 @@ function listOf(list: unknown): readonly unknown[] {
  *
  * @throws Failure `invalid` for an object or array, which could contain a feed.
  */
-function stringsOf(entries: readonly unknown[]): string[] {
+function requireStrings(entries: readonly unknown[]): string[] {
   if (entries.some((entry) => typeof entry === 'object' && entry !== null))
     throw new Failure('invalid');
   return entries.filter((entry) => typeof entry === 'string');
 }
 
 /** Repairs URLs, and groups the sent URLs by repaired URL. @throws TooLarge above `max` feeds. */
-async function feedsOf(
+async function repairUrls(
   urls: readonly string[],
   max: number,
 ): Promise<{ feeds: Map<string, string[]>; unusable: string[] }> {
   const feeds = new Map<string, string[]>();
   const unusable: string[] = [];
-  let seen = 0;
+  let parsedCount = 0;
   for (const sent of new Set(urls)) {
-    if (++seen % perIteration === 0) await nextTick();
-    const used = repairFeedUrl(sent);
-    const sentUrls = used === undefined ? unusable : feeds.get(used);
+    if (++parsedCount % entriesPerIteration === 0) await nextTick();
+    const repairedUrl = repairFeedUrl(sent);
+    const sentUrls = repairedUrl === undefined ? unusable : feeds.get(repairedUrl);
     if (sentUrls) sentUrls.push(sent);
-    else if (used !== undefined) feeds.set(used, [sent]);
+    else if (repairedUrl !== undefined) feeds.set(repairedUrl, [sent]);
     checkEntryCount(feeds.size, max);
   }
   return { feeds, unusable };

@@ -11,18 +11,19 @@ import { repairFeedUrl } from '#gpodder-data';
 import { Services } from '#http';
 import type { Log } from '#runtime';
 import type { FastifyRequest } from 'fastify';
-import { callerOf, readerOf } from '../auth/request.caller.js';
+import { callerOf, toReader } from '../auth/request.caller.js';
 import { LOG } from '../gpodder.config.js';
 import { skippedEntryMetrics } from '../gpodder.metrics.js';
-import { type FeedChanges, messagesOf, updatesOf } from './changes.rules.js';
+import { type FeedChanges, splitIntoMessages, toUrlUpdates } from './changes.rules.js';
 import type { ListedFeed } from './formats.js';
 
 type PageRequest = RequestOf<typeof listFeeds>;
 
-/** URLs of added and removed feeds. `timestamp` is the `since` of the next read, in seconds. */
+/** Changes of a user's list: URLs of added and removed feeds. */
 interface FeedDelta {
   readonly add: string[];
   readonly remove: string[];
+  /** The client's next `since`, in seconds. */
   readonly timestamp: number;
 }
 
@@ -36,9 +37,9 @@ export class FeedListService {
     @Inject(LOG) private readonly log: Log,
   ) {}
 
-  /** Returns the changes since a timestamp in seconds, from an earlier answer. */
+  /** Returns changes after `since`, the timestamp of an earlier answer in seconds. */
   async changedSince(request: FastifyRequest, since: number): Promise<FeedDelta> {
-    return (await this.readAll(request, readerOf(callerOf(request), since))).delta;
+    return (await this.readAll(request, toReader(callerOf(request), since))).delta;
   }
 
   /** Like {@link changedSince}, with titles, and without an update of the client's sync state. */
@@ -46,10 +47,10 @@ export class FeedListService {
     request: FastifyRequest,
     since: number,
   ): Promise<{ delta: FeedDelta; added: ListedFeed[] }> {
-    return this.readAll(request, readerOf(callerOf(request), since), true);
+    return this.readAll(request, toReader(callerOf(request), since), true);
   }
 
-  /** Returns the current URL of the caller's podcast with this URL, if there is one. */
+  /** Returns the current URL of the caller's podcast that has or had this URL, if there is one. */
   async currentUrl(request: FastifyRequest, sent: string): Promise<string | undefined> {
     const url = repairFeedUrl(sent);
     if (url === undefined) return undefined;
@@ -71,13 +72,13 @@ export class FeedListService {
     const { userId, credentialId, session } = callerOf(request);
     const client = { userId, credentialId, ...(session && { sessionId: session.sessionId }) };
     const replies: ReplyOf<typeof changeFeeds>[] = [];
-    for (const message of messagesOf(changes, isWholeList)) {
+    for (const message of splitIntoMessages(changes, isWholeList)) {
       if (request.end?.reached) throw unavailable('the client disconnected');
       const payload = { ...client, ...message, whole: isWholeList };
       replies.push(await this.services.call(changeFeeds, request, payload));
     }
     const found = {
-      // The lowest timestamp, so that the client misses no change.
+      // The lowest timestamp of all messages, so that the client misses no change.
       timestamp: Math.min(...replies.map(({ timestamp }) => timestamp)),
       add: replies.flatMap(({ add }) => add),
       remove: replies.flatMap(({ remove }) => remove),
@@ -88,10 +89,14 @@ export class FeedListService {
     this.countSkipped('refused_feed', rejected);
     const reasons = countByCode(replies.flatMap(({ rejections = [] }) => rejections));
     if (rejected > 0 || unusable > 0)
-      this.log.info({ correlationId: request.id, rejected, reasons, unusable }, 'feeds skipped');
-    return { timestamp: found.timestamp, update_urls: updatesOf(changes, found) };
+      this.log.info(
+        { correlationId: request.id, rejected, reasons, unusable },
+        'unusable or rejected feeds of an upload skipped, the others stored',
+      );
+    return { timestamp: found.timestamp, update_urls: toUrlUpdates(changes, found) };
   }
 
+  /** Reads all pages of a list. @param readOnly true to leave the client's sync state unchanged. */
   private async readAll(
     request: FastifyRequest,
     reader?: PageRequest['reader'],
@@ -101,14 +106,14 @@ export class FeedListService {
     const pageRequest: PageRequest = { userId, reader, readOnly };
     const first = await this.services.call(listFeeds, request, pageRequest);
     const delta = { add: [...first.add], remove: [...first.remove], timestamp: first.timestamp };
-    const added = listedFeedsOf(first);
+    const added = toListedFeeds(first);
     for (let { next } = first; next;) {
       const page = await this.services.call(listFeeds, request, { ...pageRequest, further: next });
       const texts = [...page.add, ...(page.titles ?? []), ...page.remove];
       request.hold?.(texts.reduce((sum, text) => sum + (text?.length ?? 0), 0));
       delta.add.push(...page.add);
       delta.remove.push(...page.remove);
-      added.push(...listedFeedsOf(page));
+      added.push(...toListedFeeds(page));
       next = page.next;
     }
     return { delta, added };
@@ -123,6 +128,6 @@ function countByCode(codes: readonly string[]): Record<string, number> {
 }
 
 /** Returns the feeds of a page with their titles. */
-function listedFeedsOf({ add, titles = [] }: ReplyOf<typeof listFeeds>): ListedFeed[] {
+function toListedFeeds({ add, titles = [] }: ReplyOf<typeof listFeeds>): ListedFeed[] {
   return add.map((url, index) => ({ url, title: titles[index] ?? undefined }));
 }

@@ -1,9 +1,9 @@
 import { describe, expect, it } from 'vitest';
 import { Failure } from '#contracts';
-import { podcastObject, readFeeds, serializeFeeds } from './formats.js';
+import { toPodcastObject, parseFeedList, serializeFeeds } from './formats.js';
 
-const read = (text: string) => readFeeds('txt', Buffer.from(text), 10);
-const readOpml = (text: string) => readFeeds('opml', Buffer.from(text), 10);
+const read = (text: string) => parseFeedList('txt', Buffer.from(text), 10);
+const readOpml = (text: string) => parseFeedList('opml', Buffer.from(text), 10);
 
 describe('readFeeds of text', () => {
   it.each([
@@ -46,7 +46,7 @@ describe('readFeeds of OPML', () => {
 describe('serializeFeeds of XML', () => {
   it('has all fields of a podcast, escaped', () => {
     const { body } = serializeFeeds('xml', [{ url: 'https://a.example/?a=1&b=<"\'>' }], [], null);
-    const fields = Object.keys(podcastObject({ url: '' }, new Map()));
+    const fields = Object.keys(toPodcastObject({ url: '' }, new Map()));
     for (const key of fields) expect(body).toContain(`<${key}>`);
     expect(body).toContain('<url>https://a.example/?a=1&#38;b=&#60;&#34;&#39;&#62;</url>');
   });

@@ -1,11 +1,11 @@
 import { Failure, type Podcast } from '#contracts';
 import { TooLarge, waitToParse } from '#http';
-import { escaped, OpmlError, OpmlLimitError, readOpml, writeOpml, xmlDeclaration } from '#opml';
+import { escapeXml, OpmlError, OpmlLimitError, readOpml, writeOpml, xmlDeclaration } from '#opml';
 import { parsingSlot } from '#runtime';
-import { readJsonBody } from '../http/input.js';
+import { parseJsonBody } from '../http/input.js';
 
 /** Content types of the simple API by format. */
-const types = {
+const contentTypes = {
   json: 'application/json; charset=utf-8',
   jsonp: 'application/json-p; charset=utf-8',
   txt: 'text/plain; charset=utf-8',
@@ -13,7 +13,7 @@ const types = {
   xml: 'application/xml; charset=utf-8',
 } as const;
 /** Format of a list of feeds in the simple API. */
-export type Format = keyof typeof types;
+export type Format = keyof typeof contentTypes;
 
 /** A subscribed feed, with the listener's title if there is one. */
 export interface ListedFeed {
@@ -22,21 +22,22 @@ export interface ListedFeed {
 }
 
 /**
- * Returns the format with a name.
+ * Checks the format in a path.
  *
- * @param except formats that the request does not support.
+ * @param except formats that the route does not support.
  * @throws Failure `invalid` for an unknown or unsupported format.
  */
-export function formatOf(name: string, { except = [] }: { except?: readonly Format[] } = {}) {
-  if (!Object.hasOwn(types, name) || except.includes(name as Format)) throw new Failure('invalid');
+export function parseFormat(name: string, { except = [] }: { except?: readonly Format[] } = {}) {
+  if (!Object.hasOwn(contentTypes, name) || except.includes(name as Format))
+    throw new Failure('invalid');
   return name as Format;
 }
 
 /** Podcasts as their publishers describe them, by feed URL. */
 export type PodcastsByUrl = ReadonlyMap<string, Podcast>;
 
-/** Returns a podcast in the format of gpodder.net's directory. Clients require all fields. */
-export function podcastObject({ url, title }: ListedFeed, podcastsByUrl: PodcastsByUrl) {
+/** Returns a podcast in the JSON format of gpodder.net. Clients require all fields. */
+export function toPodcastObject({ url, title }: ListedFeed, podcastsByUrl: PodcastsByUrl) {
   const podcast = podcastsByUrl.get(url);
   const { author, description, link, image_url: image, artwork } = podcast ?? {};
   return {
@@ -58,7 +59,7 @@ export function podcastObject({ url, title }: ListedFeed, podcastsByUrl: Podcast
  *
  * @param items the values of json and jsonp, one for each feed.
  * @param podcastsByUrl descriptions by publishers: opml has their titles, xml all their fields.
- * @param callback the `jsonp` of the query.
+ * @param callback name of the JavaScript function, for jsonp.
  * @throws Failure `invalid` for `jsonp` without a valid callback.
  */
 export function serializeFeeds(
@@ -68,10 +69,13 @@ export function serializeFeeds(
   callback: string | null,
   podcastsByUrl: PodcastsByUrl = new Map(),
 ): { type: string; body: string } {
-  return { type: types[format], body: bodyOf(format, feeds, items, callback, podcastsByUrl) };
+  return {
+    type: contentTypes[format],
+    body: toBody(format, feeds, items, callback, podcastsByUrl),
+  };
 }
 
-function bodyOf(
+function toBody(
   format: Format,
   feeds: readonly ListedFeed[],
   items: readonly unknown[],
@@ -92,45 +96,45 @@ function bodyOf(
         feeds.map(({ url, title }) => title ?? podcastsByUrl.get(url)?.title),
       );
     case 'xml': {
-      const elements = feeds.map((feed) => podcastElement(feed, podcastsByUrl));
+      const elements = feeds.map((feed) => toXmlElement(feed, podcastsByUrl));
       return `${xmlDeclaration}<podcasts>${elements.join('')}</podcasts>\n`;
     }
   }
 }
 
-function podcastElement(feed: ListedFeed, podcastsByUrl: PodcastsByUrl): string {
-  const fields = Object.entries(podcastObject(feed, podcastsByUrl)).map(
-    ([key, value]) => `<${key}>${escaped(String(value))}</${key}>`,
+function toXmlElement(feed: ListedFeed, podcastsByUrl: PodcastsByUrl): string {
+  const fields = Object.entries(toPodcastObject(feed, podcastsByUrl)).map(
+    ([key, value]) => `<${key}>${escapeXml(String(value))}</${key}>`,
   );
   return `<podcast>${fields.join('')}</podcast>`;
 }
 
-/** Maximum feeds of an OPML document, and maximum non-empty lines of text. */
+/** Maximum feeds of an OPML document, and maximum lines of a text. */
 const [maxFeeds, maxLines] = [5_000, 30_000];
 const utf8 = new TextDecoder('utf-8', { fatal: true });
 
 /**
- * Parses a whole list: URLs, or objects with `url` and `title`, not validated. An empty body is
- * invalid, because only an explicit empty list can remove all feeds.
+ * Parses a whole list into URLs, or objects with `url` and `title`; it does not validate them. An
+ * empty body is invalid, because only an explicit empty list is allowed to remove all feeds.
  *
  * @param maxEntries maximum entries of a JSON list.
  * @throws Failure `invalid` for a missing or invalid body; TooLarge.
  */
-export async function readFeeds(
+export async function parseFeedList(
   format: Format,
   body: Buffer | undefined,
   maxEntries: number,
 ): Promise<unknown[]> {
   if (body === undefined || body.length === 0) throw new Failure('invalid');
-  if (format === 'opml') return outlinesOf(body);
-  if (format === 'json') return entriesOf(await readJsonBody(body, maxEntries));
+  if (format === 'opml') return parseOpml(body);
+  if (format === 'json') return requireArray(await parseJsonBody(body, maxEntries));
   if (format !== 'txt') throw new Failure('invalid');
   await waitToParse(body);
-  return linesOf(textOf(body));
+  return nonEmptyLines(decodeUtf8(body));
 }
 
-/** Returns the feeds of OPML. @throws Failure `invalid` for outlines without any URL. */
-async function outlinesOf(body: Buffer): Promise<object[]> {
+/** Parses the feeds of OPML. @throws Failure `invalid` if outlines exist but none has a URL. */
+async function parseOpml(body: Buffer): Promise<object[]> {
   try {
     const { feeds, skipped } = await readOpml(body, parsingSlot, { maxFeeds });
     if (feeds.length === 0 && skipped > 0) throw new OpmlError('no outline has a feed URL');
@@ -141,18 +145,18 @@ async function outlinesOf(body: Buffer): Promise<object[]> {
   }
 }
 
-/** Returns the lines that are not blank. Iterates, because a text can have millions of lines. */
-function linesOf(text: string): string[] {
+/** Returns the lines that are not blank. @throws TooLarge at the first line above the limit. */
+function nonEmptyLines(text: string): string[] {
   const lines: string[] = [];
-  let seen = 0;
+  let count = 0;
   for (const [line] of text.matchAll(/[^\r\n]+/g)) {
-    if (++seen > maxLines) throw new TooLarge(`more than ${maxLines} lines`);
+    if (++count > maxLines) throw new TooLarge(`more than ${maxLines} lines`);
     if (line.trim() !== '') lines.push(line);
   }
   return lines;
 }
 
-function textOf(body: Buffer): string {
+function decodeUtf8(body: Buffer): string {
   try {
     return utf8.decode(body);
   } catch (cause) {
@@ -160,7 +164,7 @@ function textOf(body: Buffer): string {
   }
 }
 
-function entriesOf(list: unknown): unknown[] {
+function requireArray(list: unknown): unknown[] {
   if (!Array.isArray(list)) throw new Failure('invalid');
   return list;
 }

@@ -14,18 +14,25 @@ import { Failure, listDevices } from '#contracts';
 import { Services } from '#http';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { callerOf } from '../auth/request.caller.js';
-import { readDeviceId } from '../devices/device.rules.js';
+import { parseDeviceId } from '../devices/device.rules.js';
 import { DeviceRegistry } from '../devices/device.registry.js';
 import { CONFIG, type GpodderConfig } from '../gpodder.config.js';
 import { queryOf } from '../http/input.js';
-import { readWholeList } from './changes.rules.js';
+import { parseWholeList } from './changes.rules.js';
 import { FeedListService } from './feed-list.service.js';
 import { PodcastsService } from './podcasts.service.js';
-import { type Format, formatOf, podcastObject, readFeeds, serializeFeeds } from './formats.js';
+import {
+  type Format,
+  parseFormat,
+  toPodcastObject,
+  parseFeedList,
+  serializeFeeds,
+} from './formats.js';
 
-const ofDevice = 'subscriptions/:user/:device.:format([^.]*)';
+/** Path of the list of one device. */
+const devicePath = 'subscriptions/:user/:device.:format([^.]*)';
 
-/** Reads and replaces whole lists (simple API), which are the same for all devices. */
+/** Reads and replaces the list of subscriptions (simple API). All devices share one list. */
 @Controller()
 export class ListsController {
   constructor(
@@ -37,25 +44,25 @@ export class ListsController {
   ) {}
 
   @Get('subscriptions/:user.:format(json|jsonp|txt|opml|xml)')
-  async all(@Res() reply: FastifyReply, @Param('format') format: Format) {
+  async readAll(@Res() reply: FastifyReply, @Param('format') format: Format) {
     const { request } = reply;
     const feeds = await this.feeds.subscribed(request);
     const podcastsByUrl = await this.podcasts.readByUrl(request);
-    const items = feeds.map((feed) => podcastObject(feed, podcastsByUrl));
+    const items = feeds.map((feed) => toPodcastObject(feed, podcastsByUrl));
     const callback = queryOf(request).get('jsonp');
     const { type, body } = serializeFeeds(format, feeds, items, callback, podcastsByUrl);
     await reply.type(type).send(body);
   }
 
-  @Get(ofDevice)
-  async onDevice(
+  @Get(devicePath)
+  async readForDevice(
     @Res() reply: FastifyReply,
     @Param() { device = '', format = '' }: Readonly<Record<string, string>>,
   ) {
     const { request } = reply;
     const { userId } = callerOf(request);
-    const id = readDeviceId(device);
-    const supported = formatOf(format, { except: ['xml'] });
+    const id = parseDeviceId(device);
+    const supported = parseFormat(format, { except: ['xml'] });
     const { devices } = await this.services.call(listDevices, request, { userId });
     if (!devices.some((one) => one.id === id)) throw new Failure('not_found');
     const feeds = await this.feeds.subscribed(request);
@@ -66,23 +73,26 @@ export class ListsController {
     await reply.type(type).send(body);
   }
 
-  @Put(ofDevice)
+  @Put(devicePath)
   async replace(
     @Req() request: FastifyRequest,
     @Param() { device = '', format = '' }: Readonly<Record<string, string>>,
     @Body() body?: Buffer,
   ): Promise<void> {
-    const id = readDeviceId(device);
-    const supported = formatOf(format, { except: ['xml', 'jsonp'] });
+    const id = parseDeviceId(device);
+    const supported = parseFormat(format, { except: ['xml', 'jsonp'] });
     const { MAX_ENTRIES: maxEntries } = this.config;
-    const changes = await readWholeList(await readFeeds(supported, body, maxEntries), maxEntries);
+    const changes = await parseWholeList(
+      await parseFeedList(supported, body, maxEntries),
+      maxEntries,
+    );
     await Promise.all([
       this.feeds.change(request, changes, true),
       this.devices.register(request, [id]),
     ]);
   }
 
-  @Post(ofDevice)
+  @Post(devicePath)
   @HttpCode(200)
   async replaceByPost(
     @Req() request: FastifyRequest,

@@ -15,7 +15,7 @@ export class PodcastsService {
 
   /**
    * Returns the subscribed podcasts by feed URL. With FEEDS=off the result is empty. If the feed
-   * service is unavailable, it has only the podcasts that were read before, instead of a failure.
+   * service becomes unavailable, the result has only the podcasts that were already read.
    */
   async readByUrl(request: FastifyRequest): Promise<ReadonlyMap<string, Podcast>> {
     const podcastsByUrl = new Map<string, Podcast>();

@@ -1,13 +1,13 @@
 import { Body, Controller, Get, HttpCode, Inject, Param, Post, Req } from '@nestjs/common';
 import type { FastifyRequest } from 'fastify';
-import { readDeviceId } from '../devices/device.rules.js';
+import { parseDeviceId } from '../devices/device.rules.js';
 import { DeviceRegistry } from '../devices/device.registry.js';
 import { CONFIG, type GpodderConfig } from '../gpodder.config.js';
-import { readObjectBody, queryOf, readSince } from '../http/input.js';
-import { readChanges } from './changes.rules.js';
+import { parseObjectBody, queryOf, parseSince } from '../http/input.js';
+import { parseChanges } from './changes.rules.js';
 import { FeedListService } from './feed-list.service.js';
 
-/** Reads and writes changes of subscriptions (gpodder API v2 and Nextcloud). */
+/** Downloads and uploads of changes of subscriptions (gpodder API v2 and Nextcloud). */
 @Controller()
 export class SubscriptionsController {
   constructor(
@@ -17,18 +17,18 @@ export class SubscriptionsController {
   ) {}
 
   @Get('api/:version([12])/subscriptions/:user/:device.json')
-  async ofDevice(@Req() request: FastifyRequest, @Param('device') device: string) {
+  async changedSinceForDevice(@Req() request: FastifyRequest, @Param('device') device: string) {
     const [delta] = await Promise.all([
       this.changedSince(request),
-      this.devices.register(request, [readDeviceId(device)]),
+      this.devices.register(request, [parseDeviceId(device)]),
     ]);
     return delta;
   }
 
   @Get(['api/:version([12])/subscriptions/:user.json', 'index.php/apps/gpoddersync/subscriptions'])
   async changedSince(@Req() request: FastifyRequest) {
-    const since = readSince(queryOf(request));
-    // A HEAD returns no list, so it must not update the client's sync state.
+    const since = parseSince(queryOf(request));
+    // A HEAD must not update the client's sync state, because the client gets no list.
     return request.method === 'HEAD'
       ? (await this.feeds.peekSince(request, since)).delta
       : this.feeds.changedSince(request, since);
@@ -41,7 +41,7 @@ export class SubscriptionsController {
     @Param('device') device: string,
     @Body() body?: Buffer,
   ) {
-    const id = readDeviceId(device);
+    const id = parseDeviceId(device);
     const [answer] = await Promise.all([
       this.change(request, body),
       this.devices.register(request, [id]),
@@ -55,8 +55,8 @@ export class SubscriptionsController {
   ])
   @HttpCode(200)
   async change(@Req() request: FastifyRequest, @Body() body?: Buffer) {
-    const changes = await readChanges(
-      await readObjectBody(body, this.config.MAX_ENTRIES),
+    const changes = await parseChanges(
+      await parseObjectBody(body, this.config.MAX_ENTRIES),
       this.config.MAX_ENTRIES,
     );
     return this.feeds.change(request, changes);

@@ -21,26 +21,26 @@ export class AccountEntity {
   @Column({ type: 'text', nullable: true })
   subject!: string | null;
 
-  /** PHC text of argon2id; null without a password. */
+  /** The hash of the password by argon2id, in PHC format; null without a password. */
   @Column({ type: 'text', nullable: true })
   password!: string | null;
 
-  /** Encrypted. */
+  /** The encrypted secret of time-based codes (TOTP); null without one. */
   @Column({ name: 'totp_secret', type: 'bytea', nullable: true })
   totpSecret!: Buffer | null;
 
   @Column({ name: 'totp_confirmed_at', type: 'timestamp with time zone', nullable: true })
   totpConfirmedAt!: Date | null;
 
-  /** The last accepted time step: a code is valid once. */
+  /** Time step of the last accepted TOTP code. It makes each code valid only once. */
   @Column({ name: 'totp_step', type: 'bigint', nullable: true })
   totpStep!: number | null;
 
-  /** Time of the last accepted challenge of a passkey: a challenge is valid once. */
+  /** Time of the last accepted passkey challenge. It makes each challenge valid only once. */
   @Column({ name: 'passkey_challenge_at', type: 'timestamp with time zone', nullable: true })
   passkeyChallengeAt!: Date | null;
 
-  /** Number of passkeys, also suspended ones. */
+  /** Number of the account's passkeys, including suspended ones. */
   @VirtualColumn({
     query: (alias) =>
       `SELECT count(*)::integer FROM account.passkeys WHERE account_id = ${alias}.id`,

@@ -7,10 +7,11 @@ export class ClientEntity {
   @PrimaryColumn({ type: 'text' })
   id!: string;
 
+  /** The client's metadata, as oidc-provider stores them. */
   @Column({ type: 'jsonb' })
   payload!: Record<string, unknown>;
 
-  /** Network of the address that registered it, for rate limits. */
+  /** Network of the address that registered the client, for rate limits. */
   @Column({ type: 'text' })
   network!: string;
 

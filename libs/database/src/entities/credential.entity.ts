@@ -20,6 +20,7 @@ export class CredentialEntity {
   @Column({ name: 'account_id', type: 'uuid' })
   accountId!: string;
 
+  /** SHA-256 of the app password. */
   @Column({ type: 'bytea' })
   hash!: Buffer;
 
@@ -32,7 +33,7 @@ export class CredentialEntity {
   @Column({ name: 'created_at', type: 'timestamp with time zone', default: () => 'now()' })
   createdAt!: Date;
 
-  /** Written at most once a minute. */
+  /** Time of the last use, written at most once a minute; null before the first use. */
   @Column({ name: 'last_used_at', type: 'timestamp with time zone', nullable: true })
   lastUsedAt!: Date | null;
 
@@ -43,7 +44,7 @@ export class CredentialEntity {
   @Column({ name: 'suspended_at', type: 'timestamp with time zone', nullable: true })
   suspendedAt!: Date | null;
 
-  /** True if it was created for a podcast app, by a login flow or the page "Connect an app". */
+  /** True if a login flow or the page "Connect an app" created the app password for an app. */
   @Column({ name: 'is_app', type: 'boolean', default: false })
   isApp!: boolean;
 

@@ -6,6 +6,7 @@ import { Check, Column, Entity, Index, PrimaryColumn } from 'typeorm';
 @Index('links_expiry', ['expiresAt'])
 @Check('links_kind', `kind IN ('first', 'invite', 'reset', 'verify')`)
 export class LinkEntity {
+  /** SHA-256 of the secret in the link. */
   @PrimaryColumn({ type: 'bytea' })
   hash!: Buffer;
 

@@ -15,9 +15,11 @@ import { AccountEntity } from './account.entity.js';
 @Index('logins_account', ['accountId'])
 @Index('logins_expiry', ['expiresAt'])
 export class LoginEntity {
+  /** SHA-256 of the token with which the app polls for its app password. */
   @PrimaryColumn({ name: 'poll_hash', type: 'bytea' })
   pollHash!: Buffer;
 
+  /** SHA-256 of the token in the link that the app opens in the browser. */
   @Column({ name: 'login_hash', type: 'bytea' })
   loginHash!: Buffer;
 
@@ -27,7 +29,7 @@ export class LoginEntity {
   @Column({ type: 'text' })
   address!: string;
 
-  /** Network of the address, for rate limits. */
+  /** Network of the app's address, by which rate limits count. */
   @Column({ type: 'text' })
   network!: string;
 
@@ -44,7 +46,7 @@ export class LoginEntity {
   @Column({ name: 'account_id', type: 'uuid', nullable: true })
   accountId!: string | null;
 
-  /** The app password that the last poll created. A repeated poll replaces it for a minute. */
+  /** Id of the app password of the last poll. For a minute, a repeated poll replaces it. */
   @Column({ name: 'credential_id', type: 'uuid', nullable: true })
   credentialId!: string | null;
 

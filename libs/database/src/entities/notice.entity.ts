@@ -39,7 +39,7 @@ export class NoticeEntity {
     | 'passkey'
     | 'passkey_removed';
 
-  /** Name of a new app password or of a passkey. */
+  /** Name of the app password or passkey that the change is about; null for other changes. */
   @Column({ type: 'text', nullable: true })
   label!: string | null;
 

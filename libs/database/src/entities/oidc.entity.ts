@@ -9,6 +9,7 @@ import { Column, Entity, Index, PrimaryColumn } from 'typeorm';
 @Index('oidc_client', { synchronize: false })
 @Index('oidc_expiry', ['expiresAt'])
 export class OidcEntity {
+  /** Kind of the record, as named by oidc-provider, such as `RefreshToken`. */
   @PrimaryColumn({ type: 'text' })
   model!: string;
 
@@ -22,7 +23,7 @@ export class OidcEntity {
   @Column({ name: 'account_id', type: 'uuid', nullable: true })
   accountId!: string | null;
 
-  /** SHA-256 of the user code. */
+  /** SHA-256 of the code that the user enters for a device (RFC 8628); null for other records. */
   @Column({ name: 'user_code', type: 'bytea', nullable: true })
   userCode!: Buffer | null;
 

@@ -24,7 +24,7 @@ export class PasskeyEntity {
   @Column({ name: 'public_key', type: 'bytea' })
   publicKey!: Buffer;
 
-  /** Count of signatures by the authenticator; 0 if it does not count. */
+  /** Number of signatures as counted by the authenticator; 0 if it does not count. */
   @Column({ type: 'bigint' })
   counter!: number;
 
@@ -41,8 +41,8 @@ export class PasskeyEntity {
   lastUsedAt!: Date | null;
 
   /**
-   * Time of a sign-out after which it is only a second factor, until it is used after the password;
-   * null while it signs in alone.
+   * Time of the sign-out that suspended the passkey; null while it can sign in alone. A suspended
+   * passkey is only a second factor, until it is used after the password.
    */
   @Column({ name: 'suspended_at', type: 'timestamp with time zone', nullable: true })
   suspendedAt!: Date | null;

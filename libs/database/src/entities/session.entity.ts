@@ -15,11 +15,11 @@ import { AccountEntity } from './account.entity.js';
 @Index('sessions_account', ['accountId'])
 @Index('sessions_expiry', ['expiresAt'])
 export class SessionEntity {
-  /** Hash of the cookie. */
+  /** Hash of the session's cookie. */
   @PrimaryColumn({ type: 'bytea' })
   hash!: Buffer;
 
-  /** Public id, for pages. */
+  /** Public id of the session, which pages show and use in links. */
   @Column({ type: 'uuid' })
   id!: string;
 
@@ -33,7 +33,7 @@ export class SessionEntity {
   @Column({ name: 'authenticated_at', type: 'timestamp with time zone', default: () => 'now()' })
   authenticatedAt!: Date;
 
-  /** Written at most once an hour. */
+  /** Time of the last request, written at most once an hour. */
   @Column({ name: 'last_used_at', type: 'timestamp with time zone', default: () => 'now()' })
   lastUsedAt!: Date;
 

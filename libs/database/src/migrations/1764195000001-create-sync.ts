@@ -15,7 +15,7 @@ export class CreateSync1764195000001 implements MigrationInterface {
       CREATE SCHEMA IF NOT EXISTS sync;
       GRANT USAGE ON SCHEMA sync TO ${writers}, podcast_sync_dump_group,
         podcast_sync_account_group, podcast_sync_feed_group;
-      -- Apps read it, because an app is ready only when all its migrations are applied.
+      -- Apps read the migrations, because an app is ready only when all of its own are applied.
       GRANT SELECT ON sync.migrations
         TO ${writers}, podcast_sync_account_group, podcast_sync_feed_group;
 
@@ -57,7 +57,7 @@ export class CreateSync1764195000001 implements MigrationInterface {
         ON sync.user_clock TO ${writers};
       GRANT UPDATE (answered_second) ON sync.user_clock
         TO podcast_sync_subscription_group, podcast_sync_episode_group;
-      -- The users and their clocks.
+      -- The dump and the feed service read the users and their clocks.
       GRANT SELECT ON sync.user_clock TO podcast_sync_dump_group, podcast_sync_feed_group;
 
       -- The markers of requests. Each write adds one, so rows are small.
@@ -70,7 +70,7 @@ export class CreateSync1764195000001 implements MigrationInterface {
         writer smallint NOT NULL DEFAULT sync.writer(),
         CONSTRAINT request_pkey PRIMARY KEY (user_id, request_id)
       );
-      -- Does not start with the user, because the sweep deletes old rows of all users.
+      -- The index does not start with the user, because the sweep deletes old rows of all users.
       CREATE INDEX request_created_at ON sync.request (created_at);
       GRANT SELECT, INSERT, UPDATE, DELETE ON sync.request TO ${writers};
       -- Markers and stored answers belong to the service that wrote them (ADR 48). All services
@@ -80,7 +80,7 @@ export class CreateSync1764195000001 implements MigrationInterface {
       CREATE POLICY all_read ON sync.request FOR SELECT USING (true);
       CREATE POLICY own_added ON sync.request FOR INSERT WITH CHECK (writer = sync.writer());
       CREATE POLICY own_deleted ON sync.request FOR DELETE USING (writer = sync.writer());
-      -- For the sweep, and for a write with the request id of an old marker.
+      -- The sweep deletes old markers, and so does a write with the request id of an old marker.
       CREATE POLICY old_deleted ON sync.request FOR DELETE
         USING (created_at < now() - interval '1 hour');
       -- The sweep locks old rows, which needs an UPDATE policy. No service can change a row.
@@ -147,7 +147,7 @@ export class CreateSync1764195000001 implements MigrationInterface {
       ) WITH (fillfactor = 70);
       GRANT SELECT, INSERT, UPDATE, DELETE ON sync.readers, sync.reader_sessions
         TO podcast_sync_subscription_group, podcast_sync_episode_group;
-      -- For erasures.
+      -- Erasures read and delete the sync states of a user.
       GRANT SELECT, DELETE ON sync.readers, sync.reader_sessions TO podcast_sync_deletion_group;
 
       -- Locks the user's clock until the end of the transaction and returns it. Before the first
@@ -193,7 +193,7 @@ export class CreateSync1764195000001 implements MigrationInterface {
 
       -- The SHA-256 of a text, for keys that are too long for an index entry. It is marked
       -- IMMUTABLE, as an index requires. convert_to is only STABLE, because conversions can be
-      -- replaced. In plpgsql, because an SQL function could not be inlined and would be slower.
+      -- replaced. It is in plpgsql, because an SQL function could not be inlined, and is slower.
       CREATE FUNCTION sync.sha256(p_text text) RETURNS bytea
       LANGUAGE plpgsql IMMUTABLE STRICT PARALLEL SAFE AS $$
       BEGIN

@@ -53,7 +53,7 @@ export class CreateSubscription1764195000002 implements MigrationInterface {
           CHECK (deleted IS NULL OR NOT is_subscribed)
       );
       CREATE INDEX subscriptions_changed ON subscription.subscriptions (user_id, changed, id);
-      -- Tombstones by age; pointers by their target.
+      -- These indexes contain tombstones by age, and pointers by their target.
       CREATE INDEX subscriptions_tombstones ON subscription.subscriptions (user_id, deleted, id)
         WHERE merged_into IS NULL AND deleted IS NOT NULL;
       CREATE INDEX subscriptions_pointers ON subscription.subscriptions (user_id, merged_into)
@@ -92,14 +92,14 @@ export class CreateSubscription1764195000002 implements MigrationInterface {
         user_id uuid NOT NULL,
         url_sha256 bytea NOT NULL,
         subscription_id bigint NOT NULL,
-        -- The text of the URL. NULL while it is the subscription's feed_url, or if never stored.
+        -- The URL. NULL if it is the subscription's feed_url, or if its text was never stored.
         url text,
         CONSTRAINT feed_urls_pkey PRIMARY KEY (user_id, url_sha256),
         CONSTRAINT feed_urls_subscription_id_fkey FOREIGN KEY (user_id, subscription_id)
           REFERENCES subscription.subscriptions (user_id, id)
       );
       CREATE INDEX feed_urls_subscription ON subscription.feed_urls (subscription_id, user_id);
-      -- An expression, so that Postgres does not use the index to look up the URL of one user.
+      -- The index has an expression, so that Postgres does not use it to look up a user's URL.
       CREATE INDEX feed_urls_by_url ON subscription.feed_urls ((url_sha256 || ''::bytea), user_id);
       GRANT SELECT, INSERT, UPDATE ON subscription.feed_urls TO podcast_sync_subscription_group;
 
@@ -173,8 +173,8 @@ export class CreateSubscription1764195000002 implements MigrationInterface {
       GRANT SELECT (user_id, url_sha256, subscription_id) ON subscription.feed_urls
         TO podcast_sync_episode_group, podcast_sync_feed_group;
 
-      -- For the deletion worker: a DELETE sets deletion_id, the cascade makes the row a tombstone,
-      -- and the oldest tombstones above a quota are deleted with their guids and URLs.
+      -- The deletion worker sets deletion_id at a DELETE, makes the row a tombstone in the cascade,
+      -- and deletes the oldest tombstones above a quota with their guids and URLs.
       GRANT
         SELECT,
         UPDATE (

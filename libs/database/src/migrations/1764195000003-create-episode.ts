@@ -179,7 +179,7 @@ const newest = `
   -- A status as one value; a boolean is 1 or 0. minute is true if its time is in minute form.
   CREATE TYPE episode.status AS (value double precision, at timestamptz, minute boolean);
 
-  -- "newer" of apps/episode/src/episode.rules.ts in SQL.
+  -- The same rule as newerStatus in apps/episode/src/episode.rules.ts.
   CREATE FUNCTION episode.newer(a episode.status, b episode.status) RETURNS episode.status
   LANGUAGE sql IMMUTABLE AS $$
     SELECT CASE

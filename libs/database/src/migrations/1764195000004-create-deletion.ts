@@ -22,7 +22,7 @@ export class CreateDeletion1764195000004 implements MigrationInterface {
         subscription_id bigint NOT NULL,
         status text NOT NULL DEFAULT 'PENDING',
         requested timestamptz(3) NOT NULL,
-        -- The number of its last job.
+        -- The number of the record's last job.
         job_number integer NOT NULL DEFAULT 0,
         sent_at timestamptz,
         attempts integer NOT NULL DEFAULT 0,
@@ -36,7 +36,7 @@ export class CreateDeletion1764195000004 implements MigrationInterface {
       );
       CREATE UNIQUE INDEX deletions_one_pending ON deletion.deletions (user_id, subscription_id)
         WHERE status = 'PENDING';
-      -- For the relays: only the PENDING records, of all users.
+      -- Relays read the PENDING records of all users by this index.
       CREATE INDEX deletions_due ON deletion.deletions (coalesce(sent_at, '-infinity'), id)
         WHERE status = 'PENDING';
       -- The service cannot change final records: it has no privilege to insert or update, and the
@@ -63,7 +63,7 @@ export class CreateDeletion1764195000004 implements MigrationInterface {
         CONSTRAINT erasures_success_is_anonymous
           CHECK (status <> 'SUCCESS' OR (origin IS NULL AND removed = 0))
       );
-      -- For the relays: the PENDING records of all users.
+      -- Relays read the PENDING erasures of all users by this index.
       CREATE INDEX erasures_due ON deletion.erasures (coalesce(sent_at, '-infinity'))
         WHERE status = 'PENDING';
       -- Only the functions below write erasures.

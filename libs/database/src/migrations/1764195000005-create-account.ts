@@ -22,7 +22,7 @@ export class CreateAccount1764195000005 implements MigrationInterface {
         subject text,
         -- PHC text of argon2id; NULL without a password.
         password text,
-        -- Encrypted.
+        -- The encrypted secret of time-based codes (TOTP); NULL without one.
         totp_secret bytea,
         totp_confirmed_at timestamptz,
         -- The time step of the last accepted code, so that a code is valid once.
@@ -64,7 +64,7 @@ export class CreateAccount1764195000005 implements MigrationInterface {
         label text NOT NULL,
         created_at timestamptz NOT NULL DEFAULT now(),
         last_used_at timestamptz,
-        -- Time since which it is a second factor only; NULL while it signs in alone.
+        -- Time of the sign-out that made it a second factor only; NULL while it signs in alone.
         suspended_at timestamptz,
         CONSTRAINT passkeys_pkey PRIMARY KEY (id),
         CONSTRAINT passkeys_account_fkey FOREIGN KEY (account_id)
@@ -173,7 +173,7 @@ export class CreateAccount1764195000005 implements MigrationInterface {
         -- By scope: the id of the device, the guid of the subscription or the sync_id of the
         -- episode; empty for the account.
         subject text NOT NULL,
-        -- As sent by the client: jsonb would change numbers and reject some texts.
+        -- The settings as sent by the client: jsonb would change numbers and reject some texts.
         settings json NOT NULL,
         -- The bytes that count for the user's limit of settings.
         bytes integer NOT NULL,
@@ -212,7 +212,7 @@ export class CreateAccount1764195000005 implements MigrationInterface {
       CREATE TABLE account.clients (
         id text NOT NULL,
         payload jsonb NOT NULL,
-        -- The network of the address that registered it, for rate limits.
+        -- The network of the address that registered the client, for rate limits.
         network text NOT NULL,
         created_at timestamptz NOT NULL DEFAULT now(),
         -- Time of the last consent, to the hour. A client without consent is deleted after a day.
@@ -243,7 +243,7 @@ export class CreateAccount1764195000005 implements MigrationInterface {
       CREATE INDEX oidc_account ON account.oidc (account_id, model, created_at);
       CREATE INDEX oidc_user_code ON account.oidc (user_code);
       CREATE INDEX oidc_network ON account.oidc (model, network) WHERE network IS NOT NULL;
-      -- For deleting clients without a grant.
+      -- The sweep finds clients without a grant by this index.
       CREATE INDEX oidc_client ON account.oidc ((payload ->> 'clientId')) WHERE model = 'Grant';
       CREATE INDEX oidc_expiry ON account.oidc (expires_at);
 
@@ -256,7 +256,7 @@ export class CreateAccount1764195000005 implements MigrationInterface {
         id uuid NOT NULL,
         created_at timestamptz NOT NULL DEFAULT now(),
         kind text NOT NULL,
-        -- Name of a new app password or of a passkey.
+        -- Name of the app password or passkey that the change is about; NULL for other changes.
         label text,
         address text NOT NULL,
         user_agent text NOT NULL,

@@ -14,7 +14,8 @@ export class CreateFeed1764195000006 implements MigrationInterface {
         -- The SHA-256 of the exact URL, so that only users who have the URL find the row.
         url_sha256 bytea NOT NULL,
         url text NOT NULL,
-        -- Time at which a user last read it, updated at most once a day. A push sets a later time.
+        -- Time at which a user last read the feed, updated at most once a day. A push sets a later
+        -- time.
         -- Feeds that nobody has read for 14 days are deleted.
         last_read_at timestamptz NOT NULL,
         status text NOT NULL DEFAULT 'pending',
@@ -82,7 +83,7 @@ export class CreateFeed1764195000006 implements MigrationInterface {
         lane text NOT NULL,
         -- Time at which the next feed of the lane is due.
         next_at timestamptz NOT NULL,
-        -- No request before this time: the lane is leased, paused or blocked.
+        -- The lane gets no request before this time: it is leased, paused or blocked.
         busy_until timestamptz NOT NULL DEFAULT '-infinity',
         -- Number of consecutive responses with status 429.
         blocks integer NOT NULL DEFAULT 0,
@@ -98,7 +99,7 @@ export class CreateFeed1764195000006 implements MigrationInterface {
         -- The id of the picture in answers. A changed picture gets a new id, so that clients can
         -- cache a picture permanently.
         id uuid NOT NULL,
-        -- The URL at the publisher.
+        -- The URL of the picture at the publisher.
         source text NOT NULL,
         -- A WebP image of 256 x 256 pixels; null until the source was read.
         bytes bytea,
@@ -141,11 +142,11 @@ export class CreateFeed1764195000006 implements MigrationInterface {
         -- memory of that process has the private key.
         public_key bytea,
         sealed bytea,
-        -- Where a next run continues, as JSON.
+        -- The place where the next run continues, as JSON.
         cursor text,
-        -- Numbers and skipped entries, as JSON.
+        -- The numbers of imported and the list of skipped entries, as JSON.
         report text,
-        -- Time of the last sign of life of the run.
+        -- Time at which the run last saved its progress.
         seen_at timestamptz NOT NULL DEFAULT now(),
         CONSTRAINT imports_pkey PRIMARY KEY (user_id),
         CONSTRAINT imports_state
@@ -172,9 +173,10 @@ export class CreateFeed1764195000006 implements MigrationInterface {
         kind text NOT NULL,
         -- The last user for whom the task ran.
         cursor uuid NOT NULL DEFAULT '00000000-0000-0000-0000-000000000000',
-        -- Set again if the task is created again while it runs; the task then starts again.
+        -- Time of the task's creation. If the task is created again while it runs, the time
+        -- changes, and the task starts again.
         created_at timestamptz NOT NULL DEFAULT now(),
-        -- The end of a lease.
+        -- The end of the task's lease.
         busy_until timestamptz NOT NULL DEFAULT '-infinity',
         -- The new URL and guid, for a task of the kind 'apply'.
         to_url text,

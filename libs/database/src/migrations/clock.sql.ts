@@ -5,8 +5,8 @@
 import { refusedUser } from '../fault.rule.js';
 
 /**
- * SQL of the new stamp of a clock `c`: v_now, or the next millisecond if the clock is ahead. In an
- * UPDATE, Citus accepts no volatile function, and on a column only immutable ones. timestamptz +
+ * SQL of the new stamp of a clock `c`: v_now, or a millisecond after the clock if that is ahead. In
+ * an UPDATE, Citus accepts no volatile function, and on a column only immutable ones. timestamptz +
  * interval is stable, so the SQL uses timestamp + interval, which is immutable.
  */
 export const advanced = `greatest(

@@ -6,7 +6,7 @@ import { advanced, now } from './clock.sql.js';
 
 const definer = 'LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp';
 
-/** SQL condition in a form that keeps Postgres from scanning the index of all PENDING records. */
+/** SQL condition `status = 'PENDING'`, in a form that does not use the index of PENDING records. */
 const isPending = "d.status IS NOT DISTINCT FROM 'PENDING'";
 
 /**

@@ -13,7 +13,7 @@ const keysOf = (isSurvivor: boolean) =>
 
 /** SQL of the functions that match the episodes of subscriptions. */
 export const matchSubscriptions = `
-  -- The same rule as matchKeys in apps/episode/src/match.rules.ts, which explains it.
+  -- The same rule as matchKeys in apps/episode/src/match.rules.ts, which explains the rule.
   -- merge-subscription.int-spec.ts next to that file compares the two. The parameters are columns
   -- instead of a row, because on a cluster the row of a shard has another type than the table.
   CREATE FUNCTION episode.match_keys(

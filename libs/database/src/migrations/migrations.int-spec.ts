@@ -2,9 +2,9 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { DataSource, QueryRunner } from 'typeorm';
 import { createDatabase, type TestDatabase } from '#testing';
 import { catalog } from '../../testing/catalog.js';
-import { createDataSource } from '../data-source.js';
+import { createDataSource } from '../typeorm.js';
 import { createPool } from '../pool.js';
-import { applyMigrations, drift } from '../schema.js';
+import { applyMigrations, findSchemaDrift } from '../schema.js';
 import { migrations } from './index.js';
 
 let database: TestDatabase;
@@ -30,7 +30,7 @@ async function undoAll(): Promise<void> {
 
 describe('the migrations', () => {
   it('create exactly the schema of the entities', async () => {
-    expect(await drift(dataSource)).toEqual([]);
+    expect(await findSchemaDrift(dataSource)).toEqual([]);
   });
 
   it('leave only sync.migrations when reverted, and create the same schema again', async () => {
@@ -44,7 +44,7 @@ describe('the migrations', () => {
     );
     await applyMigrations(runner);
     expect(await catalog(dataSource)).toEqual(before);
-    expect(await drift(dataSource)).toEqual([]);
+    expect(await findSchemaDrift(dataSource)).toEqual([]);
   });
 
   it('each revert exactly their own changes', async () => {
@@ -82,6 +82,6 @@ describe('the migrations', () => {
     `);
     await undoAll();
     await applyMigrations(runner);
-    expect(await drift(dataSource)).toEqual([]);
+    expect(await findSchemaDrift(dataSource)).toEqual([]);
   });
 });

@@ -4,30 +4,32 @@ import { z } from 'zod';
 import type { AccountWriter } from './account.writer.js';
 import type { Actions, SourceServer } from './source.server.js';
 
-/** Progress of an import: the answer that is being written, and its written actions. */
+/** Progress of an import: which response of the other server is imported, and how much of it. */
 export const cursorSchema = z.object({
-  /** The `since` of the request for the answer, a timestamp of the other server. */
+  /** `since` of the request for that response: a timestamp of the other server. */
   since: z.int().min(0),
-  /** Number and SHA-256 of the answer's written actions. The hash detects a changed answer. */
+  /** Number of actions of the response that are imported. */
   actions: z.int().min(0),
+  /** SHA-256 of these actions, which detects that the response has changed. */
   hash: z.string(),
 });
 export type ImportCursor = z.output<typeof cursorSchema>;
 
-/** Cursor of an import that has written no action. */
+/** Progress of an import that has imported no action. */
 export const startCursor: ImportCursor = { since: 0, actions: 0, hash: '' };
 
-/** Keeps the cursor of an import, so that a later run continues. */
+/** Stores the progress of an import, so that a later run can continue. */
 export interface CursorStore {
   cursor: ImportCursor;
   moveTo(cursor: ImportCursor): Promise<void>;
 }
 
-type WrittenAnswer = ImportCursor & { timestamp: number };
+/** A response whose actions are imported; `timestamp` is the `since` of the next request. */
+type ImportedResponse = ImportCursor & { timestamp: number };
 
 /**
  * Imports an account of another server. A run that continues an interrupted import writes all
- * subscriptions and favourites again, but only the remaining actions. A repetition has no effect.
+ * subscriptions and favourites again, which has no effect, but only the remaining actions.
  */
 export class AccountImport {
   constructor(
@@ -37,14 +39,14 @@ export class AccountImport {
     private readonly stopped: AbortSignal,
   ) {}
 
-  /** @throws ServerError; Failure of a service; the reason of a stop. */
+  /** Runs the import. @throws ServerError; Failure of a service; the reason of `stopped`. */
   async run(): Promise<void> {
     await this.writer.writeFeeds(await this.source.readFeeds());
-    // Some servers answer in parts, each with the timestamp for the next request.
+    // Requests again, because some servers respond in parts, each with the timestamp for the next.
     for (let lastHash = ''; ;) {
       const { since } = this.store.cursor;
-      const { timestamp, actions, hash } = await this.writeAnswer();
-      // A server that repeats its answer ignores the timestamp.
+      const { timestamp, actions, hash } = await this.importResponse();
+      // Stops at a repeated response: that server ignores the timestamp.
       if (actions === 0 || timestamp <= since || hash === lastHash) break;
       lastHash = hash;
       await this.store.moveTo({ since: timestamp, actions: 0, hash: '' });
@@ -52,18 +54,24 @@ export class AccountImport {
     await this.writer.writeFavorites(await this.source.readFavorites());
   }
 
-  /** Writes the new actions of one answer. Returns its timestamp and its cursor. */
-  private async writeAnswer(): Promise<WrittenAnswer> {
+  /** Requests a response and imports its remaining actions. */
+  private async importResponse(): Promise<ImportedResponse> {
     const { since } = this.store.cursor;
-    const written = await this.source.readActions(since, (answer) => this.writeNew(answer));
+    const written = await this.source.readActions(since, (response) =>
+      this.importRemaining(response),
+    );
     if (written) return written;
-    // Written actions or their order have changed, so the answer is written from its start.
+    // Imports the response from its start, because actions that were imported have changed.
     this.store.cursor = { ...this.store.cursor, actions: 0, hash: '' };
-    return this.writeAnswer();
+    return this.importResponse();
   }
 
-  /** Returns undefined if the answer does not start with the written actions. */
-  private async writeNew(answer: Actions): Promise<WrittenAnswer | undefined> {
+  /**
+   * Imports the remaining actions of a response. Returns undefined if the response does not start
+   * with
+   * the actions that are already imported.
+   */
+  private async importRemaining(response: Actions): Promise<ImportedResponse | undefined> {
     const { since, actions: written, hash: writtenHash } = this.store.cursor;
     const hash = createHash('sha256');
     let [actions, batch]: [number, string[]] = [0, []];
@@ -72,7 +80,7 @@ export class AccountImport {
       await this.store.moveTo({ since, actions, hash: hash.copy().digest('hex') });
     };
     for (;;) {
-      const { value, done } = await answer.next();
+      const { value, done } = await response.next();
       if (done) {
         if (actions < written) return undefined;
         if (batch.length > 0) await write();

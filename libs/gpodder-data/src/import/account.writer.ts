@@ -24,7 +24,7 @@ import type { SkippedEntries } from './skipped.entries.js';
 const feedSchema = z.object({ url: z.string(), title: z.string().catch('').default('') });
 const favoriteSchema = z.object({ url: z.string(), podcast_url: z.string() });
 
-/** Numbers of written entries. */
+/** Numbers of imported entries. */
 interface WrittenCounts {
   subscriptions: number;
   actions: number;
@@ -32,8 +32,8 @@ interface WrittenCounts {
 }
 
 /**
- * Writes an imported account through the services. Entries without a time get the oldest time, so
- * that they never replace changes on this server. Repeats a call that fails with `unavailable`
+ * Writes an imported account by calls of the services. Entries without a time get the oldest time,
+ * so that they never replace changes on this server. Repeats a call that fails with `unavailable`
  * until the service answers.
  */
 export class AccountWriter {
@@ -64,16 +64,16 @@ export class AccountWriter {
       const { failure } = (
         await this.call(subscribe, { userId: this.userId, body: { subscriptions } })
       ).parse();
-      // `superseded` means that the state on this server is newer.
-      const refused = failure.filter(({ code }) => code !== 'superseded');
-      this.written.subscriptions += part.length - refused.length;
-      for (const { feed_url, code } of refused) this.skipped.add('feed', feed_url, code);
+      // Counts `superseded` as imported: the state on this server is newer.
+      const rejected = failure.filter(({ code }) => code !== 'superseded');
+      this.written.subscriptions += part.length - rejected.length;
+      for (const { feed_url, code } of rejected) this.skipped.add('feed', feed_url, code);
     }
   }
 
-  /** Writes up to {@link maxActions} actions, sent as JSON texts. Skips invalid actions. */
+  /** Writes at most {@link maxActions} actions, given as JSON texts. Skips invalid ones. */
   async writeActions(texts: readonly string[]): Promise<void> {
-    const actions = texts.flatMap((text) => this.parseAction(text) ?? []).map(withTime);
+    const actions = texts.flatMap((text) => this.parseAction(text) ?? []).map(withOldestTime);
     this.written.actions += await this.upload(actions);
   }
 
@@ -84,7 +84,7 @@ export class AccountWriter {
       this.written.favorites += await this.upload(actions.slice(from, from + maxActions));
   }
 
-  /** Returns the number of actions that the episode service did not reject. */
+  /** Sends actions to the episode service. Returns how many of them it accepted. */
   private async upload(actions: readonly UsableAction[]): Promise<number> {
     const writer = new ActionWriter((contract, payload) => this.call(contract, payload), {
       userId: this.userId,
@@ -98,7 +98,7 @@ export class AccountWriter {
     return accepted;
   }
 
-  /** Returns URL and title. The title is empty if it is the URL, as some servers send it. */
+  /** Returns URL and title of a feed. Ignores a title that is the URL, as some servers send. */
   private parseFeed(sent: unknown): { feedUrl: string; title: string } | undefined {
     const feed =
       typeof sent === 'string' ? { url: sent, title: '' } : feedSchema.safeParse(sent).data;
@@ -114,7 +114,7 @@ export class AccountWriter {
     try {
       action = parseAction(JSON.parse(text));
     } catch {
-      // Invalid JSON counts as `not_an_object`.
+      // Skips invalid JSON with the reason `not_an_object`.
     }
     if (isUsable(action)) return action;
     this.skipped.add('action', text, action.skipped ?? 'refused');
@@ -139,8 +139,8 @@ export class AccountWriter {
   }
 }
 
-/** Gives an undated action the oldest time, so that a repeated import changes nothing. */
-function withTime(action: UsableAction): UsableAction {
+/** Gives an action without a time the oldest time, so that a repeated import changes nothing. */
+function withOldestTime(action: UsableAction): UsableAction {
   const statuses = Object.entries(action.entry.statuses).map(([name, status]) => [
     name,
     { at: oldestTime, ...status },

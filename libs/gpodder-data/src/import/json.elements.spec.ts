@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { AnswerError, JsonElements } from './json.elements.js';
+import { ResponseError, JsonElements } from './json.elements.js';
 
 async function* chunksOf(text: string, size: number): AsyncGenerator<string> {
   for (let from = 0; from < text.length; from += size) yield text.slice(from, from + size);
@@ -54,11 +54,11 @@ describe('JsonElements rejects', () => {
     '{"actions":[{"a":1}',
     '{"actions":[1]',
     '{"actions":[1],"timestamp":',
-  ])('a truncated answer: %s', async (text) => expect(read(text)).rejects.toThrow(AnswerError));
+  ])('a truncated response: %s', async (text) => expect(read(text)).rejects.toThrow(ResponseError));
 
   it.each(['[]', '1', '{}', 'null', '{"actions":{}}', '<html></html>', '{"x":{"actions":[]}}'])(
-    'an answer without the array: %s',
-    async (text) => expect(read(text)).rejects.toThrow(AnswerError),
+    'a response without the array: %s',
+    async (text) => expect(read(text)).rejects.toThrow(ResponseError),
   );
 
   it('an element that is too large, before its end', async () => {
@@ -70,7 +70,7 @@ describe('JsonElements rejects', () => {
         yield 'x'.repeat(65_536);
       }
     }
-    await expect(new JsonElements('actions').read(endless()).next()).rejects.toThrow(AnswerError);
+    await expect(new JsonElements('actions').read(endless()).next()).rejects.toThrow(ResponseError);
     expect(chunks).toBeLessThan(20);
   });
 });

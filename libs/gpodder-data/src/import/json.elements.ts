@@ -1,14 +1,14 @@
-/** Error for an answer that does not follow the protocol. */
-export class AnswerError extends Error {}
+/** Error for a response of the other server that does not follow the protocol. */
+export class ResponseError extends Error {}
 
-/** Maximum characters of one element, and of the text outside the array. */
+/** Maximum characters of one element of the array, and of the JSON outside the array. */
 const maxCharacters = 65_536;
 
 const [quote, backslash, comma, openSquare, closeSquare] = [0x22, 0x5c, 0x2c, 0x5b, 0x5d];
 
-/** Streams the elements of an array in a JSON object as texts, one at a time in memory. */
+/** Parses a JSON object as it arrives. Has one element of its array in memory at a time. */
 export class JsonElements {
-  /** The text outside of the array. */
+  /** The JSON outside of the array. */
   private rest = '';
   private element = '';
   private depth = 0;
@@ -19,22 +19,22 @@ export class JsonElements {
   constructor(private readonly key: string) {}
 
   /**
-   * Generates the texts of the elements.
+   * Generates the elements of the array as JSON texts.
    *
-   * @returns the object with an empty array. @throws AnswerError for a truncated answer, or one
-   *   without the array.
+   * @returns the object, with an empty array.
+   * @throws ResponseError for a truncated response, or one without the array.
    */
   async *read(chunks: AsyncIterable<string>): AsyncGenerator<string, Record<string, unknown>> {
     for await (const chunk of chunks) yield* this.readChunk(chunk);
     if (this.depth !== 0 || this.inString)
-      throw new AnswerError("the other server's answer is truncated: try again");
-    const value = parseAnswer(this.rest);
+      throw new ResponseError("the other server's response is truncated: try again");
+    const value = parseResponse(this.rest);
     if (
       typeof value !== 'object' ||
       value === null ||
       !Array.isArray((value as Record<string, unknown>)[this.key])
     )
-      throw new AnswerError(`the other server's answer has no array "${this.key}"`);
+      throw new ResponseError(`the other server's response has no array "${this.key}"`);
     return value as Record<string, unknown>;
   }
 
@@ -82,18 +82,18 @@ export class JsonElements {
     if (this.inArray) this.element += text;
     else this.rest += text;
     if (this.element.length > maxCharacters || this.rest.length > maxCharacters)
-      throw new AnswerError(
+      throw new ResponseError(
         `the other server's response is too large: one element of "${this.key}", or all other ` +
           `fields together, exceed ${maxCharacters} characters`,
       );
   }
 }
 
-/** Parses JSON. @throws AnswerError for invalid JSON. */
-export function parseAnswer(text: string): unknown {
+/** Parses the JSON of a response. @throws ResponseError for invalid JSON. */
+export function parseResponse(text: string): unknown {
   try {
     return JSON.parse(text);
   } catch {
-    throw new AnswerError("the other server's answer is not JSON");
+    throw new ResponseError("the other server's response is not JSON");
   }
 }

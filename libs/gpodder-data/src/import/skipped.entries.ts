@@ -1,14 +1,14 @@
 import type { EntryFailureCode } from '#contracts';
-import { count } from '#runtime';
+import { formatCount } from '#runtime';
 import type { SkipReason } from '../action.rules.js';
 
-/** Maximum listed entries, and maximum characters of a listed entry. */
+/** Maximum skipped entries that are listed, and maximum characters of each. */
 const [maxListed, maxCharacters] = [50, 200];
 
-/** A skipped entry as the other server sent it, or a number of entries that are not listed. */
+/** A skipped entry as the other server sent it; without `entry`, a number of skipped entries. */
 export interface SkippedEntry {
   readonly kind: 'device' | 'answer' | 'feed' | 'action' | 'favourite';
-  /** For feeds and favourites also the reasons of actions and of POST /subscriptions. */
+  /** Why the entry was skipped. */
   readonly reason: SkipReason | EntryFailureCode | 'no_id' | 'no_list' | 'not_a_list';
   readonly entry?: string;
   readonly count: number;
@@ -18,18 +18,18 @@ export interface SkippedEntry {
 export class SkippedEntries {
   total = 0;
   private readonly listed: SkippedEntry[] = [];
-  /** Unlisted entries by kind and reason. */
+  /** Numbers of entries that are not listed, by kind and reason. */
   private readonly unlisted = new Map<string, SkippedEntry>();
 
-  /** Adds one entry to the list, or counts it if the list is full. */
+  /** Adds a skipped entry to the list; counts it if the list is full. */
   add(kind: SkippedEntry['kind'], entry: unknown, reason: SkippedEntry['reason']): void {
     if (this.listed.length === maxListed) return this.addMany(kind, 1, reason);
     this.total += 1;
     const text = typeof entry === 'string' ? entry : (JSON.stringify(entry) ?? 'undefined');
-    this.listed.push({ kind, entry: printable(text.slice(0, maxCharacters)), reason, count: 1 });
+    this.listed.push({ kind, entry: toPrintable(text.slice(0, maxCharacters)), reason, count: 1 });
   }
 
-  /** Counts entries without listing them. */
+  /** Counts skipped entries without listing them. */
   addMany(kind: SkippedEntry['kind'], entries: number, reason: SkippedEntry['reason']): void {
     if (entries === 0) return;
     this.total += entries;
@@ -38,22 +38,22 @@ export class SkippedEntries {
     this.unlisted.set(key, { kind, reason, count: before + entries });
   }
 
-  /** Returns the listed entries, then the numbers of the others. */
+  /** Listed entries, then the numbers of the others. */
   get entries(): SkippedEntry[] {
     return [...this.listed, ...this.unlisted.values()];
   }
 
-  /** Returns lines for the operator. */
+  /** Skipped entries as lines of text for the operator. */
   get lines(): string[] {
     return this.entries.map(({ kind, entry, reason, count: number }) =>
       entry === undefined
-        ? `skipped ${count(number)} × ${kind}: ${reason}`
+        ? `skipped ${formatCount(number)} × ${kind}: ${reason}`
         : `skipped ${kind} ${entry}: ${reason}`,
     );
   }
 }
 
 /** Replaces characters that control a terminal. */
-function printable(text: string): string {
+function toPrintable(text: string): string {
   return text.replace(/[\p{Cc}\p{Cf}\p{Surrogate}]/gu, '\ufffd');
 }

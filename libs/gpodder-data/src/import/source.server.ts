@@ -1,17 +1,17 @@
 import { FetchError, type FetchedResponse, type FetchFault, type Fetcher } from '#fetch';
 import { z } from 'zod';
-import { AnswerError, JsonElements, parseAnswer } from './json.elements.js';
+import { ResponseError, JsonElements, parseResponse } from './json.elements.js';
 import type { SkippedEntries } from './skipped.entries.js';
 
-/** Maximum requests of one import, and maximum bytes of all their answers. */
+/** Maximum requests of one import, and maximum bytes of all responses together. */
 const [maxRequests, maxBytes] = [1_000, 2 ** 27];
 /**
- * Maximum characters and values of all answers except actions, which are in memory as a whole. A
- * value of two characters takes up to a hundred bytes.
+ * Maximum characters and JSON values of all responses except actions. These are in memory as
+ * a whole, where a value of two characters takes up to a hundred bytes.
  */
 const [maxListCharacters, maxListValues] = [2 ** 23, 250_000];
 
-/** Limits of the fetcher of an import. Servers can need minutes for the answer with all actions. */
+/** Limits of the fetcher of an import. A server can need minutes to respond with all actions. */
 export const sourceLimits = {
   headMs: 120_000,
   silenceMs: 120_000,
@@ -20,8 +20,8 @@ export const sourceLimits = {
   decodedBytes: maxBytes,
 };
 
-/** Faults of another server by the fault of the fetch. */
-const faults = {
+/** Faults that an import reports, by the fault of the fetch. */
+const faultsByFetchFault = {
   refused: 'refused',
   unresolved: 'unreachable',
   unreachable: 'unreachable',
@@ -32,25 +32,25 @@ const faults = {
 } as const satisfies Record<FetchFault, string>;
 
 /**
- * The other server did not answer, or rejected a request:
- * - the faults of a fetch, where a name without an address and a broken answer are `unreachable`;
+ * Error of the other server, which did not respond or rejected a request. Its `fault` is that of
+ * the fetch (`unreachable` also for an unknown host name and a broken response), or:
  * - `credentials`: it rejects the name or the password;
  * - `unsupported`: it has no gpodder API or gpoddersync, or does not follow its protocol.
  *
  * The message contains no other part of a URL than the origin.
  */
 export class ServerError extends Error {
-  /** @param status absent without an answer. */
+  /** @param status HTTP status; absent without a response. */
   constructor(
     message: string,
-    readonly fault: (typeof faults)[FetchFault] | 'credentials' | 'unsupported',
+    readonly fault: (typeof faultsByFetchFault)[FetchFault] | 'credentials' | 'unsupported',
     readonly status?: number,
   ) {
     super(message);
   }
 }
 
-/** A list of unchecked entries. Some servers send null for an empty list. */
+/** A list of any entries. Some servers send null for an empty list. */
 const listSchema = z
   .array(z.unknown())
   .nullable()
@@ -60,19 +60,19 @@ const deviceSchema = z.object({ id: z.string() });
 const titledFeedSchema = z.object({ url: z.string() });
 
 /**
- * Yields the JSON text of each action. After the last one it returns the `since` of the next
- * request, in whole seconds; 0 if the answer has no timestamp.
+ * Actions of a response as JSON texts. The return value is the `since` of the next request, in
+ * seconds; 0 if the response has no timestamp.
  */
 export type Actions = AsyncGenerator<string, number>;
 
-/** The server that an account is imported from. All methods throw ServerError. */
+/** The server from which an account is imported. All methods throw ServerError. */
 export interface SourceServer {
-  /** Name of its protocol in messages. */
+  /** Name of the server's protocol, for messages. */
   readonly protocol: string;
   /** Returns the subscribed feeds: URLs, objects with a `url`, or invalid entries. */
   readFeeds(): Promise<unknown[]>;
   /**
-   * Requests the actions since a time in whole seconds, and passes them to `read` while the answer
+   * Requests the actions after `since` (seconds), and passes them to `read` while the response
    * arrives. Returns the result of `read`.
    */
   readActions<T>(since: number, read: (actions: Actions) => Promise<T>): Promise<T>;
@@ -82,14 +82,14 @@ export interface SourceServer {
 
 /** Options of {@link openSource}. */
 export interface SourceOptions {
-  /** With {@link sourceLimits}. */
+  /** Fetcher with {@link sourceLimits}. */
   readonly fetcher: Fetcher;
   readonly stopped: AbortSignal;
   readonly skipped: SkippedEntries;
 }
 
 /**
- * Detects a server's protocol, and returns the server.
+ * Detects the protocol of a server, and returns an object that reads from the server.
  *
  * @param from base URL with a trailing `/`.
  * @throws ServerError for an unsupported protocol, a wrong password or an unreachable server.
@@ -103,7 +103,7 @@ export async function openSource(
   const http = new SourceClient(from, authorization, fetcher, stopped);
   const user = encodeURIComponent(login);
   const devices = await http.getOptional(`api/2/devices/${user}.json`, listSchema);
-  if (devices) return gpodderServer(http, user, devices, skipped);
+  if (devices) return openGpodderServer(http, user, devices, skipped);
   const base = 'index.php/apps/gpoddersync';
   const feeds = await http.getOptional(`${base}/subscriptions?since=0`, feedsSchema);
   if (!feeds)
@@ -119,13 +119,14 @@ export async function openSource(
   };
 }
 
-function gpodderServer(
+/** Returns the object that reads from a server with the gpodder API. */
+function openGpodderServer(
   http: SourceClient,
   user: string,
   devices: unknown[],
   skipped: SkippedEntries,
 ): SourceServer {
-  /** Returns the feeds of a device, because on gpodder.net each device has its own list. */
+  /** Returns the feeds of one device: on gpodder.net each device has its own list. */
   const readFeedsOf = async (device: unknown): Promise<unknown[]> => {
     const { data } = deviceSchema.safeParse(device);
     const path = data && `api/2/subscriptions/${user}/${encodeURIComponent(data.id)}.json?since=0`;
@@ -134,11 +135,11 @@ function gpodderServer(
     skipped.add('device', data?.id ?? device, data ? 'no_list' : 'no_id');
     return [];
   };
-  /** Returns the entries of a list; none if it is missing. Skips an answer that is not a list. */
+  /** Returns the entries of a list; none if the list is missing or the response is not a list. */
   const readList = async (path: string): Promise<unknown[]> => {
-    const answer = await http.getOptional(path, z.unknown());
-    const { data } = listSchema.safeParse(answer ?? null);
-    if (!data) skipped.add('answer', answer, 'not_a_list');
+    const response = await http.getOptional(path, z.unknown());
+    const { data } = listSchema.safeParse(response ?? null);
+    if (!data) skipped.add('answer', response, 'not_a_list');
     return data ?? [];
   };
   return {
@@ -148,7 +149,7 @@ function gpodderServer(
       if (devices.length === 0) return titled;
       const feeds: unknown[] = [];
       for (const device of devices) for (const feed of await readFeedsOf(device)) feeds.push(feed);
-      // The lists of devices contain only URLs, the list of the user also titles.
+      // Adds the list of the user, which also has titles: those of devices have only URLs.
       const urls = new Set(feeds);
       return [
         ...feeds,
@@ -161,7 +162,7 @@ function gpodderServer(
   };
 }
 
-/** Sends requests to the other server, and only to its origin. */
+/** Sends requests to the other server, and to no other origin. */
 class SourceClient {
   private requests = 0;
   private bytes = 0;
@@ -176,9 +177,9 @@ class SourceClient {
   ) {}
 
   /**
-   * Reads JSON.
+   * Requests a JSON document.
    *
-   * @returns undefined for a missing path, or an answer that is not JSON or not of the schema.
+   * @returns undefined for an unsupported path, or a response that is not JSON of the schema.
    * @throws ServerError
    */
   async getOptional<Answer extends z.ZodType>(
@@ -195,20 +196,21 @@ class SourceClient {
           if (this.listCharacters > maxListCharacters || this.listValues > maxListValues)
             throw this.tooLarge('subscriptions, devices and favourites');
         }
-        return schema.safeParse(parseAnswer(text)).data;
+        return schema.safeParse(parseResponse(text)).data;
       });
     } catch (error) {
       const isUnsupported =
-        error instanceof AnswerError || (error instanceof ServerError && isMissing(error.status));
+        error instanceof ResponseError ||
+        (error instanceof ServerError && isUnsupportedPath(error.status));
       if (isUnsupported) return undefined;
       throw error;
     }
   }
 
-  /** Reads actions. @throws ServerError, also for an answer without actions; errors of `read`. */
+  /** Requests actions. @throws ServerError, e.g. for a response without them; errors of `read`. */
   readActions<T>(path: string, read: (actions: Actions) => Promise<T>): Promise<T> {
-    return this.get(path, (chunks) => read(actionsIn(chunks))).catch((error: unknown) => {
-      throw error instanceof AnswerError ? new ServerError(error.message, 'unsupported') : error;
+    return this.get(path, (chunks) => read(parseActions(chunks))).catch((error: unknown) => {
+      throw error instanceof ResponseError ? new ServerError(error.message, 'unsupported') : error;
     });
   }
 
@@ -224,27 +226,27 @@ class SourceClient {
       url: new URL(path, this.base).href,
       headers: { accept: 'application/json' },
       authorization,
-      // Another origin must not get the password, and has another account.
+      // Follows no redirect to another origin, which must not get the password.
       isSameOrigin: true,
     };
     try {
       return await this.fetcher.fetch(
         request,
         (response) => {
-          if (response.status !== 200) throw rejection(this.base.host, response.status);
-          return read(this.decoded(response));
+          if (response.status !== 200) throw toServerError(this.base.host, response.status);
+          return read(this.decodeBody(response));
         },
         this.stopped,
       );
     } catch (error) {
       if (!(error instanceof FetchError)) throw error;
-      const fault = faults[error.fault];
+      const fault = faultsByFetchFault[error.fault];
       const prefix = fault === 'unreachable' ? 'connection failed: ' : '';
       throw new ServerError(prefix + error.message, fault);
     }
   }
 
-  private async *decoded({ body }: FetchedResponse): AsyncGenerator<string> {
+  private async *decodeBody({ body }: FetchedResponse): AsyncGenerator<string> {
     const text = new TextDecoder();
     for await (const chunk of body) {
       this.bytes += chunk.length;
@@ -258,7 +260,7 @@ class SourceClient {
   }
 }
 
-async function* actionsIn(chunks: AsyncGenerator<string>): Actions {
+async function* parseActions(chunks: AsyncGenerator<string>): Actions {
   const { timestamp } = yield* new JsonElements('actions').read(chunks);
   const since =
     typeof timestamp === 'string' || typeof timestamp === 'number'
@@ -267,13 +269,13 @@ async function* actionsIn(chunks: AsyncGenerator<string>): Actions {
   return Number.isSafeInteger(since) ? since : 0;
 }
 
-function rejection(host: string, status: number): ServerError {
+function toServerError(host: string, status: number): ServerError {
   return status === 401 || status === 403
     ? new ServerError(`${host} rejects the name or the password (${status})`, 'credentials', status)
     : new ServerError(`${host} answers with status ${status}`, 'unsupported', status);
 }
 
-/** Returns true for the statuses with which servers answer unsupported paths. */
-function isMissing(status: number | undefined): boolean {
+/** Returns true for a status with which servers answer an unsupported path. */
+function isUnsupportedPath(status: number | undefined): boolean {
   return status === 400 || status === 404 || status === 405 || status === 501;
 }

@@ -1,10 +1,9 @@
 import { unavailable } from '#contracts';
+import { RepeatingTask } from '#runtime';
 import { setTimeout as delay } from 'node:timers/promises';
 import type { Cluster, Redis } from 'ioredis';
 import type { Logger } from 'pino';
-import { ManualResetEvent } from '../wire/manual-reset.event.js';
-import { RedisLink } from '../wire/redis.link.js';
-import { RepeatingTask } from '../wire/repeating.task.js';
+import { ManualResetEvent, RedisLink } from '../wire/redis.link.js';
 import { ServiceView } from './service.view.js';
 
 export interface ClientLinksOptions {
@@ -12,84 +11,91 @@ export interface ClientLinksOptions {
   readonly log: Logger;
   readonly services: readonly string[];
   readonly maxInFlight: number;
-  /** Interval at which the views of services are read while the client is in use. */
-  readonly pollMs: number;
-  /** Channel of the client's replies. */
+  /** Interval, in ms, at which the state of each called service is read from Redis. */
+  readonly readIntervalMs: number;
+  /** Redis channel on which this client receives its replies. */
   readonly channel: string;
+  /** Called with each message of that channel: one or more replies. */
   readonly onMessage: (message: Buffer) => void;
   /** Called after a connection was lost: replies in transit can be lost with it. */
   readonly onLost: () => void;
 }
 
 /**
- * Interval at which an idle client reads all views and tests its connections, in milliseconds.
- * Networks drop connections that are idle for minutes.
+ * Interval at which an idle client reads the state of all services, in milliseconds. This also
+ * tests its connections, because networks drop connections that are idle for minutes.
  */
 const keepAliveMs = 5_000;
 
-/** Pause after a fault other than a lost connection, in milliseconds. */
+/** Pause before a new attempt after Redis rejected a command, in milliseconds. */
 const faultPauseMs = 250;
 
 /**
- * A client's two connections to Redis (one writes, one receives replies) and its view of each
- * service.
+ * A client's two connections to Redis (one sends requests, one receives replies) and the state of
+ * each service as the client last read it.
  *
  * Invariants:
- * - It is up only while both connections are open and Redis has confirmed the subscription. After
- *   each loss it subscribes again.
- * - After a lost connection, no service counts as alive until its view is read again.
+ * - `isUp` is true only while both connections are open and Redis has confirmed the subscription
+ *   to replies. The client subscribes again after each lost connection.
+ * - After a lost connection, no service counts as alive until its heartbeat is read again.
  */
 export class ClientLinks {
   readonly writer: RedisLink;
   readonly subscriber: RedisLink;
   readonly views = new Map<string, ServiceView>();
-  private readonly polling: RepeatingTask;
+  private readonly regularReads: RepeatingTask;
   private readonly keepAlive: RepeatingTask;
-  private subscribed = false;
+  private isSubscribed = false;
   private readonly closed = new ManualResetEvent();
 
   constructor(private readonly options: ClientLinksOptions) {
-    const { connect, log, services, pollMs, channel, onMessage } = options;
+    const { connect, log, services, readIntervalMs, channel, onMessage } = options;
     this.writer = new RedisLink('writer', connect(), log);
     this.subscriber = new RedisLink('subscriber', connect(), log);
-    for (const { redis } of this.all) redis.on('close', () => this.lost());
+    for (const { redis } of this.bothLinks) redis.on('close', () => this.onLinkLost());
     this.subscriber.redis.on('ready', () => void this.subscribe());
-    // The payload stays a Buffer, because most of a reply is forwarded without parsing.
+    // Messages stay Buffers: most of a reply is forwarded to the HTTP client without parsing.
     this.subscriber.redis.on('messageBuffer', (from: Buffer, message: Buffer) => {
       if (from.toString() === channel) onMessage(message);
     });
     const { logFault } = this.writer;
-    this.polling = new RepeatingTask(
-      () => pollMs,
-      () => this.pollUsed(),
+    this.regularReads = new RepeatingTask(
+      () => readIntervalMs,
+      () => this.readUsedViews(),
       logFault,
     );
-    const pollAll = () => this.poll(this.views.values());
-    this.keepAlive = new RepeatingTask(() => keepAliveMs, pollAll, logFault);
-    for (const service of services) this.add(service);
+    const readAllViews = () => this.readViews(this.views.values());
+    this.keepAlive = new RepeatingTask(() => keepAliveMs, readAllViews, logFault);
+    for (const service of services) this.addView(service);
   }
 
-  get all(): readonly [writer: RedisLink, subscriber: RedisLink] {
+  get bothLinks(): readonly [writer: RedisLink, subscriber: RedisLink] {
     return [this.writer, this.subscriber];
   }
 
   get isUp(): boolean {
-    return this.subscribed && this.writer.isUp;
+    return this.isSubscribed && this.writer.isUp;
   }
 
   /**
-   * Subscribes to replies, and reads the views of all services from Redis. Waits for Redis without
+   * Subscribes to replies, and reads the state of all services from Redis. Waits for Redis without
    * a time limit.
    *
-   * @throws Failure `unavailable` if it is closed meanwhile.
+   * @throws Failure `unavailable` if `close` is called before Redis answers.
    */
   async open(): Promise<void> {
     this.keepAlive.start();
     while (!this.closed.isSet) {
-      await Promise.race([Promise.all(this.all.map((link) => link.ready())), this.closed.wait()]);
+      await Promise.race([
+        Promise.all(this.bothLinks.map((link) => link.ready())),
+        this.closed.wait(),
+      ]);
       await this.subscribe();
-      const polled = await this.poll(this.views.values()).then(() => true, this.writer.logFault);
-      if (polled && this.isUp) return;
+      const hasRead = await this.readViews(this.views.values()).then(
+        () => true,
+        this.writer.logFault,
+      );
+      if (hasRead && this.isUp) return;
       await delay(faultPauseMs);
     }
     throw unavailable('the client is closed');
@@ -97,55 +103,58 @@ export class ClientLinks {
 
   async close(): Promise<void> {
     this.closed.set();
-    this.subscribed = false;
-    const tasks = [this.polling.stop(), this.keepAlive.stop()];
-    await Promise.all([...this.all.map((link) => link.close()), ...tasks]);
+    this.isSubscribed = false;
+    const tasks = [this.regularReads.stop(), this.keepAlive.stop()];
+    await Promise.all([...this.bothLinks.map((link) => link.close()), ...tasks]);
   }
 
-  /** Returns the view of a service for a call. From then on it is read regularly, until unused. */
-  view(service: string): ServiceView {
-    const view = this.views.get(service) ?? this.add(service);
+  /** Returns a service's state for a call, and reads it from Redis regularly while calls use it. */
+  useView(service: string): ServiceView {
+    const view = this.views.get(service) ?? this.addView(service);
     view.isUsed = true;
-    if (!this.closed.isSet) this.polling.start();
+    if (!this.closed.isSet) this.regularReads.start();
     return view;
   }
 
-  private add(service: string): ServiceView {
+  private addView(service: string): ServiceView {
     const view = new ServiceView(service, this.options.maxInFlight, this.writer);
     this.views.set(service, view);
     return view;
   }
 
-  /** Reads a view from Redis. Logs a failure and never rejects. */
-  async refresh(view: ServiceView): Promise<void> {
-    if (this.isUp) await view.poll().catch(this.writer.logFault);
+  /** Reads a service's state from Redis. Logs a failure and never rejects. */
+  async refreshView(view: ServiceView): Promise<void> {
+    if (this.isUp) await view.readFromRedis().catch(this.writer.logFault);
   }
 
   private async subscribe(): Promise<void> {
-    // Explicit, because ioredis does not report when it has renewed a subscription.
+    // After a reconnect ioredis subscribes too, but does not report when Redis has confirmed it.
     await this.subscriber.redis
       .subscribe(this.options.channel)
       .then(
-        () => (this.subscribed = !this.closed.isSet && this.subscriber.isUp),
+        () => (this.isSubscribed = !this.closed.isSet && this.subscriber.isUp),
         this.subscriber.logFault,
       );
   }
 
-  /** Reads the views that are in use, and ends the regular reads if there is none. */
-  private async pollUsed(): Promise<void> {
+  /** Reads the state of services in use. Stops the regular reads if no service is in use. */
+  private async readUsedViews(): Promise<void> {
     const used = [...this.views.values()].filter((view) => view.isInUse);
-    if (used.length === 0) return void this.polling.stop();
+    if (used.length === 0) return void this.regularReads.stop();
     for (const view of used) view.isUsed = false;
-    await this.poll(used);
+    await this.readViews(used);
   }
 
-  private async poll(views: Iterable<ServiceView>): Promise<void> {
+  private async readViews(views: Iterable<ServiceView>): Promise<void> {
     // The ping detects a lost subscriber connection, which sends no other commands.
-    await Promise.all([this.subscriber.redis.ping(), ...[...views].map((view) => view.poll())]);
+    await Promise.all([
+      this.subscriber.redis.ping(),
+      ...[...views].map((view) => view.readFromRedis()),
+    ]);
   }
 
-  private lost(): void {
-    this.subscribed &&= this.subscriber.isUp;
+  private onLinkLost(): void {
+    this.isSubscribed &&= this.subscriber.isUp;
     for (const view of this.views.values()) view.markDead();
     this.options.onLost();
   }

@@ -5,47 +5,52 @@ import { requestRetentionMs, group, serviceKeys, type ServiceKeys } from '../wir
 import type { RedisLink } from '../wire/redis.link.js';
 
 /**
- * Maximum share of a call's budget that the backlog can take. With a larger share, replicas would
- * answer most requests after their deadline.
+ * Maximum age of the backlog as a share of a call's time limit. Behind an older backlog, replicas
+ * would answer most requests after their deadline, so the client does not send them.
  */
-const waitingShare = 0.5;
+const maxBacklogShare = 0.5;
 
 /**
- * Maximum age in milliseconds of a read that a call relies on. A stopping replica still reads
- * requests for a little longer (`drainGraceMs`).
+ * Maximum age of the last read heartbeat that a call relies on, in milliseconds. A stopping
+ * replica still takes requests for a little longer than this (`drainGraceMs`).
  */
-const maxAgeMs = 550;
+const maxReadAgeMs = 550;
 
-/** Time in milliseconds after which a running read counts as hanging, e.g. during a failover. */
-const hangingMs = 500;
+/** Time in ms after which calls stop waiting for a read, which hangs e.g. during a failover. */
+const hangingReadMs = 500;
 
-/** Maximum bytes of requests per script call, during which Redis runs no other command. */
-const maxBytes = 4 * 2 ** 20;
+/** Maximum bytes of requests that one script call adds: Redis runs no other command meanwhile. */
+const maxBatchBytes = 4 * 2 ** 20;
 
-interface Addition {
+/** A request that waits for the next batch. */
+interface QueuedRequest {
+  /** Names and values of its stream entry, alternating. */
   readonly fields: readonly string[];
-  readonly done: (error?: Error) => void;
+  /** Called when Redis has it, or with the reason why Redis does not. */
+  readonly onSent: (error?: Error) => void;
 }
 
-/** A client's state of one service: heartbeat and backlog as last read, and requests to send. */
+/** One service as a client sees it: heartbeat and backlog as last read, and requests to send. */
 export class ServiceView {
-  /** True if there was a call since the last regular read. */
+  /** True if a call used the service since the last regular read. */
   isUsed = false;
-  /** Number of calls that this client waits for. */
+  /** Number of calls to the service whose reply this client awaits. */
   inFlight = 0;
   /** Time that the oldest unread request had waited at the last read, in milliseconds. */
   backlogMs = 0;
   private readonly keys: ServiceKeys;
-  private readonly batcher = new Batcher<Addition>(
-    (additions) => this.add(additions),
+  private readonly batcher = new Batcher<QueuedRequest>(
+    (queued) => this.addToStream(queued),
     bytesOf,
-    maxBytes,
+    maxBatchBytes,
   );
+  /** Expiry of the latest heartbeat of a replica, by `performance.now()`. */
   private aliveUntil = 0;
-  /** Start of the last read that ended, and of the last read. */
-  private readAt = Number.NEGATIVE_INFINITY;
-  private startedAt = Number.NEGATIVE_INFINITY;
-  private polling?: Promise<void>;
+  /** Start of the last read that Redis answered. */
+  private answeredReadAt = Number.NEGATIVE_INFINITY;
+  /** Start of the last read, which can still be running. */
+  private lastReadAt = Number.NEGATIVE_INFINITY;
+  private runningRead?: Promise<void>;
 
   constructor(
     private readonly service: string,
@@ -56,24 +61,24 @@ export class ServiceView {
   }
 
   /**
-   * True if a call must wait for a read first. An expired heartbeat is read again: after a stalled
-   * event loop it can be expired although replicas are alive. A hanging read is not awaited.
+   * True if a call must first read the heartbeat again: it is old, or seems expired. It seems
+   * expired after a stalled event loop, although replicas are alive. No call awaits a hanging read.
    */
   get needsRead(): boolean {
     const now = performance.now();
-    const isHanging = this.polling && now - this.startedAt > hangingMs;
-    return !isHanging && (!this.isAlive || now - this.readAt > maxAgeMs);
+    const isHanging = this.runningRead && now - this.lastReadAt > hangingReadMs;
+    return !isHanging && (!this.isAlive || now - this.answeredReadAt > maxReadAgeMs);
   }
 
-  /** True while regular reads are needed: for calls, waiting replies, the metric of a backlog. */
+  /** True while heartbeat and backlog are read regularly: for calls, replies or the metric. */
   get isInUse(): boolean {
     return this.isUsed || this.inFlight > 0 || this.backlogMs > 0;
   }
 
   /** Reads heartbeat and backlog from Redis. Concurrent calls share one read. */
-  poll(): Promise<void> {
-    this.polling ??= this.read().finally(() => (this.polling = undefined));
-    return this.polling;
+  readFromRedis(): Promise<void> {
+    this.runningRead ??= this.startRead().finally(() => (this.runningRead = undefined));
+    return this.runningRead;
   }
 
   /** Makes {@link isAlive} false until the next read, e.g. after a lost connection to Redis. */
@@ -81,6 +86,7 @@ export class ServiceView {
     this.aliveUntil = 0;
   }
 
+  /** True if the client already awaits `maxInFlight` replies of the service. */
   get isFull(): boolean {
     return this.inFlight >= this.maxInFlight;
   }
@@ -94,46 +100,50 @@ export class ServiceView {
   rejectionReason(budgetMs: number): string | undefined {
     const { service } = this;
     if (!this.isAlive) return `no replica of the service ${service} is alive`;
-    if (this.backlogMs > budgetMs * waitingShare)
+    if (this.backlogMs > budgetMs * maxBacklogShare)
       return `the backlog of the service ${service} is too old: ${this.backlogMs} ms`;
     return undefined;
   }
 
-  /** Resolves when Redis has the request. @throws Failure `unavailable` otherwise. */
+  /** Adds a request to the service's stream. @throws Failure `unavailable` if Redis does not. */
   send(fields: readonly string[]): Promise<void> {
     return new Promise((resolve, reject) => {
-      this.batcher.add({ fields, done: (error) => (error ? reject(error) : resolve()) });
+      this.batcher.add({ fields, onSent: (error) => (error ? reject(error) : resolve()) });
     });
   }
 
-  private async add(additions: readonly Addition[]): Promise<void> {
-    const counted = additions.flatMap(({ fields }) => [fields.length, ...fields]);
+  private async addToStream(queued: readonly QueuedRequest[]): Promise<void> {
+    const countsAndFields = queued.flatMap(({ fields }) => [fields.length, ...fields]);
     try {
-      const ids = await this.link.redis.rpcAdd(this.keys.requests, requestRetentionMs, ...counted);
-      for (const [index, { done }] of additions.entries())
-        done(
+      const ids = await this.link.redis.rpcAdd(
+        this.keys.requests,
+        requestRetentionMs,
+        ...countsAndFields,
+      );
+      for (const [index, { onSent }] of queued.entries())
+        onSent(
           ids[index]
             ? undefined
             : unavailable(`the stream of the service ${this.service} is missing in Redis`),
         );
     } catch (error) {
-      for (const { done } of additions)
-        done(unavailable('Redis rejected the request or is unavailable', error));
+      for (const { onSent } of queued)
+        onSent(unavailable('Redis rejected the request or is unavailable', error));
     }
   }
 
-  private async read(): Promise<void> {
-    const { requests, alive } = this.keys;
+  private async startRead(): Promise<void> {
+    const { requests, heartbeats } = this.keys;
     const startedAt = performance.now();
-    this.startedAt = startedAt;
-    const [aliveMs, waitedMs] = await this.link.redis.rpcPoll(requests, alive, group);
-    // Counted from the start of the read: a slow answer must not extend the heartbeat's validity.
+    this.lastReadAt = startedAt;
+    const [aliveMs, waitedMs] = await this.link.redis.rpcReadState(requests, heartbeats, group);
+    // Counts from the start of the read: a slow answer must not extend the heartbeat's validity.
     this.aliveUntil = startedAt + aliveMs;
-    this.readAt = startedAt;
+    this.answeredReadAt = startedAt;
     this.backlogMs = waitedMs;
   }
 }
 
-function bytesOf({ fields }: Addition): number {
+function bytesOf({ fields }: QueuedRequest): number {
   return fields.reduce((bytes, field) => bytes + Buffer.byteLength(field), 0);
 }

@@ -28,26 +28,27 @@ export interface StreamClientOptions {
   /** Opens a connection. The client uses two: one writes, one is subscribed to replies. */
   readonly connect: () => Redis | Cluster;
   readonly log: Logger;
-  /** Services whose heartbeats are read at the start. Others' are read from the first call on. */
+  /** Services whose heartbeats the client reads from its start on, and not from the first call. */
   readonly services?: readonly string[];
   /**
    * Maximum number of running calls to one service; further ones fail immediately. Default 1,000.
    */
   readonly maxInFlight?: number;
   /** Interval at which heartbeats and backlogs are read while there are calls. Default 500 ms. */
-  readonly pollMs?: number;
+  readonly readIntervalMs?: number;
 }
 
 /** Counts of a client's calls since its creation. */
 export interface ClientCounters {
+  /** Calls that await a reply now. */
   readonly inFlight: number;
-  readonly sent: number;
+  readonly sentCalls: number;
   /** Calls that failed immediately: no replica alive, service overloaded, or Redis disconnected. */
-  readonly refused: number;
-  readonly timedOut: number;
+  readonly refusedCalls: number;
+  readonly timedOutCalls: number;
   /** Replies that arrived after their call had ended. */
-  readonly late: number;
-  readonly reconnects: number;
+  readonly lateReplies: number;
+  readonly lostConnections: number;
   /** Wait of the oldest unread request of each service, in milliseconds. */
   readonly backlogMs: Readonly<Record<string, number>>;
 }
@@ -58,14 +59,16 @@ export interface CallOptions extends CallMetadata {
   readonly budgetMs?: number;
 }
 
+/** A call that awaits its reply. */
 interface PendingCall {
+  /** Resolves the call with its result. */
   readonly settle: (result: WireResult) => void;
   readonly timer: NodeJS.Timeout;
 }
 
-const tooMany = 'too many concurrent calls to one service (MAX_CALLS)';
+const tooManyCalls = 'too many concurrent calls to one service (MAX_CALLS)';
 const notConnected = 'the client has not been connected, or is closed';
-const timedOut: WireResult = { error: unavailable('no reply within the deadline') };
+const timedOutResult: WireResult = { error: unavailable('no reply within the deadline') };
 
 /**
  * Client side of Nest's transport; one per process, for all services.
@@ -81,7 +84,7 @@ export class StreamClient extends ClientProxy {
   private readonly channel = replyChannel(randomUUID());
   private readonly pending = new Map<string, PendingCall>();
   private lastId = 0;
-  private readonly counts = { sent: 0, refused: 0, timedOut: 0, late: 0 };
+  private readonly counts = { sentCalls: 0, refusedCalls: 0, timedOutCalls: 0, lateReplies: 0 };
   private links?: ClientLinks;
   private opening?: Promise<void>;
 
@@ -94,7 +97,8 @@ export class StreamClient extends ClientProxy {
     return {
       ...this.counts,
       inFlight: this.pending.size,
-      reconnects: this.links?.all.reduce((sum, link) => sum + link.losses, 0) ?? 0,
+      lostConnections:
+        this.links?.bothLinks.reduce((sum, link) => sum + link.lostConnections, 0) ?? 0,
       backlogMs: Object.fromEntries(views.map(([service, view]) => [service, view.backlogMs])),
     };
   }
@@ -140,12 +144,12 @@ export class StreamClient extends ClientProxy {
       ...(fingerprint !== undefined && { fingerprint }),
       ...(correlationId !== undefined && { correlationId }),
     };
-    const view = this.links?.view(service);
-    if (!view || view.isFull) throw this.createRefusal(view ? tooMany : notConnected);
+    const view = this.links?.useView(service);
+    if (!view || view.isFull) throw this.createRefusal(view ? tooManyCalls : notConnected);
     const limitMs = Math.min(budgetMs, maxBudgetMs);
     const request = { pattern, budgetMs: limitMs, metadata };
-    const result = await this.answer(view, request, data);
-    if ('error' in result) throw failureOf(result.error);
+    const result = await this.sendAndWait(view, request, data);
+    if ('error' in result) throw toFailure(result.error);
     const reply = contract.reply.safeParse(result.value);
     if (reply.success) return reply.data as ReplyOf<C>;
     const cause = new Error(`invalid reply of ${pattern}: does not match its contract`, {
@@ -172,12 +176,12 @@ export class StreamClient extends ClientProxy {
   }
 
   private async open(): Promise<void> {
-    const { services = [], maxInFlight = 1_000, pollMs = 500 } = this.options;
+    const { services = [], maxInFlight = 1_000, readIntervalMs = 500 } = this.options;
     const links = new ClientLinks({
       ...this.options,
       services,
       maxInFlight,
-      pollMs,
+      readIntervalMs,
       channel: this.channel,
       onMessage: (message) => this.onMessage(message),
       onLost: () => this.settleAll(unavailable('the connection to Redis was lost')),
@@ -189,12 +193,12 @@ export class StreamClient extends ClientProxy {
 
   private onMessage(message: Buffer): void {
     decodeReplies(message, (id, result) => {
-      if (!this.settle(id, result)) this.counts.late += 1;
+      if (!this.settle(id, result)) this.counts.lateReplies += 1;
     });
   }
 
-  /** Sends a request and resolves to the result of its call; never rejects. */
-  private answer(
+  /** Sends a request and resolves to the result of the call, or to a failure; never rejects. */
+  private sendAndWait(
     view: ServiceView,
     request: Omit<WireRequest, 'data' | 'reply'>,
     data: object,
@@ -204,10 +208,10 @@ export class StreamClient extends ClientProxy {
     return new Promise((resolve) => {
       const settle = (result: WireResult) => {
         view.inFlight -= 1;
-        if (result === timedOut) this.counts.timedOut += 1;
+        if (result === timedOutResult) this.counts.timedOutCalls += 1;
         resolve(result);
       };
-      const timer = setTimeout(() => this.settle(id, () => timedOut), request.budgetMs);
+      const timer = setTimeout(() => this.settle(id, () => timedOutResult), request.budgetMs);
       this.pending.set(id, { settle, timer });
       const reply = { channel: this.channel, id };
       this.transmit(view, { ...request, reply }, data).catch((error: unknown) =>
@@ -236,21 +240,22 @@ export class StreamClient extends ClientProxy {
     request: Omit<WireRequest, 'data'>,
     data: object,
   ): Promise<void> {
-    if (view.needsRead) await this.links?.refresh(view);
+    if (view.needsRead) await this.links?.refreshView(view);
     const reason = this.isUp ? view.rejectionReason(request.budgetMs) : 'Redis is disconnected';
     if (reason) throw this.createRefusal(reason);
-    this.counts.sent += 1;
+    this.counts.sentCalls += 1;
     await view.send(encodeRequest({ ...request, data: encodePayload(data) }));
   }
 
   private createRefusal(reason: string): Failure {
-    this.counts.refused += 1;
+    this.counts.refusedCalls += 1;
     return unavailable(reason);
   }
 }
 
-function failureOf(error: unknown): Failure {
+/** Returns an error of a call as a Failure: anything unknown is `internal`. */
+function toFailure(error: unknown): Failure {
   if (error instanceof Failure) return error;
-  const sent = failureSchema.safeParse(error);
-  return sent.success ? new Failure(sent.data.code) : new Failure('internal', { cause: error });
+  const parsed = failureSchema.safeParse(error);
+  return parsed.success ? new Failure(parsed.data.code) : new Failure('internal', { cause: error });
 }

@@ -11,7 +11,7 @@ type Handler<C extends Rpc> = (
 
 /** Rethrows errors unchanged. Nest's default filter would turn a Failure into a generic error. */
 @Catch()
-class ThrownFilter implements ExceptionFilter {
+class RethrowFilter implements ExceptionFilter {
   catch(thrown: unknown): never {
     throw thrown;
   }
@@ -26,7 +26,7 @@ class ThrownFilter implements ExceptionFilter {
 export function Handle<C extends Rpc>(contract: C) {
   const decorate = applyDecorators(
     MessagePattern(contract.pattern, { contract }),
-    UseFilters(ThrownFilter),
+    UseFilters(RethrowFilter),
   );
   return <Method extends Handler<C>>(
     target: object,

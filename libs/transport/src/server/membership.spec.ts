@@ -13,7 +13,7 @@ function machine(ahead: number) {
       const asked = state.monotonic;
       const said = Math.floor(asked + thereMs + state.ahead);
       state.monotonic += thereMs + backMs;
-      clock.sample(said, asked, state.monotonic);
+      clock.addSample(said, asked, state.monotonic);
     },
     error: () => clock.now() - (state.monotonic + state.ahead),
   };

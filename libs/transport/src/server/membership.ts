@@ -4,10 +4,10 @@ import { group, type ServiceKeys } from '../wire/format.js';
 import type { RedisLink } from '../wire/redis.link.js';
 import type { ReplicaTimings } from './replica.options.js';
 
-/** Growth of a sample's uncertainty per millisecond of age: more than the drift of two clocks. */
+/** Growth of a time sample's uncertainty per ms of age: more than the drift of two clocks. */
 const driftPerMs = 0.001;
 
-/** Maximum age of the best sample in milliseconds, regardless of its accuracy. */
+/** Age in ms after which any new time sample replaces the best one, even a less certain one. */
 const maxSampleAgeMs = 10_000;
 
 /**
@@ -20,13 +20,13 @@ const maxSampleAgeMs = 10_000;
  * - A sample that contradicts the current one shows that Redis' time was set, and replaces it.
  */
 export class RedisClock {
-  private best?: { offset: number; uncertainty: number; at: number };
+  private bestSample?: { offsetMs: number; uncertaintyMs: number; takenAt: number };
 
-  constructor(private readonly monotonic: () => number = () => performance.now()) {}
+  constructor(private readonly monotonicMs: () => number = () => performance.now()) {}
 
   /** Returns Redis' time in milliseconds; NaN before the first answer. */
   now(): number {
-    return this.monotonic() + (this.best?.offset ?? Number.NaN);
+    return this.monotonicMs() + (this.bestSample?.offsetMs ?? Number.NaN);
   }
 
   /** Calls Redis, takes a sample of its time from the answer, and returns the answer. */
@@ -34,39 +34,39 @@ export class RedisClock {
     call: () => Promise<Answer>,
     timeIn: (answer: Answer) => number,
   ): Promise<Answer> {
-    const sentAt = this.monotonic();
+    const sentAt = this.monotonicMs();
     const answer = await call();
-    this.sample(timeIn(answer), sentAt, this.monotonic());
+    this.addSample(timeIn(answer), sentAt, this.monotonicMs());
     return answer;
   }
 
   /** Adds a sample: Redis reported `redisMs` at some time between `sentAt` and `receivedAt`. */
-  sample(redisMs: number, sentAt: number, receivedAt: number): void {
-    const offset = redisMs - (sentAt + receivedAt) / 2;
-    // 1 is added because Redis' time is cut to whole milliseconds.
-    const uncertainty = (receivedAt - sentAt) / 2 + 1;
-    const best = this.best;
+  addSample(redisMs: number, sentAt: number, receivedAt: number): void {
+    const offsetMs = redisMs - (sentAt + receivedAt) / 2;
+    // Adds 1, because Redis' time is cut to whole milliseconds.
+    const uncertaintyMs = (receivedAt - sentAt) / 2 + 1;
+    const best = this.bestSample;
     if (best) {
-      const age = receivedAt - best.at;
-      const bestUncertainty = best.uncertainty + age * driftPerMs;
-      const contradicts = Math.abs(offset - best.offset) > uncertainty + bestUncertainty;
-      if (!contradicts && uncertainty > bestUncertainty && age < maxSampleAgeMs) return;
+      const ageMs = receivedAt - best.takenAt;
+      const bestUncertaintyMs = best.uncertaintyMs + ageMs * driftPerMs;
+      const contradicts = Math.abs(offsetMs - best.offsetMs) > uncertaintyMs + bestUncertaintyMs;
+      if (!contradicts && uncertaintyMs > bestUncertaintyMs && ageMs < maxSampleAgeMs) return;
     }
-    this.best = { offset, uncertainty, at: receivedAt };
+    this.bestSample = { offsetMs, uncertaintyMs, takenAt: receivedAt };
   }
 }
 
-/** Idle time in milliseconds after which a dead consumer without pending requests is deleted. */
+/** Time in ms without commands after which a dead replica's empty consumer is deleted. */
 const deadConsumerMs = 60_000;
 
-/** Negative lifetime: the heartbeat is expired when written, so clients ignore the replica. */
+/** Validity in ms of the heartbeat of a replica that clients must ignore: expired when written. */
 const expiredTtlMs = -1;
 
 /** A replica's membership of its consumer group, and its heartbeat, which samples Redis' time. */
 export class Membership {
-  private serving = true;
-  private alive = 0;
-  private pending = 0;
+  private servingState = true;
+  private aliveReplicas = 0;
+  private pendingRequests = 0;
 
   constructor(
     private readonly link: RedisLink,
@@ -76,7 +76,7 @@ export class Membership {
     private readonly clock: RedisClock,
   ) {}
 
-  /** Creates missing stream and group and writes the first heartbeat. */
+  /** Creates stream and consumer group if they are missing, and writes the first heartbeat. */
   async join(): Promise<void> {
     // The heartbeat creates the group only together with the stream.
     await this.link.redis
@@ -87,19 +87,19 @@ export class Membership {
     await this.heartbeat();
   }
 
-  /** True if clients send requests to this replica after its next heartbeat. */
+  /** True if the next heartbeat tells clients to send requests. */
   get isServing(): boolean {
-    return this.serving;
+    return this.servingState;
   }
 
   /** True if no other replica was alive at the last heartbeat. */
   get isAlone(): boolean {
-    return this.alive === 1;
+    return this.aliveReplicas === 1;
   }
 
-  /** True if a replica had an unanswered request at the last heartbeat. */
+  /** True if any replica had an unanswered request at the last heartbeat. */
   get hasPending(): boolean {
-    return this.pending > 0;
+    return this.pendingRequests > 0;
   }
 
   /**
@@ -109,46 +109,48 @@ export class Membership {
    * @param isIdle true if the next heartbeat can follow later, by the longer interval.
    */
   async heartbeat(isIdle = true): Promise<readonly string[]> {
-    const { requests, alive } = this.keys;
+    const { requests, heartbeats } = this.keys;
     const { heartbeatTtlMs, abandonedMs } = this.timings;
     const validMs = heartbeatTtlMs + (isIdle ? abandonedMs : 0);
-    const ttlMs = this.serving ? validMs : expiredTtlMs;
+    const ttlMs = this.servingState ? validMs : expiredTtlMs;
     const { redis } = this.link;
     const write = () =>
-      redis.rpcHeartbeat(requests, alive, group, this.replica, ttlMs, abandonedMs);
+      redis.rpcHeartbeat(requests, heartbeats, group, this.replica, ttlMs, abandonedMs);
     const [, count, pending, abandoned] = await this.clock.sampleFrom(write, ([now]) => now);
-    this.alive = count;
-    this.pending = pending;
+    this.aliveReplicas = count;
+    this.pendingRequests = pending;
     return abandoned;
   }
 
   /**
-   * Starts or stops serving; resolves when Redis has the heartbeat. If no other replica serves, it
-   * resolves `drainGraceMs` later: clients that have not read the heartbeat still send requests.
+   * Starts or stops serving; resolves when Redis has the heartbeat. A last replica that stops
+   * resolves `drainGraceMs` later: clients that have not read its heartbeat still send requests.
    */
   async setServing(isServing: boolean, drainGraceMs: number): Promise<void> {
-    this.serving = isServing;
+    this.servingState = isServing;
     await this.heartbeat();
-    if (!this.serving && this.alive === 0) await delay(drainGraceMs, undefined, { ref: false });
+    if (!this.servingState && this.aliveReplicas === 0)
+      await delay(drainGraceMs, undefined, { ref: false });
   }
 
-  /** Removes the heartbeat, so that clients ignore the replica. @returns false if Redis failed. */
+  /** Deletes the heartbeat, so that clients ignore the replica. @returns false if Redis failed. */
   async withdraw(): Promise<boolean> {
-    return this.link.redis.zrem(this.keys.alive, this.replica).then(
+    return this.link.redis.zrem(this.keys.heartbeats, this.replica).then(
       () => true,
       () => false,
     );
   }
 
-  /** Deletes the consumer unless it has pending requests. @returns the number of these. */
+  /** Leaves the consumer group unless requests are unanswered. @returns the number of these. */
   async leave(): Promise<number> {
-    return this.link.redis.rpcLeave(this.keys.requests, this.keys.alive, group, this.replica);
+    return this.link.redis.rpcLeave(this.keys.requests, this.keys.heartbeats, group, this.replica);
   }
 
+  /** Deletes the heartbeats and consumers of replicas that died without leaving the group. */
   async removeDeadConsumers(): Promise<void> {
     await this.link.redis.rpcRemoveDeadConsumers(
       this.keys.requests,
-      this.keys.alive,
+      this.keys.heartbeats,
       group,
       deadConsumerMs,
     );

@@ -1,26 +1,25 @@
 import type { Cluster, Redis } from 'ioredis';
 import type { Logger } from 'pino';
 
-/** Timing of a replica, in milliseconds. With the defaults a takeover starts within about 2 s. */
+/** Times of a replica, in ms. With the defaults, others take its requests over in about 2 s. */
 export interface ReplicaTimings {
   /**
-   * Interval of heartbeats, renewals of running requests, and checks for abandoned requests. While
-   * no replica has a request, it is longer by `abandonedMs`: a later request of a replica that dies
-   * is abandoned at the earliest then.
+   * Interval of heartbeats, renewals of running requests, and checks for abandoned requests. It is
+   * longer by `abandonedMs` while no replica has a request: none can become abandoned sooner.
    */
   readonly heartbeatMs: number;
-  /** Validity of a heartbeat; longer by `abandonedMs` if the next one follows so much later. */
+  /** Validity of a heartbeat, longer by `abandonedMs` while no replica has a request. */
   readonly heartbeatTtlMs: number;
-  /** Age of the last renewal after which a request counts as abandoned. */
+  /** Time without a renewal after which a request counts as abandoned by its replica. */
   readonly abandonedMs: number;
   /**
    * Maximum time that a read blocks until a request arrives; in a Cluster `heartbeatMs`. Less than
    * the `socketTimeout` of the connection.
    */
   readonly blockMs: number;
-  /** Time that a stopping replica still reads, until clients have read that it no longer serves. */
+  /** Time for which a stopping replica reads requests of clients that do not know of it yet. */
   readonly drainGraceMs: number;
-  /** Time that a stopping replica waits for running handlers. */
+  /** Maximum time that a stopping replica waits for its running requests. */
   readonly drainMs: number;
 }
 
@@ -33,7 +32,7 @@ export const defaultTimings: ReplicaTimings = {
   drainMs: 20_000,
 };
 
-/** Default maximum bytes of a reply: no answer is larger, and Redis can buffer several replies. */
+/** Default limit of a reply in bytes: above the largest answer, below what Redis can buffer. */
 export const defaultMaxReplyBytes = 8 * 2 ** 20;
 
 export interface ReplicaOptions {
@@ -46,13 +45,13 @@ export interface ReplicaOptions {
   readonly log: Logger;
 }
 
-/** Counts of a replica since its start. */
+/** Counts of a replica since its start, and its running requests. */
 export interface ReplicaCounters {
   readonly inFlight: number;
-  readonly handled: number;
-  /** Requests that were not run, because their deadline had passed. */
-  readonly expired: number;
+  readonly handledRequests: number;
+  /** Requests that the replica did not run, because their deadline had passed. */
+  readonly expiredRequests: number;
   readonly takeovers: number;
   readonly deadLetters: number;
-  readonly reconnects: number;
+  readonly lostConnections: number;
 }

@@ -2,33 +2,32 @@ import { randomUUID } from 'node:crypto';
 import { hostname } from 'node:os';
 import { setImmediate, setTimeout as delay } from 'node:timers/promises';
 import { Cluster } from 'ioredis';
+import { RepeatingTask } from '#runtime';
 import { decodeEntry, type StreamEntry, group, serviceKeys } from '../wire/format.js';
-import { ManualResetEvent } from '../wire/manual-reset.event.js';
-import { RedisLink } from '../wire/redis.link.js';
-import { RepeatingTask } from '../wire/repeating.task.js';
+import { ManualResetEvent, RedisLink } from '../wire/redis.link.js';
 import { Membership, RedisClock } from './membership.js';
 import type { ReplicaCounters, ReplicaOptions } from './replica.options.js';
 import { ReplySender } from './reply.sender.js';
 import { Takeover } from './takeover.js';
 
-/** Interval between deletions of dead replicas' consumers, in milliseconds. */
+/** Interval at which consumers of dead replicas are deleted, in milliseconds. */
 const cleanUpMs = 30_000;
 
 /** Maximum requests per read while other replicas serve, so that each gets a share of a burst. */
-const maxTogether = 4;
+const maxSharedRead = 4;
 
-/** Characters of a request above which parsing and validation block the event loop noticeably. */
-const largeRequest = 65_536;
+/** Length of a request above which parsing and validation block the event loop noticeably. */
+const largeRequestLength = 65_536;
 
-/** Pause after a fault other than a lost connection, in milliseconds. */
+/** Pause before a new attempt after Redis rejected a command, in milliseconds. */
 const faultPauseMs = 250;
 
 /**
  * One replica of a service: reads its share of the requests, runs them and answers.
  *
  * Invariants:
- * - It writes its heartbeat only after the group exists. While no replica has a request, it waits
- *   longer until the next one, but renews a request from its start as often as always.
+ * - It writes its heartbeat only after the group exists. While no replica has a request, heartbeats
+ *   are less frequent. The first request makes them frequent again, because they renew requests.
  * - While it takes no requests it neither reads nor takes over, and clients ignore its heartbeat.
  *   It still answers the requests that it has read. If no other replica serves, it first continues
  *   to read until clients have read that its heartbeat has expired.
@@ -43,6 +42,7 @@ const faultPauseMs = 250;
  * - After any fault of Redis it reconnects, creates the group again and continues to read.
  */
 export class Replica {
+  /** Name of its consumer and of its heartbeat in Redis. */
   readonly id = `${hostname()}:${process.pid}:${randomUUID().slice(0, 8)}`;
   readonly links: readonly [reader: RedisLink, writer: RedisLink];
   private readonly clock = new RedisClock();
@@ -56,25 +56,26 @@ export class Replica {
   private readonly running = new Map<string, StreamEntry>();
   /** Entry ids of running requests after their deadline. */
   private readonly overdue = new Set<string>();
-  /** Set while another request can be read. */
-  private readonly capacity = new ManualResetEvent(true);
-  /** Set while no request runs before its deadline; while draining, while no request runs. */
-  private readonly idle = new ManualResetEvent(true);
+  /** Set while the replica can run another request. */
+  private readonly hasCapacity = new ManualResetEvent(true);
+  /** Set while no request runs whose caller still waits; while draining, while no request runs. */
+  private readonly hasNoRunningRequest = new ManualResetEvent(true);
+  /** Set from the moment when the stopping replica reads no more requests. */
   private readonly draining = new ManualResetEvent();
   private stopping?: Promise<void>;
   private reading?: Promise<void>;
-  /** Connection id of the reader, for CLIENT UNBLOCK. Unused in a Cluster, whose nodes differ. */
+  /** Id of the reading connection, for CLIENT UNBLOCK. Unused in a Cluster: nodes differ. */
   private readerId?: number | undefined;
-  private isBlocked = false;
-  private isLeaving = false;
-  private taking = true;
+  private isReadBlocked = false;
+  private isStopping = false;
+  private takesRequests = true;
   private takeoverIsDue = false;
-  /** True if a request was read since the last heartbeat. */
-  private isUsed = true;
-  /** True from a heartbeat of an unused group until a request is read. */
-  private isIdle = false;
-  private handled = 0;
-  private expired = 0;
+  /** True if this replica read a request since its last heartbeat. */
+  private hasReadRequest = true;
+  /** True while no replica has a request, so that heartbeats are less frequent. */
+  private isGroupIdle = false;
+  private handledRequests = 0;
+  private expiredRequests = 0;
 
   constructor(
     private readonly options: ReplicaOptions,
@@ -98,9 +99,9 @@ export class Replica {
       isRunning: (id) => this.running.has(id),
     });
     this.logFault = writer.logFault;
-    // One task for both, so that an idle process wakes up once.
-    const heartbeat = () => Promise.all([this.heartbeat(), this.renew()]);
-    const heartbeatMs = () => timings.heartbeatMs + (this.isIdle ? timings.abandonedMs : 0);
+    // One timer for heartbeat and renewal, so that an idle process wakes up once.
+    const heartbeat = () => Promise.all([this.sendHeartbeat(), this.renewRunning()]);
+    const heartbeatMs = () => timings.heartbeatMs + (this.isGroupIdle ? timings.abandonedMs : 0);
     const cleanUp = () => this.membership.removeDeadConsumers();
     this.tasks = [
       new RepeatingTask(heartbeatMs, heartbeat, this.logFault),
@@ -111,11 +112,11 @@ export class Replica {
   get counters(): ReplicaCounters {
     return {
       inFlight: this.inFlight,
-      handled: this.handled,
-      expired: this.expired + this.takeover.expired,
-      takeovers: this.takeover.taken,
-      deadLetters: this.takeover.deadLettered,
-      reconnects: this.links[0].losses + this.links[1].losses,
+      handledRequests: this.handledRequests,
+      expiredRequests: this.expiredRequests + this.takeover.expiredRequests,
+      takeovers: this.takeover.takeovers,
+      deadLetters: this.takeover.deadLetters,
+      lostConnections: this.links[0].lostConnections + this.links[1].lostConnections,
     };
   }
 
@@ -123,30 +124,30 @@ export class Replica {
     return this.running.size + this.overdue.size;
   }
 
-  private get isTaking(): boolean {
-    return this.taking && !this.draining.isSet;
+  private get canTake(): boolean {
+    return this.takesRequests && !this.draining.isSet;
   }
 
-  /** Starts or stops taking requests. While stopped, other replicas take them. */
+  /** Starts or stops taking requests. While this replica takes none, others take them. */
   async takeRequests(isTaking: boolean): Promise<void> {
     if (this.membership.isServing === isTaking) return;
     await this.membership
       .setServing(isTaking, this.options.timings.drainGraceMs)
       .catch(this.logFault);
-    // Not `isTaking`: a later call can have changed the state meanwhile.
-    this.taking = this.membership.isServing;
+    // Not the argument: a later call can have changed the state while this one awaited Redis.
+    this.takesRequests = this.membership.isServing;
     this.updateSignals();
   }
 
   /** Joins the group and starts reading. Waits for Redis without a time limit. */
   async start(): Promise<void> {
-    await this.join();
+    await this.joinGroup();
     if (this.draining.isSet) return;
     for (const task of this.tasks) task.start();
-    this.reading = this.read();
+    this.reading = this.readUntilDraining();
   }
 
-  /** Stops in order. Requests still running after `drainMs` are left to other replicas. */
+  /** Stops reading, then answers running requests. Leaves what runs after `drainMs` to others. */
   stop(): Promise<void> {
     this.stopping ??= this.drain();
     return this.stopping;
@@ -155,19 +156,19 @@ export class Replica {
   private async drain(): Promise<void> {
     const { drainGraceMs, drainMs } = this.options.timings;
     const [heartbeat, cleanUp] = this.tasks;
-    this.isLeaving = true;
+    this.isStopping = true;
     await heartbeat.stop();
-    this.isIdle = false;
-    // It renews what runs until the end.
+    this.isGroupIdle = false;
+    // Renews running requests until they end, so that no other replica takes them over.
     heartbeat.start();
     const hadClients = this.membership.isServing && this.isUp && (await this.membership.withdraw());
     if (hadClients) await delay(drainGraceMs);
     this.draining.set();
     this.updateSignals();
-    const ended = Promise.resolve(this.reading).then(() => this.idle.wait());
+    const ended = Promise.resolve(this.reading).then(() => this.hasNoRunningRequest.wait());
     await Promise.race([ended, delay(drainMs, undefined, { ref: false })]);
     await Promise.all([heartbeat.stop(), cleanUp.stop()]);
-    await this.leave();
+    await this.leaveGroup();
     await Promise.all(this.links.map((link) => link.close()));
   }
 
@@ -175,17 +176,17 @@ export class Replica {
     return this.links.every((link) => link.isUp);
   }
 
-  private async leave(): Promise<void> {
+  private async leaveGroup(): Promise<void> {
     const canLeave = this.running.size === 0 && this.isUp;
     const pending = canLeave ? await this.membership.leave().catch(() => undefined) : undefined;
     if (pending !== 0)
       this.options.log.warn(
         { pending, running: this.inFlight },
-        'stopped with unanswered requests, which other replicas take over',
+        'replica stopped with unanswered requests: other replicas run them again',
       );
   }
 
-  private async join(): Promise<void> {
+  private async joinGroup(): Promise<void> {
     for (;;) {
       await Promise.race([
         Promise.all(this.links.map((link) => link.ready())),
@@ -201,40 +202,40 @@ export class Replica {
     }
   }
 
-  private async read(): Promise<void> {
+  private async readUntilDraining(): Promise<void> {
     while (!this.draining.isSet) {
       try {
         if (this.takeoverIsDue) await this.takeOver();
-        await this.capacity.wait();
-        if (this.isTaking) await this.begin(await this.next());
+        await this.hasCapacity.wait();
+        if (this.canTake) await this.startRequests(await this.readRequests());
       } catch (error) {
         this.logFault(error);
         await delay(faultPauseMs);
-        await this.join();
+        await this.joinGroup();
       }
     }
   }
 
-  /** Runs requests concurrently. After a large one it yields to the event loop once. */
-  private async begin(entries: readonly StreamEntry[]): Promise<void> {
+  /** Starts requests, which run concurrently. Lets other events run after each large request. */
+  private async startRequests(entries: readonly StreamEntry[]): Promise<void> {
     for (const entry of entries) {
-      void this.run(entry);
-      if (entry.request.data.length > largeRequest) await setImmediate();
+      void this.runRequest(entry);
+      if (entry.request.data.length > largeRequestLength) await setImmediate();
     }
   }
 
-  /** Reads the next requests, at most as many as there is capacity for. */
-  private async next(): Promise<StreamEntry[]> {
+  /** Reads new requests from the stream, at most as many as the replica can still run. */
+  private async readRequests(): Promise<StreamEntry[]> {
     const { id, keys, options } = this;
     const { requests } = keys;
     const { blockMs, heartbeatMs } = options.timings;
     const capacity = options.maxInFlight - this.inFlight;
-    const count = this.membership.isAlone ? capacity : Math.min(capacity, maxTogether);
+    const count = this.membership.isAlone ? capacity : Math.min(capacity, maxSharedRead);
     const [{ redis }] = this.links;
     const isCluster = redis instanceof Cluster;
     if (!isCluster && this.readerId === undefined)
       redis.client('ID').then((readerId) => (this.readerId = readerId), this.logFault);
-    this.isBlocked = !isCluster;
+    this.isReadBlocked = !isCluster;
     const rows = await redis
       .xreadgroup(
         'GROUP',
@@ -248,7 +249,7 @@ export class Replica {
         requests,
         '>',
       )
-      .finally(() => (this.isBlocked = false));
+      .finally(() => (this.isReadBlocked = false));
     const streams = rows as [key: string, entries: [id: string, fields: string[]][]][] | null;
     const entries: StreamEntry[] = [];
     for (const [entryId, fields] of streams?.[0]?.[1] ?? []) {
@@ -260,34 +261,35 @@ export class Replica {
     return entries;
   }
 
+  /** Runs abandoned requests, one at a time, until there is none. */
   private async takeOver(): Promise<void> {
-    while (this.isTaking) {
+    while (this.canTake) {
       const entry = await this.takeover.reserve();
       if (!entry) break;
-      await this.idle.wait();
-      if (!this.isTaking) {
+      await this.hasNoRunningRequest.wait();
+      if (!this.canTake) {
         this.takeover.release();
         break;
       }
-      if (!(await this.takeover.begin(entry))) continue;
-      void this.run(entry);
-      // Waits at most until the deadline of the request: a hanging request must not block reads.
-      await this.idle.wait();
+      if (!(await this.takeover.startReserved(entry))) continue;
+      void this.runRequest(entry);
+      // Ends at the deadline of the request, so that a hanging one does not block reads.
+      await this.hasNoRunningRequest.wait();
     }
     this.takeoverIsDue = false;
   }
 
   /** Runs a request and answers it; never rejects. */
-  private async run(entry: StreamEntry): Promise<void> {
+  private async runRequest(entry: StreamEntry): Promise<void> {
     this.running.set(entry.id, entry);
-    this.endIdle();
+    this.endIdleInterval();
     this.updateSignals();
     if (this.clock.now() < entry.deadline) {
       const result = await this.handle(entry, () => this.clock.now());
-      this.handled += 1;
+      this.handledRequests += 1;
       await this.replySender.finish(entry, result);
     } else {
-      this.expired += 1;
+      this.expiredRequests += 1;
       await this.replySender.finish(entry);
     }
     this.running.delete(entry.id);
@@ -295,23 +297,26 @@ export class Replica {
     this.updateSignals();
   }
 
-  /** Shortens the interval of heartbeats, which renew the running requests. */
-  private endIdle(): void {
-    this.isUsed = true;
-    if (!this.isIdle) return;
-    this.isIdle = false;
-    this.tasks[0].restartWait();
+  /** Makes heartbeats frequent again: they renew the requests that now run. */
+  private endIdleInterval(): void {
+    this.hasReadRequest = true;
+    if (!this.isGroupIdle) return;
+    this.isGroupIdle = false;
+    this.tasks[0].restartPause();
   }
 
+  /** Wakes up or blocks the loops of this class according to the current state. */
   private updateSignals(): void {
     const isDraining = this.draining.isSet;
-    this.capacity.assign((this.isTaking && this.inFlight < this.options.maxInFlight) || isDraining);
-    this.idle.assign((isDraining ? this.inFlight : this.running.size) === 0);
-    if (this.isBlocked && (this.takeoverIsDue || !this.isTaking)) this.unblock();
+    this.hasCapacity.assign(
+      (this.canTake && this.inFlight < this.options.maxInFlight) || isDraining,
+    );
+    this.hasNoRunningRequest.assign((isDraining ? this.inFlight : this.running.size) === 0);
+    if (this.isReadBlocked && (this.takeoverIsDue || !this.canTake)) this.unblockRead();
   }
 
-  /** Ends a blocked read. Each heartbeat repeats it: the read can arrive in Redis after it. */
-  private unblock(): void {
+  /** Ends a blocked read. Each heartbeat does it again, in case the read reached Redis later. */
+  private unblockRead(): void {
     if (this.readerId === undefined) return;
     this.links[1].redis.client('UNBLOCK', this.readerId).catch(this.logFault);
   }
@@ -320,7 +325,7 @@ export class Replica {
    * Renews running requests, so that no other replica takes them over. A request past its deadline
    * is removed from the stream, even while its handler runs.
    */
-  private async renew(): Promise<void> {
+  private async renewRunning(): Promise<void> {
     const now = this.clock.now();
     for (const entry of [...this.running.values()].filter(({ deadline }) => now >= deadline)) {
       this.running.delete(entry.id);
@@ -331,17 +336,19 @@ export class Replica {
     await this.takeover.renew([...this.running.keys()]);
   }
 
-  private async heartbeat(): Promise<void> {
-    if (this.isLeaving) return;
+  /** Sends the heartbeat and notes whether there are abandoned requests to take over. */
+  private async sendHeartbeat(): Promise<void> {
+    if (this.isStopping) return;
     const wasAlone = this.membership.isAlone;
-    // Decided before the heartbeat, because its validity depends on the interval after it.
-    this.isIdle = !this.isUsed && this.running.size === 0 && this.isTaking && !this.takeoverIsDue;
-    this.isUsed = false;
-    const abandoned = await this.membership.heartbeat(this.isIdle);
-    if (this.membership.hasPending) this.isIdle = false;
-    // The blocked read of a replica that was alone would read all requests of a burst.
-    if (wasAlone && !this.membership.isAlone && this.isBlocked) this.unblock();
-    this.takeoverIsDue ||= this.isTaking && abandoned.some((id) => !this.running.has(id));
+    // Decided first, because the heartbeat must be valid until the next one.
+    this.isGroupIdle =
+      !this.hasReadRequest && this.running.size === 0 && this.canTake && !this.takeoverIsDue;
+    this.hasReadRequest = false;
+    const abandoned = await this.membership.heartbeat(this.isGroupIdle);
+    if (this.membership.hasPending) this.isGroupIdle = false;
+    // A replica that was alone has started a read without a limit: it would get a whole burst.
+    if (wasAlone && !this.membership.isAlone && this.isReadBlocked) this.unblockRead();
+    this.takeoverIsDue ||= this.canTake && abandoned.some((id) => !this.running.has(id));
     this.updateSignals();
   }
 }

@@ -3,21 +3,24 @@ import { Batcher } from '../wire/batcher.js';
 import { encodeReply, joinReplies, type StreamEntry, group } from '../wire/format.js';
 import type { RedisLink } from '../wire/redis.link.js';
 
+/** Pause before a reply that Redis did not accept is sent again, in milliseconds. */
 const retryMs = 250;
 
+/** A request to acknowledge, and its reply. */
 interface PendingReply {
   readonly entry: StreamEntry;
   readonly result?: string;
-  readonly done: () => void;
+  /** Called when Redis has the reply, or its caller no longer waits. */
+  readonly onSent: () => void;
 }
 
 /**
- * Sends the answers of one replica.
+ * Sends the replies of one replica.
  *
  * Invariants:
  * - A request is acknowledged, deleted and answered in one step, together with all requests of its
  *   batch.
- * - After a fault of Redis it retries an answer for as long as the caller waits.
+ * - After a fault of Redis it sends a reply again for as long as the caller waits.
  */
 export class ReplySender {
   private readonly batcher: Batcher<PendingReply>;
@@ -31,42 +34,45 @@ export class ReplySender {
     const bytesOf = ({ result }: PendingReply) =>
       result === undefined ? 0 : Buffer.byteLength(result);
     this.batcher = new Batcher<PendingReply>(
-      (answers) => this.sendBatch(answers),
+      (pending) => this.sendBatch(pending),
       bytesOf,
       maxBytes,
     );
   }
 
   /**
-   * Acknowledges a request and sends its encoded result, if there is one. Resolves when Redis has
-   * executed this or the caller has stopped waiting; never rejects.
+   * Acknowledges a request, and sends its encoded result unless that is undefined. Resolves when
+   * Redis has done both, or when the caller no longer waits; never rejects.
    */
   finish(entry: StreamEntry, result?: string): Promise<void> {
-    return new Promise((done) => this.batcher.add({ entry, result, done }));
+    return new Promise((onSent) => this.batcher.add({ entry, result, onSent }));
   }
 
-  private async sendBatch(answers: readonly PendingReply[]): Promise<void> {
-    const ids = answers.map(({ entry }) => entry.id);
-    const replies = byChannel(answers).flatMap(([channel, texts]) => [channel, joinReplies(texts)]);
-    const end = () => answers.forEach(({ done }) => done());
-    if (await this.isSent(ids, replies)) return end();
-    // Not awaited, so that later answers do not wait for the retries of this batch.
-    const until = Math.max(...answers.map(({ entry }) => entry.deadline));
-    void this.retry(ids, replies, until).then(end);
+  private async sendBatch(pending: readonly PendingReply[]): Promise<void> {
+    const ids = pending.map(({ entry }) => entry.id);
+    const replies = groupByChannel(pending).flatMap(([channel, texts]) => [
+      channel,
+      joinReplies(texts),
+    ]);
+    const finishAll = () => pending.forEach(({ onSent }) => onSent());
+    if (await this.trySend(ids, replies)) return finishAll();
+    // Not awaited, so that later replies do not wait for the retries of this batch.
+    const untilMs = Math.max(...pending.map(({ entry }) => entry.deadline));
+    void this.sendAgainUntil(ids, replies, untilMs).then(finishAll);
   }
 
-  private async retry(
+  private async sendAgainUntil(
     ids: readonly string[],
     replies: readonly string[],
-    until: number,
+    untilMs: number,
   ): Promise<void> {
-    while (this.now() < until) {
+    while (this.now() < untilMs) {
       await delay(retryMs);
-      if (await this.isSent(ids, replies)) return;
+      if (await this.trySend(ids, replies)) return;
     }
   }
 
-  private async isSent(ids: readonly string[], replies: readonly string[]): Promise<boolean> {
+  private async trySend(ids: readonly string[], replies: readonly string[]): Promise<boolean> {
     try {
       await this.link.redis.rpcFinish(this.stream, group, ids.length, ...ids, ...replies);
       return true;
@@ -77,9 +83,9 @@ export class ReplySender {
   }
 }
 
-function byChannel(answers: readonly PendingReply[]): [channel: string, replies: string[]][] {
+function groupByChannel(pending: readonly PendingReply[]): [channel: string, replies: string[]][] {
   const replies = new Map<string, string[]>();
-  for (const { entry, result } of answers) {
+  for (const { entry, result } of pending) {
     if (result === undefined) continue;
     const to = entry.request.reply;
     const others = replies.get(to.channel);

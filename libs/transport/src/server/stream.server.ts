@@ -23,7 +23,7 @@ export interface StreamServerOptions {
   /** Opens a connection. The server uses two: one reads requests, one answers. */
   readonly connect: () => Redis | Cluster;
   readonly log: Logger;
-  /** Maximum concurrent requests; further ones wait for any replica. Default 64. */
+  /** Maximum concurrent requests; others wait until a replica has capacity. Default 64. */
   readonly maxInFlight?: number;
   /** Maximum bytes of one reply; the caller of a larger one gets `internal`. Default 8 MiB. */
   readonly maxReplyBytes?: number;
@@ -32,14 +32,14 @@ export interface StreamServerOptions {
   readonly onHandled?: (pattern: string, outcome: string, tookMs: number) => void;
 }
 
-/** Out-of-band data of a call, the second parameter of a method with `@Handle`. */
+/** Metadata and deadline of a call: the second parameter of a method with `@Handle`. */
 export class CallContext
   extends BaseRpcContext<[entry: StreamEntry, now: () => number]>
   implements CallMetadata
 {
   /**
-   * Request id. A write takes effect once per id. All deliveries of a request have the same id; a
-   * request that a client repeats has it only with the same `Idempotency-Key`.
+   * Request id. A write takes effect once per id. All deliveries of a request have the same id. The
+   * id of a repetition by the client is the same only if it sends the same `Idempotency-Key`.
    */
   get requestId(): string {
     return this.entry.request.metadata.requestId ?? this.entry.id;
@@ -74,7 +74,7 @@ export class CallContext
     return this.args[1]() - this.arrivedMs;
   }
 
-  /** Request id, fingerprint and remaining time, for `Database.write`. */
+  /** Request id, fingerprint and remaining time, as the options that `Database.write` needs. */
   get write() {
     const { requestId, fingerprint } = this;
     return { requestId, fingerprint, remainingMs: () => this.remainingMs() };
@@ -98,7 +98,7 @@ export class CallContext
  * Invariants:
  * - Every handler has a contract, and gets only valid payloads. The caller validates replies.
  * - A thrown `Failure` is sent as data. Any other error is logged once, with its cause, and sent as
- *   `internal`.
+ *   `internal`, without details.
  * - A reply that is too large is sent as `internal`: Redis would cut the caller's connection with
  *   all its waiting calls.
  */
@@ -145,7 +145,7 @@ export class StreamServer extends Server implements CustomTransportStrategy {
     await this.replica?.stop();
   }
 
-  /** Called by Nest at the start for each handler. @throws Error for one without a contract. */
+  /** Registers a handler; called by Nest. @throws Error for a handler without a contract. */
   override addHandler(...handler: Parameters<Server['addHandler']>): void {
     const [pattern, , , extras] = handler;
     if (!extras?.['contract'])
@@ -170,7 +170,7 @@ export class StreamServer extends Server implements CustomTransportStrategy {
     const { maxReplyBytes } = this;
     this.replica = new Replica(
       { ...this.options, maxInFlight, maxReplyBytes, timings: { ...defaultTimings, ...timings } },
-      (entry, now) => this.answer(entry, now),
+      (entry, now) => this.runHandler(entry, now),
     );
     await this.replica.start();
     await this.replica.takeRequests(this.isTaking);
@@ -179,15 +179,15 @@ export class StreamServer extends Server implements CustomTransportStrategy {
     void warnOfSmallReplyBuffers(redis, this.log, this.maxReplyBytes);
   }
 
-  /** Returns the encoded answer to a request; never rejects. */
-  private async answer(entry: StreamEntry, now: () => number): Promise<string> {
+  /** Runs the handler of a request and returns the encoded result or failure; never rejects. */
+  private async runHandler(entry: StreamEntry, now: () => number): Promise<string> {
     const { pattern, data } = entry.request;
     const context = new CallContext([entry, now]);
     const handler = this.messageHandlers.get(pattern);
     const start = performance.now();
     let outcome = 'ok';
     try {
-      // During a rolling release the caller can be newer; `unavailable` lets it retry.
+      // During an upgrade, callers can be newer than this replica: `unavailable` makes them retry.
       if (!handler) throw new Failure('unavailable', { cause: `no handler for ${pattern}` });
       const payload = contractOf(handler).request.safeParse(JSON.parse(data));
       if (!payload.success) throw new Failure('invalid');
@@ -210,7 +210,7 @@ export class StreamServer extends Server implements CustomTransportStrategy {
       throw new Error(`the reply has ${bytes} bytes, maxReplyBytes is ${this.maxReplyBytes}`);
   }
 
-  /** Runs a handler between Nest's processing hooks, which tracing uses. */
+  /** Runs a handler between Nest's processing hooks, which start and end its trace span. */
   private invoke(
     handler: MessageHandler,
     payload: unknown,
@@ -224,11 +224,11 @@ export class StreamServer extends Server implements CustomTransportStrategy {
     });
   }
 
-  /** Returns the failure to send for an error, and logs the details for operators. */
+  /** Returns the failure to send to the caller, and logs the details of the error. */
   private toFailure(error: unknown, context: CallContext, secret = false): FailureData {
     const { pattern, requestId, correlationId } = context;
     const fields = { pattern, requestId, correlationId };
-    const logged = (thrown: unknown) => (secret ? withoutValues(thrown) : thrown);
+    const logged = (thrown: unknown) => (secret ? withoutUserData(thrown) : thrown);
     if (error instanceof Failure) {
       if (error.cause !== undefined)
         this.log.warn({ err: logged(error.cause), ...fields }, `request failed: ${error.code}`);
@@ -240,10 +240,10 @@ export class StreamServer extends Server implements CustomTransportStrategy {
 }
 
 /**
- * Returns an error's name, code and stack. It omits message and other properties, which quote the
- * parameters and the rejected row of a failed statement.
+ * Returns an error's name, code and stack for the log of a secret request. The message and other
+ * properties of a Postgres error can contain the parameters of the statement.
  */
-function withoutValues(thrown: unknown): unknown {
+function withoutUserData(thrown: unknown): unknown {
   if (!(thrown instanceof Error)) return { type: typeof thrown };
   const { name, stack = '', code } = thrown as Error & { code?: unknown };
   return {

@@ -5,7 +5,7 @@ import { useTransport } from '../../testing/use.transport.js';
 import { encodeRequest, group, serviceKeys } from '../wire/format.js';
 
 const { admin, replica, client } = useTransport();
-const { requests, alive } = serviceKeys('episode');
+const { requests, heartbeats } = serviceKeys('episode');
 const texts = (name: string, count = 20) => Array.from({ length: count }, (_, n) => `${name}${n}`);
 
 /** Waits until a replica does not read and clients ignore it. */
@@ -13,7 +13,7 @@ async function isWithdrawn(replicaId?: string): Promise<void> {
   await eventually(async () => {
     const [seconds, micros] = await admin().time();
     const now = Number(seconds) * 1_000 + Math.floor(Number(micros) / 1_000);
-    const believed = await admin().zrangebyscore(alive, now, '+inf');
+    const believed = await admin().zrangebyscore(heartbeats, now, '+inf');
     expect(believed.filter((id) => replicaId === undefined || id === replicaId)).toEqual([]);
   });
 }
@@ -21,8 +21,8 @@ async function isWithdrawn(replicaId?: string): Promise<void> {
 describe('a replica that takes no requests', () => {
   it('leaves requests to other replicas, and takes its share again afterwards', async () => {
     const away = await replica({ name: 'away' });
-    await eventually(async () => expect(await admin().zcard(alive)).toBe(1));
-    const [id] = await admin().zrange(alive, '0', '-1');
+    await eventually(async () => expect(await admin().zcard(heartbeats)).toBe(1));
+    const [id] = await admin().zrange(heartbeats, '0', '-1');
     const other = await replica({ name: 'other' });
     const gateway = await client({ services: ['episode'] });
     away.server.takeRequests(false);
@@ -52,7 +52,7 @@ describe('a replica that takes no requests', () => {
     const gateway = await client({ services: ['episode'] });
     await ask(gateway, 'before');
     only.server.takeRequests(false);
-    // Until the gateway has polled, requests are still answered.
+    // Until the gateway has read the heartbeat, requests are still answered.
     await eventually(async () => {
       const { end, tookMs } = await ask(gateway, 'meanwhile');
       // The deadline is 5 s.
@@ -74,7 +74,7 @@ describe('a replica that takes no requests', () => {
     await eventually(async () => expect(await isBlocked()).toBe(false));
     server.takeRequests(true);
     await eventually(async () => expect(await isBlocked()).toBe(true));
-    expect(server.counters).toMatchObject({ reconnects: 0 });
+    expect(server.counters).toMatchObject({ lostConnections: 0 });
   });
 
   it('answers the requests that it started before', async () => {

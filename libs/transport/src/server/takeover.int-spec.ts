@@ -11,14 +11,14 @@ import { withScripts } from '../wire/redis.scripts.js';
 import { Takeover } from './takeover.js';
 
 const { replica, client, admin, redisUrl } = useTransport();
-const { requests, alive, dead } = serviceKeys('episode');
+const { requests, heartbeats, deadLetters: dead } = serviceKeys('episode');
 /** Requests of dead replicas count as abandoned after a fifth of the time in production. */
 const timings = { drainGraceMs: 0, blockMs: 50, drainMs: 100, heartbeatMs: 100, abandonedMs: 250 };
 
 /** Imitates a dead replica: it counts as alive, reads all requests and runs none. */
 async function ghost() {
   await admin().xgroup('CREATE', requests, group, '0', 'MKSTREAM');
-  await admin().zadd(alive, Date.now() + 60_000, 'ghost');
+  await admin().zadd(heartbeats, Date.now() + 60_000, 'ghost');
   return {
     /** Reads until `count` requests are pending, and delivers each `deliveries` times. */
     async take(count: number, deliveries = 1): Promise<void> {
@@ -97,7 +97,7 @@ describe('a request of a dead replica', () => {
     await leave('left', 1);
     await eventually(() => expect(runs).toEqual(['left']));
     // Otherwise the read ends with its connection, after the `socketTimeout`.
-    expect(server.counters).toMatchObject({ takeovers: 1, reconnects: 0 });
+    expect(server.counters).toMatchObject({ takeovers: 1, lostConnections: 0 });
   });
 
   it('is dropped without a run after its deadline', async () => {
@@ -106,7 +106,9 @@ describe('a request of a dead replica', () => {
     await take(1);
     const { runs, server } = await replica({ timings });
     expect((await outcome).end).toBe('unavailable');
-    await eventually(() => expect(server.counters).toMatchObject({ expired: 1, takeovers: 0 }));
+    await eventually(() =>
+      expect(server.counters).toMatchObject({ expiredRequests: 1, takeovers: 0 }),
+    );
     expect([runs, await admin().xlen(requests), await admin().xlen(dead)]).toEqual([[], 0, 0]);
   });
 
@@ -139,7 +141,7 @@ describe('while no replica has a request', () => {
   /** Returns the time in ms until which the only replica counts as alive, and Redis' time. */
   const read = async () => {
     const [[, score], [seconds]] = await Promise.all([
-      admin().zrange(alive, '0', '0', 'WITHSCORES'),
+      admin().zrange(heartbeats, '0', '0', 'WITHSCORES'),
       admin().time(),
     ]);
     return { until: Number(score), now: Number(seconds) * 1_000 };
@@ -215,9 +217,9 @@ describe('a request that a replica reserved and lost to another one', () => {
     });
     await eventually(async () => expect(await takeover.reserve()).toBeDefined());
     await admin().call('XCLAIM', requests, group, 'fast', '0', id);
-    expect(await takeover.begin(entry)).toBe(false);
+    expect(await takeover.startReserved(entry)).toBe(false);
     await admin().xack(requests, group, id);
-    expect(await takeover.begin(entry)).toBe(false);
+    expect(await takeover.startReserved(entry)).toBe(false);
     await link.close();
   });
 });
@@ -252,9 +254,9 @@ describe('an entry that is not a request', () => {
 describe('a stopped replica', () => {
   it('is deleted from the group, and leaves no heartbeat', async () => {
     const { app } = await replica();
-    expect(await admin().zcard(alive)).toBe(1);
+    expect(await admin().zcard(heartbeats)).toBe(1);
     await app.close();
-    expect(await admin().zcard(alive)).toBe(0);
+    expect(await admin().zcard(heartbeats)).toBe(0);
     expect(await admin().xinfo('CONSUMERS', requests, group)).toEqual([]);
   });
 
@@ -279,11 +281,11 @@ describe('consumers of dead replicas', () => {
     await outcome;
     for (const name of ['gone', 'well'])
       await admin().xgroup('CREATECONSUMER', requests, group, name);
-    await admin().zrem(alive, 'ghost');
-    await admin().zadd(alive, Date.now() + 60_000, 'well');
+    await admin().zrem(heartbeats, 'ghost');
+    await admin().zadd(heartbeats, Date.now() + 60_000, 'well');
     const scripted = withScripts(admin());
     await eventually(async () =>
-      expect(await scripted.rpcRemoveDeadConsumers(requests, alive, group, 5)).toBe(1),
+      expect(await scripted.rpcRemoveDeadConsumers(requests, heartbeats, group, 5)).toBe(1),
     );
     const names = ((await admin().xinfo('CONSUMERS', requests, group)) as string[][]).map(
       (consumer) => consumer[1],

@@ -11,10 +11,10 @@ import type { RedisLink } from '../wire/redis.link.js';
 /** Number of deliveries without an answer after which a request becomes a dead letter. */
 const maxDeliveries = 3;
 
-/** Maximum number of abandoned requests that one step reads. */
-const pollCount = 100;
+/** Maximum number of abandoned requests that are read together. */
+const maxAbandonedRead = 100;
 
-/** Result of a request that became a dead letter. */
+/** Reply to the caller of a request that became a dead letter. */
 const deadLetterResult = encodeResult({ error: { code: 'unavailable' } });
 
 /** Options of the takeover of abandoned requests. */
@@ -28,6 +28,7 @@ export interface TakeoverOptions {
   readonly isRunning: (entryId: string) => boolean;
 }
 
+/** A request that a replica has read and not answered. */
 interface PendingRequest {
   readonly id: string;
   readonly deliveries: number;
@@ -44,11 +45,11 @@ interface PendingRequest {
  * - A request past its deadline is never run.
  */
 export class Takeover {
-  /** Id of the reserved request, which is renewed like a running request. */
-  reserved?: string;
-  taken = 0;
-  deadLettered = 0;
-  expired = 0;
+  /** Entry id of the request that this replica has reserved and not started. */
+  reservedId?: string;
+  takeovers = 0;
+  deadLetters = 0;
+  expiredRequests = 0;
 
   constructor(
     private readonly link: RedisLink,
@@ -57,13 +58,13 @@ export class Takeover {
   ) {}
 
   /**
-   * Reserves an abandoned request; `undefined` if there is none. Ends abandoned requests that have
-   * expired or were delivered too often.
+   * Reserves an abandoned request and returns it; `undefined` if there is none. Removes abandoned
+   * requests that have expired or were delivered too often.
    */
   async reserve(): Promise<StreamEntry | undefined> {
     const { keys, replica, abandonedMs } = this.options;
-    this.reserved = undefined;
-    for (const pending of await this.abandoned()) {
+    this.reservedId = undefined;
+    for (const pending of await this.readAbandoned()) {
       const fields = await this.link.redis.rpcReserve(
         keys.requests,
         group,
@@ -72,8 +73,8 @@ export class Takeover {
         pending.id,
       );
       const entry = fields && decodeEntry(pending.id, fields);
-      if (entry && (await this.canRun(entry, pending.deliveries))) {
-        this.reserved = entry.id;
+      if (entry && (await this.endUnlessRunnable(entry, pending.deliveries))) {
+        this.reservedId = entry.id;
         return entry;
       }
     }
@@ -85,38 +86,38 @@ export class Takeover {
    *
    * @returns false if another replica has taken it over, e.g. while this process was suspended.
    */
-  async begin(entry: StreamEntry): Promise<boolean> {
+  async startReserved(entry: StreamEntry): Promise<boolean> {
     const { keys, replica } = this.options;
     const isOurs = (await this.link.redis.rpcDeliver(keys.requests, group, replica, entry.id)) > 0;
-    this.reserved = undefined;
+    this.reservedId = undefined;
     if (!isOurs) return false;
-    this.taken += 1;
+    this.takeovers += 1;
     this.log.warn(
       { entry: entry.id, pattern: entry.request.pattern },
-      'request of a dead replica taken over',
+      'request of a dead replica taken over, runs again',
     );
     return true;
   }
 
-  /** Releases the reserved request. Replicas can take it over once it counts as abandoned. */
+  /** Gives up the reserved request. It becomes abandoned again, and a replica takes it over. */
   release(): void {
-    this.reserved = undefined;
+    this.reservedId = undefined;
   }
 
-  /** Renews requests, so that no other replica takes them over. */
+  /** Renews these requests and the reserved one, so that no other replica takes them over. */
   async renew(entryIds: readonly string[]): Promise<void> {
     const { keys, replica } = this.options;
-    const ids = this.reserved === undefined ? entryIds : [...entryIds, this.reserved];
+    const ids = this.reservedId === undefined ? entryIds : [...entryIds, this.reservedId];
     if (ids.length > 0) await this.link.redis.rpcRenew(keys.requests, group, replica, ...ids);
   }
 
   /** Moves a request of this replica to the dead letters; its caller gets `unavailable`. */
   async deadLetter(entryId: string, reason: string, deliveries: number): Promise<void> {
     const { replica } = this.options;
-    const { requests, dead } = this.options.keys;
+    const { requests, deadLetters } = this.options.keys;
     await this.link.redis.rpcDeadLetter(
       requests,
-      dead,
+      deadLetters,
       group,
       replica,
       entryId,
@@ -124,14 +125,14 @@ export class Takeover {
       deliveries,
       deadLetterResult,
     );
-    this.deadLettered += 1;
+    this.deadLetters += 1;
     this.log.error(
-      { entry: entryId, reason, deliveries, stream: dead },
-      'request moved to the dead letters, caller gets unavailable',
+      { entry: entryId, reason, deliveries, stream: deadLetters },
+      'request failed: moved to the dead letters, caller gets unavailable',
     );
   }
 
-  private async abandoned(): Promise<PendingRequest[]> {
+  private async readAbandoned(): Promise<PendingRequest[]> {
     const { keys, abandonedMs, isRunning } = this.options;
     const rows = await this.link.redis.xpending(
       keys.requests,
@@ -140,24 +141,25 @@ export class Takeover {
       abandonedMs,
       '-',
       '+',
-      pollCount,
+      maxAbandonedRead,
     );
     return (rows as [id: string, replica: string, idleMs: number, deliveries: number][])
       .map(([id, , , deliveries]) => ({ id, deliveries }))
       .filter(({ id }) => !isRunning(id));
   }
 
-  private async canRun(entry: StreamEntry, deliveries: number): Promise<boolean> {
-    const late = this.options.now() >= entry.deadline;
-    // A late request that two replicas did not answer can have killed both. The dead letter keeps
-    // it for diagnosis.
-    if (deliveries >= maxDeliveries || (late && deliveries > 1)) {
+  /** Returns true if a request can run again. Else it removes the request or dead-letters it. */
+  private async endUnlessRunnable(entry: StreamEntry, deliveries: number): Promise<boolean> {
+    const isLate = this.options.now() >= entry.deadline;
+    // A request that two replicas did not answer can have killed both. Even if it is late, a dead
+    // letter keeps it for diagnosis.
+    if (deliveries >= maxDeliveries || (isLate && deliveries > 1)) {
       await this.deadLetter(entry.id, `no answer after ${deliveries} deliveries`, deliveries);
       return false;
     }
-    if (!late) return true;
+    if (!isLate) return true;
     await this.link.redis.rpcFinish(this.options.keys.requests, group, 1, entry.id);
-    this.expired += 1;
+    this.expiredRequests += 1;
     return false;
   }
 }

@@ -1,4 +1,4 @@
-/** Maximum items per batch. Lua can pass about 8,000 arguments, and a script blocks Redis. */
+/** Maximum items per batch: Lua can pass about 8,000 arguments, and a script blocks Redis. */
 const maxItems = 1_000;
 
 /**
@@ -10,7 +10,7 @@ export class Batcher<Item> {
   private readonly items: Item[] = [];
   private isSending = false;
 
-  /** @param send resolves when Redis has answered or the retries are over; must not reject. */
+  /** @param send sends a batch, and resolves when the next one can be sent; must not reject. */
   constructor(
     private readonly send: (items: Item[]) => Promise<void>,
     private readonly bytesOf: (item: Item) => number,
@@ -21,13 +21,15 @@ export class Batcher<Item> {
     if (this.items.push(item) === 1 && !this.isSending) setImmediate(() => void this.flush());
   }
 
+  /** Sends batches, one after the other, until no item is left. */
   private async flush(): Promise<void> {
     this.isSending = true;
-    while (this.items.length > 0) await this.send(this.items.splice(0, this.count()));
+    while (this.items.length > 0) await this.send(this.items.splice(0, this.nextBatchSize()));
     this.isSending = false;
   }
 
-  private count(): number {
+  /** Returns how many of the first items fit into one batch. */
+  private nextBatchSize(): number {
     let bytes = 0;
     const limit = Math.min(this.items.length, maxItems);
     for (let count = 0; count < limit; count += 1) {

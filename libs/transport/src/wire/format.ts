@@ -12,15 +12,15 @@ export const group = 'replicas';
 export interface ServiceKeys {
   /** Stream: requests that are waiting or running. */
   readonly requests: string;
-  /** Sorted set: replica id to the Redis time (ms) at which its heartbeat expires. */
-  readonly alive: string;
-  /** Stream: dead letters. */
-  readonly dead: string;
+  /** Sorted set: ids of replicas, each with the Redis time (ms) at which its heartbeat expires. */
+  readonly heartbeats: string;
+  /** Stream: requests that were given up after repeated deliveries. */
+  readonly deadLetters: string;
 }
 
 export function serviceKeys(service: string): ServiceKeys {
   const tag = `{rpc:${service}}`;
-  return { requests: `${tag}:requests`, alive: `${tag}:alive`, dead: `${tag}:dead` };
+  return { requests: `${tag}:requests`, heartbeats: `${tag}:alive`, deadLetters: `${tag}:dead` };
 }
 
 /** Returns the channel on which one client process receives its replies. */
@@ -39,17 +39,17 @@ export interface WireRequest {
   readonly data: string;
   /** Time until the deadline in milliseconds, counted from the addition to the stream. */
   readonly budgetMs: number;
-  /** Out-of-band data: request id, trace context. */
+  /** Data about the call: request id, fingerprint, correlation id, trace context. */
   readonly metadata: Readonly<Record<string, string>>;
-  /** The channel of the reply, and the id that the client matches it by. */
+  /** Redis channel for the reply, and the id by which the client finds the call. */
   readonly reply: { readonly channel: string; readonly id: string };
 }
 
 /** A request that was read from the stream. */
 export interface StreamEntry {
-  /** Its id in the stream, `<Redis time in ms>-<sequence>`. */
+  /** Id of the entry in the stream, `<Redis time in ms>-<sequence>`. */
   readonly id: string;
-  /** Redis time (ms) at which its caller stops waiting. */
+  /** Redis time (ms) at which the caller stops waiting. */
   readonly deadline: number;
   readonly request: WireRequest;
 }
@@ -97,15 +97,16 @@ export function addedAt(entryId: string): number {
 /** The outcome of a call: a value, or an error for the caller. `undefined` values are omitted. */
 export type WireResult = { readonly value?: unknown } | { readonly error: unknown };
 
-/** The JSON part of a result: `text` is the name of the field whose value follows after a tab. */
+/** The JSON of a result. A JsonText follows it after a tab; `text` is the name of its field. */
 type EncodedResult = { value?: unknown; error?: unknown; text?: string };
 
+/** Bytes that separate the parts of a message. */
 const lineFeed = 10;
 const tab = 9;
 
 /**
- * Returns a result as JSON. A {@link JsonText}, as the value or a field of it, follows unchanged
- * after a tab, so that neither end parses it.
+ * Returns a result as JSON. If the value or one of its fields is a {@link JsonText}, that text
+ * follows unchanged after a tab: neither service nor gateway parses it.
  *
  * @throws TypeError for values that JSON does not have.
  */

@@ -3,16 +3,15 @@ import type { Cluster, Redis } from 'ioredis';
 import type { Logger } from 'pino';
 import { isAccessDenied, redisOutage } from '#redis';
 import { Condition, withTimeLimit } from '#runtime';
-import { ManualResetEvent } from './manual-reset.event.js';
 import { withScripts, type ScriptedRedis } from './redis.scripts.js';
 
 /** Time limit for Redis' answer to QUIT, in milliseconds. */
 const quitLimitMs = 1_000;
 
-/** Time in milliseconds for which a repeated fault is not logged. */
-const repeatedMs = 10_000;
+/** Time in ms for which a failed command with the same message is not logged again. */
+const sameFaultMs = 10_000;
 
-/** Value of the log field `outage`, in lines that start or end one. */
+/** Value of the log field `outage` in the lines about the start and end of an outage. */
 const outage = 'Redis';
 
 /**
@@ -21,19 +20,19 @@ const outage = 'Redis';
  * Invariants:
  * - An outage is logged once at its start and once at its end, regardless of the number of
  *   attempts.
- * - A refused password or an untrusted certificate is logged once as an error, as an operator has
- *   to act. The link keeps reconnecting, because the operator can also correct the server.
+ * - A refused password or an untrusted certificate is logged once as an error: an operator must
+ *   act. The link continues to reconnect, because the operator can correct the server.
  * - Closing ends within about a second in any state of Redis.
  */
 export class RedisLink {
   readonly redis: ScriptedRedis;
-  /** Number of lost connections. */
-  losses = 0;
-  private readonly up = new ManualResetEvent();
-  private closing = false;
+  /** Number of lost connections since the start. */
+  lostConnections = 0;
+  private readonly connected = new ManualResetEvent();
+  private isClosing = false;
   private readonly condition = new Condition<'connected' | 'disconnected' | 'denied'>('connected');
   private lastError?: Error;
-  private lastFault = { message: '', at: Number.NEGATIVE_INFINITY };
+  private lastLoggedFault = { message: '', atMs: Number.NEGATIVE_INFINITY };
 
   constructor(
     readonly name: string,
@@ -44,52 +43,54 @@ export class RedisLink {
     redis.on('ready', () => this.onReady());
     redis.on('close', () => this.onClose());
     redis.on('error', (error: Error) => this.onError(error));
-    // A Cluster's own error does not contain its nodes' errors.
+    // A Cluster does not report the errors of its nodes in its own `error` event.
     redis.on('node error', (error: Error) => this.onError(error));
-    if (redis.status === 'ready') this.up.set();
+    if (redis.status === 'ready') this.connected.set();
     else if (redis.status === 'wait') redis.connect().catch(() => {});
   }
 
   get isUp(): boolean {
-    return this.up.isSet;
+    return this.connected.isSet;
   }
 
+  /** Resolves while connected, else at the next connection. */
   ready(): Promise<void> {
-    return this.up.wait();
+    return this.connected.wait();
   }
 
-  /** Logs a failed command, unless the connection is down, which is logged already. */
+  /** Logs a failed command, unless it failed by a lost connection: that is logged already. */
   readonly logFault = (error: unknown): void => {
     const message = String(error);
     const now = performance.now();
-    const repeated = message === this.lastFault.message && now - this.lastFault.at < repeatedMs;
-    if (!this.isUp || this.closing || repeated || redisOutage(error)) return;
-    this.lastFault = { message, at: now };
-    this.log.warn({ link: this.name, err: error }, 'Redis command failed');
+    const isRepeated =
+      message === this.lastLoggedFault.message && now - this.lastLoggedFault.atMs < sameFaultMs;
+    if (!this.isUp || this.isClosing || isRepeated || redisOutage(error)) return;
+    this.lastLoggedFault = { message, atMs: now };
+    this.log.warn({ link: this.name, err: error }, 'Redis command failed, will be sent again');
   };
 
   async close(): Promise<void> {
-    this.closing = true;
+    this.isClosing = true;
     if (this.isUp) await withTimeLimit(this.redis.quit(), quitLimitMs).catch(() => {});
     this.redis.disconnect();
-    this.up.reset();
+    this.connected.reset();
   }
 
   private onReady(): void {
-    this.up.set();
+    this.connected.set();
     if (this.condition.becomes('connected'))
-      this.log.info({ outage, link: this.name }, 'Redis connected again');
+      this.log.info({ outage, link: this.name }, 'Redis connected again, outage ended');
   }
 
   private onClose(): void {
-    if (this.isUp && !this.closing) this.losses += 1;
-    this.up.reset();
+    if (this.isUp && !this.isClosing) this.lostConnections += 1;
+    this.connected.reset();
     this.logOutage();
   }
 
   private onError(error: Error): void {
     this.lastError = error;
-    // While it is up, `close` follows an error that ends the connection.
+    // An error that ends an open connection is followed by `close`, which logs the outage.
     if (this.isUp) return;
     if (isAccessDenied(error)) this.logDenied(error);
     else this.logOutage();
@@ -97,8 +98,8 @@ export class RedisLink {
 
   private logDenied({ message }: Error): void {
     const isStart = this.condition.state === 'connected';
-    if (this.closing || !this.condition.becomes('denied')) return;
-    // The error itself carries the command, and with it the password.
+    if (this.isClosing || !this.condition.becomes('denied')) return;
+    // Logs only the message: the error object contains the command AUTH with the password.
     this.log.error(
       { ...(isStart && { outage }), link: this.name, reason: message },
       'Redis denies access or is not trusted: check user, password and certificates',
@@ -106,9 +107,9 @@ export class RedisLink {
   }
 
   private logOutage(): void {
-    // A denied connection also closes, but this is no new outage.
+    // Redis also closes a connection that it denied, which is logged already.
     if (
-      this.closing ||
+      this.isClosing ||
       this.condition.state === 'denied' ||
       !this.condition.becomes('disconnected')
     )
@@ -117,5 +118,34 @@ export class RedisLink {
       { outage, link: this.name, err: this.lastError },
       'Redis disconnected, reconnecting',
     );
+  }
+}
+
+/** A flag to wait for: `wait` resolves when it is set. It stays set until it is reset. */
+export class ManualResetEvent {
+  private readonly waiters: (() => void)[] = [];
+
+  constructor(private isNowSet = false) {}
+
+  get isSet(): boolean {
+    return this.isNowSet;
+  }
+
+  set(): void {
+    this.isNowSet = true;
+    for (const resume of this.waiters.splice(0)) resume();
+  }
+
+  reset(): void {
+    this.isNowSet = false;
+  }
+
+  assign(isSet: boolean): void {
+    if (isSet) this.set();
+    else this.reset();
+  }
+
+  wait(): Promise<void> {
+    return this.isNowSet ? Promise.resolve() : new Promise((resolve) => this.waiters.push(resolve));
   }
 }

@@ -1,6 +1,6 @@
 import type { Cluster, Redis } from 'ioredis';
 
-/** Lua scripts, each atomic in Redis. A script uses the keys of one service (Redis Cluster). */
+/** Lua scripts, each atomic in Redis. Each uses keys of one service only, for a Redis Cluster. */
 export interface Scripts {
   /**
    * Writes a heartbeat, and creates stream and group if the stream is missing. Returns Redis' time
@@ -9,22 +9,25 @@ export interface Scripts {
    */
   rpcHeartbeat(
     requests: string,
-    alive: string,
+    heartbeats: string,
     group: string,
     replica: string,
     ttlMs: number,
     abandonedMs: number,
   ): Promise<[now: number, alive: number, pending: number, abandoned: string[]]>;
-  /** Returns how long the latest heartbeat is valid, and the oldest unread request waits (ms). */
-  rpcPoll(
+  /**
+   * Returns for how long the latest heartbeat is still valid, and for how long the oldest unread
+   * request has waited, both in ms.
+   */
+  rpcReadState(
     requests: string,
-    alive: string,
+    heartbeats: string,
     group: string,
   ): Promise<[aliveMs: number, waitedMs: number]>;
   /**
    * Adds requests, and deletes requests older than `retentionMs`. Each request is passed as the
    * number of its fields and values, followed by them. Returns the ids of the requests; null if the
-   * stream is missing. A waiting replica gets all of the requests in one read.
+   * stream is missing. A replica that waits in a read gets all of them together.
    */
   rpcAdd(
     requests: string,
@@ -42,8 +45,8 @@ export interface Scripts {
     ...idsAndReplies: string[]
   ): Promise<void>;
   /**
-   * Assigns an abandoned request to this replica without counting a delivery. Returns its fields,
-   * or null if another replica was faster or the request was deleted.
+   * Assigns an abandoned request to this replica without counting a delivery. Returns the fields
+   * of the request; null if another replica was faster or the request was deleted.
    */
   rpcReserve(
     requests: string,
@@ -52,7 +55,7 @@ export interface Scripts {
     idleMs: number,
     entryId: string,
   ): Promise<string[] | null>;
-  /** Counts a delivery of this replica's request; returns 0 for another replica's request. */
+  /** Counts a delivery of a request; returns 0 if the request now belongs to another replica. */
   rpcDeliver(requests: string, group: string, replica: string, entryId: string): Promise<number>;
   /**
    * Resets the idle time of the given requests that this replica still owns, so no other replica
@@ -61,12 +64,12 @@ export interface Scripts {
   rpcRenew(requests: string, group: string, replica: string, ...entryIds: string[]): Promise<void>;
   /**
    * Moves a request of this replica to the dead letters and publishes `result` to its caller. The
-   * dead letter has at most 4 KiB of the request and omits the user's data. A deleted request
-   * becomes no dead letter.
+   * dead letter has at most 4 KiB of the request and omits the user's data. Has no effect on a
+   * request that was deleted meanwhile.
    */
   rpcDeadLetter(
     requests: string,
-    dead: string,
+    deadLetters: string,
     group: string,
     replica: string,
     entryId: string,
@@ -78,14 +81,14 @@ export interface Scripts {
    * Removes a replica's heartbeat, and its consumer unless that has pending requests. Returns the
    * number of pending requests, at most 100.
    */
-  rpcLeave(requests: string, alive: string, group: string, replica: string): Promise<number>;
+  rpcLeave(requests: string, heartbeats: string, group: string, replica: string): Promise<number>;
   /**
    * Deletes heartbeats that expired more than `idleMs` ago, and consumers that are idle for longer,
    * not alive and without pending requests. Returns the number of deleted consumers.
    */
   rpcRemoveDeadConsumers(
     requests: string,
-    alive: string,
+    heartbeats: string,
     group: string,
     idleMs: number,
   ): Promise<number>;
@@ -96,10 +99,11 @@ const maxDeadLetters = 10_000;
 const deadLetterTtlMs = 7 * 24 * 60 * 60 * 1_000;
 const maxDeadLetterBytes = 4_096;
 
-/** A connection with the commands of the scripts. */
+/** A Redis connection with the scripts as methods. */
 export type ScriptedRedis = (Redis | Cluster) & Scripts;
 
-const now = `
+/** Lua that sets `now` to the time of Redis in milliseconds. */
+const luaNow = `
 local time = redis.call('TIME')
 local now = time[1] * 1000 + math.floor(time[2] / 1000)
 `;
@@ -107,7 +111,7 @@ local now = time[1] * 1000 + math.floor(time[2] / 1000)
 const scripts: Record<keyof Scripts, { numberOfKeys: number; lua: string }> = {
   rpcHeartbeat: {
     numberOfKeys: 2,
-    lua: `${now}
+    lua: `${luaNow}
 if redis.call('EXISTS', KEYS[1]) == 0 then
   redis.call('XGROUP', 'CREATE', KEYS[1], ARGV[1], '0', 'MKSTREAM')
 end
@@ -121,9 +125,9 @@ if pending > 0 then
 end
 return {now, alive, pending, abandoned}`,
   },
-  rpcPoll: {
+  rpcReadState: {
     numberOfKeys: 2,
-    lua: `${now}
+    lua: `${luaNow}
 local latest = redis.call('ZREVRANGE', KEYS[2], 0, 0, 'WITHSCORES')
 local alive = latest[2] and latest[2] - now or 0
 local waited = 0
@@ -141,7 +145,7 @@ return {alive, waited}`,
   },
   rpcAdd: {
     numberOfKeys: 1,
-    lua: `${now}
+    lua: `${luaNow}
 local oldest = string.format('%.0f', now - ARGV[1])
 local ids = {}
 local at = 2
@@ -189,7 +193,7 @@ end`,
   },
   rpcDeadLetter: {
     numberOfKeys: 2,
-    lua: `${now}
+    lua: `${luaNow}
 local entry = redis.call('XRANGE', KEYS[1], ARGV[3], ARGV[3])[1]
 redis.call('XACK', KEYS[1], ARGV[1], ARGV[3])
 redis.call('XDEL', KEYS[1], ARGV[3])
@@ -226,7 +230,7 @@ return #pending`,
   },
   rpcRemoveDeadConsumers: {
     numberOfKeys: 2,
-    lua: `${now}
+    lua: `${luaNow}
 redis.call('ZREMRANGEBYSCORE', KEYS[2], '-inf', now - ARGV[2])
 local deleted = 0
 for _, info in ipairs(redis.call('XINFO', 'CONSUMERS', KEYS[1], ARGV[1])) do
@@ -243,7 +247,7 @@ return deleted`,
   },
 };
 
-/** Defines the scripts as commands; ioredis sends their hashes and loads missing ones. */
+/** Adds the scripts to a connection. ioredis calls them by hash, and loads those Redis lacks. */
 export function withScripts(redis: Redis | Cluster): ScriptedRedis {
   for (const [name, script] of Object.entries(scripts)) redis.defineCommand(name, script);
   return redis as ScriptedRedis;

@@ -10,15 +10,15 @@ import type { Page, Visit } from '../document.js';
 import { SuspendedNotice } from './app-passwords.view.js';
 import { appName } from './approval.view.js';
 import { browserName } from './browser-name.js';
-import { Notices } from './notices.view.js';
-import { EndButton, joinParts, lifeOf, renderTime, Rows } from './components.js';
+import { NoticesSection } from './notices.view.js';
+import { credentialTimes, EndButton, joinParts, renderTime, RowList } from './components.js';
 
 /** Data of the account page. */
 export interface AccountOverview {
   readonly account: Account;
   /** Session of this browser. */
   readonly session: Session;
-  /** True after a change. */
+  /** True after a change, which the page confirms. */
   readonly done: boolean;
   readonly apps: readonly GrantedApp[];
   /** App passwords of podcast apps and of scripts. */
@@ -37,7 +37,7 @@ export interface AccountOverview {
 
 interface SectionProps {
   readonly visit: Visit;
-  readonly of: AccountOverview;
+  readonly overview: AccountOverview;
 }
 
 function rightsOf({ home }: Visit['texts'], scopes: readonly string[]): string | undefined {
@@ -47,8 +47,8 @@ function rightsOf({ home }: Visit['texts'], scopes: readonly string[]): string |
   return reads ? home.mayRead : undefined;
 }
 
-/** Renders the time of the last sync of an app. */
-const synced = (visit: Visit, at: Date | null) =>
+/** Renders when an app last synced. */
+const renderSyncTime = (visit: Visit, at: Date | null) =>
   at ? [visit.texts.home.synced, ' ', renderTime(visit, at)] : visit.texts.home.neverSynced;
 
 /** Returns why an app password is invalid; undefined while it is valid. */
@@ -58,17 +58,17 @@ function problemOf({ texts: { home }, now }: Visit, { expiresAt, suspendedAt }: 
 }
 
 /** Renders the apps, the most recently synced first. */
-function Apps({ visit, of }: SectionProps) {
+function AppsSection({ visit, overview }: SectionProps) {
   const { home, connect } = visit.texts;
   const apps = [
-    ...of.apps.map(({ grantId, client, ...app }) => ({
+    ...overview.apps.map(({ grantId, client, ...app }) => ({
       ...app,
       id: grantId,
       name: client.name,
       action: '/apps/end',
       problem: undefined,
     })),
-    ...of.appPasswords
+    ...overview.appPasswords
       .filter(({ isApp }) => isApp)
       .map((credential) => ({
         ...credential,
@@ -82,7 +82,7 @@ function Apps({ visit, of }: SectionProps) {
   const rows = apps.map(({ id, scopes, since, lastUsedAt, action, problem, ...app }) => {
     const name = appName(app.name);
     const lines = [
-      joinParts(synced(visit, lastUsedAt)),
+      joinParts(renderSyncTime(visit, lastUsedAt)),
       joinParts(rightsOf(visit.texts, scopes), [home.since, ' ', renderTime(visit, since)]),
     ];
     return (
@@ -92,12 +92,12 @@ function Apps({ visit, of }: SectionProps) {
     );
   });
   const lead =
-    rows.length > 0 && of.podcasts !== undefined
-      ? `${home.podcasts(of.podcasts)} ${home.appsLead}`
+    rows.length > 0 && overview.podcasts !== undefined
+      ? `${home.podcasts(overview.podcasts)} ${home.appsLead}`
       : home.appsLead;
   return (
     <Card title={home.apps} lead={lead}>
-      <Rows rows={rows} none={home.noApps} />
+      <RowList rows={rows} none={home.noApps} />
       <ActionLink href="/connect">{connect.title}</ActionLink>
       <p class="small">
         <a href="/device">{home.connectDevice}</a>
@@ -106,17 +106,17 @@ function Apps({ visit, of }: SectionProps) {
   );
 }
 
-function AppPasswords({ visit, of }: SectionProps) {
+function AppPasswordsSection({ visit, overview }: SectionProps) {
   const { home } = visit.texts;
-  const ofScripts = of.appPasswords.filter(({ isApp }) => !isApp);
-  const rows = ofScripts.map((appPassword) => {
+  const scriptPasswords = overview.appPasswords.filter(({ isApp }) => !isApp);
+  const rows = scriptPasswords.map((appPassword) => {
     const { id, label, scopes, expiresAt } = appPassword;
     const state = problemOf(visit, appPassword);
     const life =
       expiresAt === null ? home.neverExpires : [home.expires, ' ', renderTime(visit, expiresAt)];
     const lines = [
       joinParts(rightsOf(visit.texts, scopes), state !== home.expired && life),
-      lifeOf(visit, appPassword),
+      credentialTimes(visit, appPassword),
     ];
     return (
       <Row name={label} tag={state && <span class="tag bad">{state}</span>} lines={lines}>
@@ -131,19 +131,19 @@ function AppPasswords({ visit, of }: SectionProps) {
   });
   return (
     <Card title={home.appPasswords} lead={home.appPasswordsLead}>
-      <Rows rows={rows} none={home.noAppPasswords} />
+      <RowList rows={rows} none={home.noAppPasswords} />
       <ActionLink href="/app-passwords">{home.newAppPassword}</ActionLink>
     </Card>
   );
 }
 
-function Devices({ visit, of }: SectionProps) {
+function DevicesSection({ visit, overview }: SectionProps) {
   const { home } = visit.texts;
-  if (of.devices.length === 0) return null;
-  const rows = of.devices.map(({ id, caption, app, lastUsedAt }) => {
+  if (overview.devices.length === 0) return null;
+  const rows = overview.devices.map(({ id, caption, app, lastUsedAt }) => {
     const name = cleanLabel(caption) || id;
     const lines = [
-      joinParts(synced(visit, new Date(lastUsedAt))),
+      joinParts(renderSyncTime(visit, new Date(lastUsedAt))),
       joinParts(app !== null && appName(app), name !== id && id),
     ];
     return (
@@ -159,15 +159,15 @@ function Devices({ visit, of }: SectionProps) {
   });
   return (
     <Card title={home.devices} lead={home.devicesLead}>
-      <Rows rows={rows} />
+      <RowList rows={rows} />
     </Card>
   );
 }
 
-function Sessions({ visit, of }: SectionProps) {
+function SessionsSection({ visit, overview }: SectionProps) {
   const { home } = visit.texts;
-  const rows = of.sessions.map(({ id, createdAt, lastUsedAt, address, userAgent }) => {
-    const isCurrent = id === of.session.id;
+  const rows = overview.sessions.map(({ id, createdAt, lastUsedAt, address, userAgent }) => {
+    const isCurrent = id === overview.session.id;
     const name = browserName(visit, userAgent);
     const line = joinParts(
       address,
@@ -188,7 +188,7 @@ function Sessions({ visit, of }: SectionProps) {
   });
   return (
     <Card title={home.sessions} lead={home.sessionsLead}>
-      <Rows rows={rows} />
+      <RowList rows={rows} />
       {rows.length > 1 && (
         <form class="actions" method="post" action="/sessions/end-others">
           <button class="plain slight">{home.endOthers}</button>
@@ -198,7 +198,7 @@ function Sessions({ visit, of }: SectionProps) {
   );
 }
 
-function settingRow(name: string, line: string, href: string, text: string, look = 'plain') {
+function securityRow(name: string, line: string, href: string, text: string, look = 'plain') {
   return (
     <Row name={name} lines={[line]}>
       <a class={`button slight ${look}`} href={href}>
@@ -208,39 +208,39 @@ function settingRow(name: string, line: string, href: string, text: string, look
   );
 }
 
-function Security({ visit, of }: SectionProps) {
+function SecuritySection({ visit, overview }: SectionProps) {
   const { home } = visit.texts;
-  const { issuer, hasTotp, passkeyCount: passkeys, email } = of.account;
+  const { issuer, hasTotp, passkeyCount: passkeys, email } = overview.account;
   if (issuer !== null)
     return <Card title={home.security} lead={home.provider(new URL(issuer).host)} />;
-  const { recoveryCodes } = of;
+  const { recoveryCodes } = overview;
   const recovery = recoveryCodes === 0 ? home.recoveryNone : home.recoveryLeft(recoveryCodes);
   const rows = [
-    settingRow(home.password, home.passwordText, '/password', home.changePassword),
+    securityRow(home.password, home.passwordText, '/password', home.changePassword),
     hasTotp
-      ? settingRow(home.totp, home.totpOn, '/totp/off', home.totpRemove)
-      : settingRow(
+      ? securityRow(home.totp, home.totpOn, '/totp/off', home.totpRemove)
+      : securityRow(
           home.totp,
           passkeys > 0 ? home.totpPasskeys : home.totpOff,
           '/totp',
           home.totpSetUp,
         ),
     passkeys > 0
-      ? settingRow(home.passkeys, home.passkeyCount(passkeys), '/passkeys', home.passkeysManage)
-      : settingRow(home.passkeys, home.passkeysNone, '/passkeys', home.passkeysAdd),
-    settingRow(home.recovery, recovery, '/recovery-codes', home.recoveryMake),
-    ...(of.hasMail
-      ? [settingRow(home.email, email ?? home.emailNone, '/email', home.emailChange)]
+      ? securityRow(home.passkeys, home.passkeyCount(passkeys), '/passkeys', home.passkeysManage)
+      : securityRow(home.passkeys, home.passkeysNone, '/passkeys', home.passkeysAdd),
+    securityRow(home.recovery, recovery, '/recovery-codes', home.recoveryMake),
+    ...(overview.hasMail
+      ? [securityRow(home.email, email ?? home.emailNone, '/email', home.emailChange)]
       : []),
   ];
   return (
     <Card title={home.security}>
-      <Rows rows={rows} />
+      <RowList rows={rows} />
     </Card>
   );
 }
 
-function People({ people }: Visit['texts']) {
+function PeopleSection({ people }: Visit['texts']) {
   return (
     <Card title={people.title} lead={people.homeLead}>
       <ActionLink href="/people">{people.manage}</ActionLink>
@@ -248,49 +248,49 @@ function People({ people }: Visit['texts']) {
   );
 }
 
-function Data({ home }: Visit['texts']) {
+function DataSection({ home }: Visit['texts']) {
   const rows = [
     <Row name={home.export} lines={[home.exportText]}>
       <form method="post" action="/export">
         <button class="plain slight">{home.exportSubmit}</button>
       </form>
     </Row>,
-    settingRow(home.erase, home.eraseText, '/erase', home.eraseLink, 'danger'),
+    securityRow(home.erase, home.eraseText, '/erase', home.eraseLink, 'danger'),
   ];
   return (
     <Card title={home.data}>
-      <Rows rows={rows} />
+      <RowList rows={rows} />
     </Card>
   );
 }
 
 /** Returns the account page: all access to the account, and its security. */
-export function accountPage(visit: Visit, of: AccountOverview): Page {
+export function accountPage(visit: Visit, overview: AccountOverview): Page {
   const { home, account } = visit.texts;
-  const { name } = of.account;
+  const { name } = overview.account;
   const body = (
     <>
-      {of.done && (
+      {overview.done && (
         <p class="notice good" role="status">
           {home.done}
         </p>
       )}
-      <SuspendedNotice texts={visit.texts} of={of.appPasswords} />
-      <Apps visit={visit} of={of} />
-      <Devices visit={visit} of={of} />
-      <AppPasswords visit={visit} of={of} />
-      <Sessions visit={visit} of={of} />
-      <Notices visit={visit} of={of.notices} />
-      <Security visit={visit} of={of} />
-      {of.account.isAdministrator && <People {...visit.texts} />}
-      <Data {...visit.texts} />
+      <SuspendedNotice texts={visit.texts} appPasswords={overview.appPasswords} />
+      <AppsSection visit={visit} overview={overview} />
+      <DevicesSection visit={visit} overview={overview} />
+      <AppPasswordsSection visit={visit} overview={overview} />
+      <SessionsSection visit={visit} overview={overview} />
+      <NoticesSection visit={visit} notices={overview.notices} />
+      <SecuritySection visit={visit} overview={overview} />
+      {overview.account.isAdministrator && <PeopleSection {...visit.texts} />}
+      <DataSection {...visit.texts} />
     </>
   );
   return {
     title: account,
     heading: name === null ? account : home.hello(name),
     lead: home.lead,
-    isHome: true,
+    isAccountTab: true,
     body,
   };
 }

@@ -1,10 +1,10 @@
 import { Field } from '#ui';
 import { cleanLabel } from '../../people/label.rules.js';
 import type { Page, Visit } from '../document.js';
-import { Facts, Hidden, renderTime } from './components.js';
+import { FactList, HiddenFields, renderTime } from './components.js';
 
 /** Returns the name that an app claims, in a form that is safe to show; `?` without a name. */
-export const appName = (claimed: string | undefined) => cleanLabel(claimed ?? '') || '?';
+export const appName = (sentName: string | undefined) => cleanLabel(sentName ?? '') || '?';
 
 /** Content of the page that asks to allow an app. */
 export interface Approval {
@@ -22,23 +22,23 @@ export interface Approval {
 }
 
 /** Returns the page that asks to allow an app. The first button denies. */
-export function approvalPage(visit: Visit, of: Approval): Page {
+export function approvalPage(visit: Visit, content: Approval): Page {
   const { approve, device } = visit.texts;
   const body = (
     <>
       <p class="claim">
-        <bdi>{appName(of.app)}</bdi>
+        <bdi>{appName(content.app)}</bdi>
       </p>
-      {of.userCode !== undefined && (
+      {content.userCode !== undefined && (
         <section class="stack">
           <h2>{device.compare}</h2>
-          <p class="secret large">{of.userCode}</p>
+          <p class="secret large">{content.userCode}</p>
         </section>
       )}
       <section class="stack">
         <h2>{approve.wants}</h2>
         <ul class="rights">
-          {of.scopes.map((scope) => (
+          {content.scopes.map((scope) => (
             <li>{approve.scopes[scope]}</li>
           ))}
         </ul>
@@ -46,24 +46,26 @@ export function approvalPage(visit: Visit, of: Approval): Page {
       </section>
       <section class="stack">
         <h2>{approve.details}</h2>
-        <Facts
-          of={[
-            [approve.signedInAs, of.name],
-            of.goesTo !== undefined && [
+        <FactList
+          facts={[
+            [approve.signedInAs, content.name],
+            content.goesTo !== undefined && [
               approve.goesTo,
-              of.goesTo === 'device' ? approve.thisDevice : of.goesTo.host,
+              content.goesTo === 'device' ? approve.thisDevice : content.goesTo.host,
             ],
             [
               approve.from,
-              of.address === of.ownAddress ? approve.fromHere(of.address) : of.address,
+              content.address === content.ownAddress
+                ? approve.fromHere(content.address)
+                : content.address,
             ],
-            [approve.asked, renderTime(visit, of.startedAt)],
+            [approve.asked, renderTime(visit, content.startedAt)],
           ]}
         />
       </section>
       <p class="notice">{approve.onlyIf}</p>
-      <form method="post" action={of.action}>
-        <Hidden values={{ user_code: of.userCode }} />
+      <form method="post" action={content.action}>
+        <HiddenFields values={{ user_code: content.userCode }} />
         <div class="actions">
           <button class="plain" name="decision" value="deny">
             {approve.deny}
@@ -81,7 +83,7 @@ export function approvalPage(visit: Visit, of: Approval): Page {
 /** Returns the page that asks for the code of a device (RFC 8628, 3.3). */
 export function deviceCodePage(
   { texts }: Visit,
-  of: { code?: string | undefined; problem?: 'missing' | 'unknown' },
+  content: { code?: string | undefined; problem?: 'missing' | 'unknown' },
 ): Page {
   const { device } = texts;
   const body = (
@@ -89,8 +91,8 @@ export function deviceCodePage(
       <Field
         id="user_code"
         label={device.code}
-        value={of.code?.slice(0, 32)}
-        error={of.problem && device[of.problem]}
+        value={content.code?.slice(0, 32)}
+        error={content.problem && device[content.problem]}
         autocomplete="off"
         class="code upper"
         maxLength={32}
@@ -100,5 +102,5 @@ export function deviceCodePage(
       <button>{texts.continue}</button>
     </form>
   );
-  return { title: device.title, lead: device.lead, isRefused: of.problem !== undefined, body };
+  return { title: device.title, lead: device.lead, isRefused: content.problem !== undefined, body };
 }

@@ -1,7 +1,7 @@
 import type { Visit } from '../document.js';
 
 /** Browsers in the order of lookup, since a user agent can also contain names of later ones. */
-const browsers = [
+const browserPatterns = [
   ['Edge', /\bEdgA?\//],
   ['Opera', /\bOPR\//],
   ['Samsung Internet', /\bSamsungBrowser\//],
@@ -11,7 +11,7 @@ const browsers = [
   ['Safari', /\bSafari\//],
 ] as const;
 
-const systems = [
+const systemPatterns = [
   ['iPhone', /\biPhone\b/],
   ['iPad', /\biPad\b/],
   ['Android', /\bAndroid\b/],
@@ -21,12 +21,15 @@ const systems = [
   ['Linux', /\bLinux\b/],
 ] as const;
 
-const find = (names: readonly (readonly [string, RegExp])[], userAgent: string) =>
+const firstMatchingName = (names: readonly (readonly [string, RegExp])[], userAgent: string) =>
   names.find(([, form]) => form.test(userAgent))?.[0];
 
 /** Returns the browser and system of a user agent, such as "Firefox on Linux". */
 export function browserName({ texts: { home } }: Visit, userAgent: string): string {
-  const [browser, system] = [find(browsers, userAgent), find(systems, userAgent)];
+  const [browser, system] = [
+    firstMatchingName(browserPatterns, userAgent),
+    firstMatchingName(systemPatterns, userAgent),
+  ];
   if (browser === undefined) return home.unknownBrowser;
   return system === undefined ? browser : home.browserOn(browser, system);
 }

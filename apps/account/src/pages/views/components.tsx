@@ -4,20 +4,20 @@ import { renderSVG } from 'uqr';
 import type { Visit } from '../document.js';
 import type { Texts } from '../texts/texts.js';
 
-interface FieldOf {
+interface FieldProps {
   readonly texts: Texts;
   readonly error?: string | undefined;
   readonly autofocus?: boolean | undefined;
 }
 
-/** Renders the field of an account's name. @param hasPasskeys offers passkeys with the names. */
+/** Renders the field for an account's name. @param hasPasskeys browsers also suggest passkeys. */
 export function NameField({
   texts,
   value,
   hint,
   hasPasskeys = false,
   ...field
-}: FieldOf & { value?: string | undefined; hint?: string; hasPasskeys?: boolean }) {
+}: FieldProps & { value?: string | undefined; hint?: string; hasPasskeys?: boolean }) {
   return (
     <Field
       {...field}
@@ -34,19 +34,19 @@ export function NameField({
 
 interface ActionButtonProps {
   /** Id of the element that the script copies or reveals. */
-  readonly of?: string;
+  readonly targetId?: string;
   readonly action: 'copy' | 'print' | 'reveal';
-  /** Text after a click. */
+  /** Text of the button after a click. */
   readonly done?: string;
   readonly children: string;
 }
 
 /** Renders a button that is hidden until a script enables it (apps/console/src/site.ts). */
-export function ActionButton({ of, action, done, children }: ActionButtonProps) {
+export function ActionButton({ targetId, action, done, children }: ActionButtonProps) {
   const data = { 'data-action': action, 'data-done': done };
   const look = action === 'reveal' ? 'bare reveal' : 'plain slight';
   return (
-    <button type="button" class={look} hidden aria-controls={of} aria-live="polite" {...data}>
+    <button type="button" class={look} hidden aria-controls={targetId} aria-live="polite" {...data}>
       {children}
     </button>
   );
@@ -71,7 +71,7 @@ export function CopyValue({
         <p class="secret" id={id}>
           {value}
         </p>
-        <ActionButton of={id} action="copy" done={texts.copied}>
+        <ActionButton targetId={id} action="copy" done={texts.copied}>
           {texts.copy}
         </ActionButton>
       </div>
@@ -86,7 +86,7 @@ export function PasswordField({
   label,
   autocomplete = 'current-password',
   ...field
-}: FieldOf & { id: string; label: string; hint?: string; autocomplete?: string }) {
+}: FieldProps & { id: string; label: string; hint?: string; autocomplete?: string }) {
   return (
     <div class="field">
       <Field
@@ -98,20 +98,20 @@ export function PasswordField({
         maxLength={1_000}
         required
       />
-      <ActionButton of={id} action="reveal" done={texts.hidePassword}>
+      <ActionButton targetId={id} action="reveal" done={texts.hidePassword}>
         {texts.showPassword}
       </ActionButton>
     </div>
   );
 }
 
-/** Renders the field of a new password. By default it is focused if it has an error. */
+/** Renders the field for a new password. It gets the focus by default if it has an error. */
 export function NewPasswordField({
   texts,
   label = texts.newPassword,
   error,
   autofocus,
-}: FieldOf & { label?: string }) {
+}: FieldProps & { label?: string }) {
   return (
     <PasswordField
       texts={texts}
@@ -126,7 +126,7 @@ export function NewPasswordField({
 }
 
 /** Renders the field of a code from an authenticator app. */
-export function CodeField({ texts, hint, ...field }: FieldOf & { hint: string }) {
+export function CodeField({ texts, hint, ...field }: FieldProps & { hint: string }) {
   return (
     <Field
       {...field}
@@ -143,7 +143,7 @@ export function CodeField({ texts, hint, ...field }: FieldOf & { hint: string })
 }
 
 /** Renders the field of a recovery code. */
-export function RecoveryCodeField({ texts, ...field }: FieldOf) {
+export function RecoveryCodeField({ texts, ...field }: FieldProps) {
   const label = texts.secondStep.recoveryCode;
   return (
     <Field {...field} id="recovery" label={label} autocomplete="off" maxLength={64} required />
@@ -172,13 +172,13 @@ export function HiddenName({ name }: { name: string }) {
 }
 
 /** Renders hidden fields of a form. Absent values are skipped. */
-export function Hidden({ values }: { values: Readonly<Record<string, string | undefined>> }) {
+export function HiddenFields({ values }: { values: Readonly<Record<string, string | undefined>> }) {
   return Object.entries(values).map(
     ([name, value]) => value !== undefined && <input type="hidden" name={name} value={value} />,
   );
 }
 
-/** Renders a button that ends one access, such as a session. */
+/** Renders a form whose button ends one access to the account, such as a session. */
 export function EndButton({
   action,
   id,
@@ -200,20 +200,20 @@ export function EndButton({
   );
 }
 
-interface ActionsProps {
-  /** Text of the link. */
-  readonly leave: string;
-  /** Path of the link; default: the account page. */
-  readonly to?: string;
+interface FormActionsProps {
+  /** Text of the link that leaves the form. */
+  readonly leaveText: string;
+  /** Path of the link that leaves the form; default: the account page. */
+  readonly leavePath?: string;
   readonly children: ComponentChildren;
 }
 
-/** Renders the buttons of a form and a link that leaves it. */
-export function Actions({ leave, to = '/account', children }: ActionsProps) {
+/** Renders the buttons of a form, and a link that leaves the form. */
+export function FormActions({ leaveText, leavePath = '/account', children }: FormActionsProps) {
   return (
     <div class="actions">
-      <a class="button plain" href={to}>
-        {leave}
+      <a class="button plain" href={leavePath}>
+        {leaveText}
       </a>
       {children}
     </div>
@@ -231,7 +231,7 @@ export function LinkButton({ href, children }: { href: string; children: string 
   );
 }
 
-const units = [
+const secondsByUnit = [
   ['year', 31_536_000],
   ['month', 2_592_000],
   ['day', 86_400],
@@ -241,9 +241,11 @@ const units = [
 ] as const;
 
 /** Returns a time relative to now, such as "3 minutes ago". */
-export function ago(visit: Visit, time: Date): string {
+export function relativeTime(visit: Visit, time: Date): string {
   const seconds = Math.round((time.getTime() - visit.now.getTime()) / 1_000);
-  const [unit, length] = units.find(([, of]) => Math.abs(seconds) >= of) ?? ['second', 1];
+  const [unit, length] = secondsByUnit.find(
+    ([, unitSeconds]) => Math.abs(seconds) >= unitSeconds,
+  ) ?? ['second', 1];
   const format = new Intl.RelativeTimeFormat(visit.language, { numeric: 'auto' });
   return format.format(Math.trunc(seconds / length), unit);
 }
@@ -254,13 +256,13 @@ export function renderTime(visit: Visit, time: Date) {
   const exact = `${new Intl.DateTimeFormat(visit.language, format).format(time)} UTC`;
   return (
     <time dateTime={time.toISOString()} title={exact}>
-      {ago(visit, time)}
+      {relativeTime(visit, time)}
     </time>
   );
 }
 
 /** Renders a list of rows, or `none` if it is empty. */
-export function Rows({ rows, none }: { rows: readonly ComponentChildren[]; none?: string }) {
+export function RowList({ rows, none }: { rows: readonly ComponentChildren[]; none?: string }) {
   if (rows.length === 0) return <p class="quiet">{none}</p>;
   return (
     <ul class="rows" role="list">
@@ -280,8 +282,8 @@ export const joinParts = (...parts: ComponentChildren[]) =>
     </>
   ));
 
-/** Returns the line with the times of a credential: of its creation, and of its last use. */
-export function lifeOf(
+/** Returns a line with the times at which a credential was created and last used. */
+export function credentialTimes(
   visit: Visit,
   { createdAt, lastUsedAt }: { readonly createdAt: Date; readonly lastUsedAt: Date | null },
 ) {
@@ -298,11 +300,15 @@ export function QrCode({ text, alt }: { text: string; alt: string }) {
   return <img class="qr" src={picture} alt={alt} width="240" height="240" />;
 }
 
-/** Renders terms with their values. Absent facts are skipped. */
-export function Facts({ of }: { of: readonly (readonly [string, ComponentChildren] | false)[] }) {
+/** Renders pairs of a term and a value. `false` is skipped. */
+export function FactList({
+  facts,
+}: {
+  facts: readonly (readonly [string, ComponentChildren] | false)[];
+}) {
   return (
     <dl class="facts">
-      {of.map(
+      {facts.map(
         (fact) =>
           fact && (
             <>

@@ -1,12 +1,12 @@
 import { type AppKey, connectableApps } from '../connect.apps.js';
-import { isLocal } from '../connect.address.js';
+import { isLoopbackUrl } from '../connect.address.js';
 import type { Page, Visit } from '../document.js';
 import type { Texts } from '../texts/texts.js';
 import type { SyncedApp } from '../connected.apps.js';
 import { appName } from './approval.view.js';
-import { ago, CopyValue, LinkButton, QrCode, RefusalNotice } from './components.js';
+import { CopyValue, LinkButton, QrCode, RefusalNotice, relativeTime } from './components.js';
 
-const keys = Object.keys(connectableApps) as AppKey[];
+const appKeys = Object.keys(connectableApps) as AppKey[];
 
 /** Returns the name of an app, as pages show it. */
 export function nameOf({ connect }: Texts, key: AppKey): string {
@@ -18,9 +18,9 @@ export function connectPage({ texts }: Visit, { address }: { address: string }):
   const { connect } = texts;
   const body = (
     <>
-      {isLocal(address) && <LocalNotice connect={connect} />}
+      {isLoopbackUrl(address) && <LoopbackNotice connect={connect} />}
       <ul class="options" role="list">
-        {keys.map((key) => (
+        {appKeys.map((key) => (
           <li>
             <a href={`/connect/${key}`}>
               <strong>{nameOf(texts, key)}</strong>
@@ -29,16 +29,16 @@ export function connectPage({ texts }: Visit, { address }: { address: string }):
           </li>
         ))}
       </ul>
-      {!isLocal(address) && <OnPhone connect={connect} address={address} />}
+      {!isLoopbackUrl(address) && <PhoneQrCode connect={connect} address={address} />}
       <p>
         <a href="/console/">{connect.later}</a>
       </p>
     </>
   );
-  return { title: connect.title, lead: connect.lead, isConnect: true, body };
+  return { title: connect.title, lead: connect.lead, isConnectTab: true, body };
 }
 
-function OnPhone({ connect, address }: { connect: Texts['connect']; address: string }) {
+function PhoneQrCode({ connect, address }: { connect: Texts['connect']; address: string }) {
   return (
     <section class="stack">
       <h2>{connect.phone}</h2>
@@ -48,7 +48,7 @@ function OnPhone({ connect, address }: { connect: Texts['connect']; address: str
   );
 }
 
-function LocalNotice({ connect }: { connect: Texts['connect'] }) {
+function LoopbackNotice({ connect }: { connect: Texts['connect'] }) {
   return (
     <section class="notice stack">
       <h2>{connect.localTitle}</h2>
@@ -61,34 +61,36 @@ function LocalNotice({ connect }: { connect: Texts['connect'] }) {
   );
 }
 
-/** Content of the page with the steps of one app. The steps themselves are texts of its `key`. */
+/** Content of the page with the steps that connect one app; `key` selects their texts. */
 export interface AppSteps {
   readonly key: AppKey;
   readonly address: string;
   /** Name of the account; null for a user of an OpenID provider who has not chosen a name. */
   readonly name: string | null;
-  /** A new app password, shown once. */
+  /** Secret of a new app password, shown once. */
   readonly secret?: string | undefined;
   /** Path of the page that waits for the app. */
-  readonly wait: string;
-  /** Why no app password could be made. */
+  readonly waitPath: string;
+  /** Reason why no app password was created. */
   readonly problem?: string | undefined;
 }
 
 /** Returns the page with the steps of one app. */
-export function connectAppPage({ texts }: Visit, of: AppSteps): Page {
+export function connectAppPage({ texts }: Visit, content: AppSteps): Page {
   const { connect } = texts;
-  const { needsAppPassword } = connectableApps[of.key];
+  const { needsAppPassword } = connectableApps[content.key];
   const body = (
     <>
-      <RefusalNotice>{of.problem}</RefusalNotice>
-      {isLocal(of.address) && of.key !== 'script' && <LocalNotice connect={connect} />}
-      <CopyValue texts={texts} id="address" label={connect.address} value={of.address} />
-      {needsAppPassword && <NameAndSecret texts={texts} of={of} />}
+      <RefusalNotice>{content.problem}</RefusalNotice>
+      {isLoopbackUrl(content.address) && content.key !== 'script' && (
+        <LoopbackNotice connect={connect} />
+      )}
+      <CopyValue texts={texts} id="address" label={connect.address} value={content.address} />
+      {needsAppPassword && <NameAndSecret texts={texts} content={content} />}
       <section class="stack">
-        <h2>{of.key === 'script' ? connect.script : connect.stepsTitle}</h2>
+        <h2>{content.key === 'script' ? connect.script : connect.stepsTitle}</h2>
         <ol class="steps">
-          {connect.steps[of.key].map((step) => (
+          {connect.steps[content.key].map((step) => (
             <li>{step}</li>
           ))}
         </ol>
@@ -97,23 +99,23 @@ export function connectAppPage({ texts }: Visit, of: AppSteps): Page {
         <a class="button plain" href="/connect">
           {texts.back}
         </a>
-        <a class="button" href={of.wait}>
+        <a class="button" href={content.waitPath}>
           {connect.next}
         </a>
       </div>
     </>
   );
   return {
-    title: connect.appTitle(nameOf(texts, of.key)),
-    isConnect: true,
+    title: connect.appTitle(nameOf(texts, content.key)),
+    isConnectTab: true,
     body,
-    isRefused: of.problem !== undefined,
+    isRefused: content.problem !== undefined,
   };
 }
 
-function NameAndSecret({ texts, of }: { texts: Texts; of: AppSteps }) {
+function NameAndSecret({ texts, content }: { texts: Texts; content: AppSteps }) {
   const { connect } = texts;
-  const { key, name, secret } = of;
+  const { key, name, secret } = content;
   return (
     <>
       {name === null ? (
@@ -141,9 +143,9 @@ function NameAndSecret({ texts, of }: { texts: Texts; of: AppSteps }) {
 /** Content of the page that waits for an app. */
 export interface ConnectState {
   readonly key: AppKey;
-  /** Path of this page. */
-  readonly path: string;
-  /** Undefined until the first request of the app. */
+  /** Path of the page itself, for the link that checks again. */
+  readonly pagePath: string;
+  /** The connected app; undefined until its first request. */
   readonly app: SyncedApp | undefined;
   /** Number of podcasts; undefined while the service is unavailable. */
   readonly podcasts: number | undefined;
@@ -153,22 +155,22 @@ export interface ConnectState {
  * Returns the page that waits for the first request of an app, then for its podcasts. The script of
  * the page loads it again when its `data-wait` changes.
  */
-export function connectWaitPage(visit: Visit, of: ConnectState): Page {
+export function connectWaitPage(visit: Visit, content: ConnectState): Page {
   const { texts } = visit;
   const { connect } = texts;
-  const title = connect.waitTitle(nameOf(texts, of.key));
-  if (of.app === undefined)
+  const title = connect.waitTitle(nameOf(texts, content.key));
+  if (content.app === undefined)
     return {
       title,
-      isConnect: true,
+      isConnectTab: true,
       lead: connect.waitText,
       body: (
         <>
           <div data-wait="app" class="actions">
-            <a class="button plain" href={`/connect/${of.key}`}>
+            <a class="button plain" href={`/connect/${content.key}`}>
               {connect.backToSteps}
             </a>
-            <a class="button plain" href={of.path}>
+            <a class="button plain" href={content.pagePath}>
               {connect.check}
             </a>
           </div>
@@ -178,15 +180,23 @@ export function connectWaitPage(visit: Visit, of: ConnectState): Page {
     };
   const body = (
     <>
-      <p class="notice good" role="status" data-wait={of.podcasts === 0 ? 'podcasts' : undefined}>
-        {connect.connectedText(appName(of.app.name), ago(visit, of.app.at), of.podcasts)}
+      <p
+        class="notice good"
+        role="status"
+        data-wait={content.podcasts === 0 ? 'podcasts' : undefined}
+      >
+        {connect.connectedText(
+          appName(content.app.name),
+          relativeTime(visit, content.app.lastSyncAt),
+          content.podcasts,
+        )}
       </p>
-      {of.podcasts === 0 && <p class="quiet">{connect.noPodcasts}</p>}
+      {content.podcasts === 0 && <p class="quiet">{connect.noPodcasts}</p>}
       <LinkButton href="/console/">{connect.podcasts}</LinkButton>
       <p>
         <a href="/connect">{connect.another}</a>
       </p>
     </>
   );
-  return { title: connect.connectedTitle, isConnect: true, body };
+  return { title: connect.connectedTitle, isConnectTab: true, body };
 }

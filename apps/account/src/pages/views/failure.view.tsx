@@ -25,7 +25,7 @@ export type FailureKind = keyof typeof failureStatus;
 export interface FailureDetails {
   unavailable?: 'database' | undefined;
   retryAfterSeconds?: number | undefined;
-  /** Limited attempt, which the text explains instead of the kind. */
+  /** Action that reached its rate limit, which the text then explains instead of the kind. */
   attempt?: LimitedAction | undefined;
   correlationId?: string | undefined;
   /** Host or private scheme of the app that sent the request. */
@@ -38,28 +38,28 @@ export interface FailureDetails {
 export function failurePage(
   { texts: { failure } }: Visit,
   kind: FailureKind,
-  of: FailureDetails = {},
+  details: FailureDetails = {},
 ): Page {
   const [title, text] = failure[kind];
   const lead = [
-    of.attempt ? failure.limited[of.attempt] : text,
-    of.app !== undefined && failure.app(of.app),
-    of.unavailable && failure.part(failure[of.unavailable]),
-    of.retryAfterSeconds !== undefined && failure.retry(of.retryAfterSeconds),
+    details.attempt ? failure.limited[details.attempt] : text,
+    details.app !== undefined && failure.app(details.app),
+    details.unavailable && failure.part(failure[details.unavailable]),
+    details.retryAfterSeconds !== undefined && failure.retry(details.retryAfterSeconds),
   ];
   const body = (
     <>
-      {of.detail !== undefined && (
+      {details.detail !== undefined && (
         <p class="quiet small">
-          <code>{of.detail}</code>
+          <code>{details.detail}</code>
         </p>
       )}
-      {of.correlationId !== undefined && (
+      {details.correlationId !== undefined && (
         <p class="quiet small">
-          {failure.request} <code>{of.correlationId}</code>
+          {failure.request} <code>{details.correlationId}</code>
         </p>
       )}
-      {(kind !== 'tooMany' || of.attempt) && (
+      {(kind !== 'tooMany' || details.attempt) && (
         <p>
           <a class="button plain" href="/account">
             {failure.home}

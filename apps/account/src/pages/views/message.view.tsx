@@ -1,13 +1,13 @@
 import type { Page, Visit } from '../document.js';
 import { messagePage } from './registration.view.js';
 
-/** Result of a form. */
-export type Message =
+/** Result of a sent form, which a page of its own shows. */
+export type FormResult =
   | { readonly message: 'allowed' | 'denied' | 'erased' | 'forgotSent' | 'verified' }
   | { readonly message: 'emailSent'; readonly email: string };
 
 /** Returns the page that shows the result of a form. */
-export function donePage({ texts }: Visit, done: Message): Page {
+export function formResultPage({ texts }: Visit, done: FormResult): Page {
   const { approve, erase, forgot, verify, changeEmail } = texts;
   const home = { href: '/account', text: texts.account };
   switch (done.message) {

@@ -3,13 +3,13 @@ import { noticeTexts } from '../../people/notice.texts.js';
 import type { Notice } from '../../people/notices.js';
 import type { Visit } from '../document.js';
 import { browserName } from './browser-name.js';
-import { joinParts, renderTime, Rows } from './components.js';
+import { joinParts, renderTime, RowList } from './components.js';
 
 /** Renders the recent changes of an account, if there are any. */
-export function Notices({ visit, of }: { visit: Visit; of: readonly Notice[] }) {
+export function NoticesSection({ visit, notices }: { visit: Visit; notices: readonly Notice[] }) {
   const { home } = visit.texts;
-  if (of.length === 0) return null;
-  const rows = of.map(({ createdAt, kind, label, address, userAgent }) => (
+  if (notices.length === 0) return null;
+  const rows = notices.map(({ createdAt, kind, label, address, userAgent }) => (
     <Row
       name={noticeTexts[visit.language][kind](label ?? '')}
       lines={[
@@ -23,7 +23,7 @@ export function Notices({ visit, of }: { visit: Visit; of: readonly Notice[] }) 
   ));
   return (
     <Card title={home.notices} lead={home.noticesLead}>
-      <Rows rows={rows} />
+      <RowList rows={rows} />
     </Card>
   );
 }

@@ -4,14 +4,21 @@ import type { Passkey } from '../../people/passkeys.js';
 import type { Page, Visit } from '../document.js';
 import type { RefusedForm } from '../refusal.texts.js';
 import type { Texts } from '../texts/texts.js';
-import { EndButton, Hidden, lifeOf, LinkButton, RefusalNotice, Rows } from './components.js';
+import {
+  credentialTimes,
+  EndButton,
+  HiddenFields,
+  LinkButton,
+  RefusalNotice,
+  RowList,
+} from './components.js';
 
 interface PasskeyFormProps {
   readonly texts: Texts;
   readonly action: string;
   /** Options for `navigator.credentials`, as JSON. */
   readonly options: object;
-  /** Hidden fields. */
+  /** Hidden fields of the form. */
   readonly values?: Readonly<Record<string, string | undefined>>;
   readonly submit: string;
   /** Text that browsers without passkeys or scripts show instead of the form. */
@@ -23,21 +30,28 @@ interface PasskeyFormProps {
  * Renders a form that is hidden until a script shows it (apps/console/src/passkey.ts). The script
  * sends the response of a passkey as the field `credential`.
  */
-export function PasskeyForm(of: PasskeyFormProps) {
+export function PasskeyForm(content: PasskeyFormProps) {
   return (
     <>
-      {of.missing !== undefined && (
+      {content.missing !== undefined && (
         <p class="quiet" data-passkey-missing>
-          {of.missing}
+          {content.missing}
         </p>
       )}
-      <form method="post" action={of.action} hidden data-passkey={JSON.stringify(of.options)}>
-        <Hidden values={{ ...of.values, credential: '' }} />
-        {of.children}
+      <form
+        method="post"
+        action={content.action}
+        hidden
+        data-passkey={JSON.stringify(content.options)}
+      >
+        <HiddenFields values={{ ...content.values, credential: '' }} />
+        {content.children}
         <p class="notice bad" role="alert" hidden>
-          {of.texts.passkeys.failed}
+          {content.texts.passkeys.failed}
         </p>
-        <button class={of.children === undefined ? 'plain' : undefined}>{of.submit}</button>
+        <button class={content.children === undefined ? 'plain' : undefined}>
+          {content.submit}
+        </button>
       </form>
     </>
   );
@@ -53,14 +67,14 @@ export interface PasskeyList extends RefusedForm {
 }
 
 /** Returns the page that lists, adds and removes passkeys. */
-export function passkeysPage(visit: Visit, of: PasskeyList): Page {
+export function passkeysPage(visit: Visit, content: PasskeyList): Page {
   const { texts } = visit;
   const { passkeys, home, back } = texts;
-  const rows = of.passkeys.map((passkey) => (
+  const rows = content.passkeys.map((passkey) => (
     <Row
       name={passkey.label}
       tag={passkey.suspendedAt && <span class="tag bad">{home.suspended}</span>}
-      lines={[lifeOf(visit, passkey)]}
+      lines={[credentialTimes(visit, passkey)]}
     >
       <EndButton
         action="/passkeys/remove"
@@ -72,24 +86,24 @@ export function passkeysPage(visit: Visit, of: PasskeyList): Page {
   ));
   const body = (
     <>
-      <RefusalNotice>{of.problems?.form}</RefusalNotice>
-      <Rows rows={rows} none={passkeys.none} />
-      {of.passkeys.some(({ suspendedAt }) => suspendedAt) && (
+      <RefusalNotice>{content.problems?.form}</RefusalNotice>
+      <RowList rows={rows} none={passkeys.none} />
+      {content.passkeys.some(({ suspendedAt }) => suspendedAt) && (
         <p class="notice bad">{passkeys.suspended}</p>
       )}
-      {of.options ? (
+      {content.options ? (
         <PasskeyForm
           texts={texts}
           action="/passkeys"
-          options={of.options}
+          options={content.options}
           submit={passkeys.submit}
           missing={passkeys.missing}
         >
           <Field
             id="label"
             label={passkeys.label}
-            value={of.entered ?? of.label}
-            error={of.problems?.label}
+            value={content.entered ?? content.label}
+            error={content.problems?.label}
             autocomplete="off"
             maxLength={64}
             required
@@ -102,5 +116,5 @@ export function passkeysPage(visit: Visit, of: PasskeyList): Page {
     </>
   );
   const { title, lead } = passkeys;
-  return { title, lead, body, isRefused: of.problems !== undefined, hasPasskeyForm: true };
+  return { title, lead, body, isRefused: content.problems !== undefined, hasPasskeyForm: true };
 }

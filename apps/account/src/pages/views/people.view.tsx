@@ -1,41 +1,41 @@
 import { ActionLink, Card, Field, Row } from '#ui';
-import { type Account, stateOf } from '../../people/accounts.js';
+import { type Account, accountState } from '../../people/accounts.js';
 import type { PeopleConfig } from '../../people/people.config.js';
 import type { Page, Visit } from '../document.js';
 import type { RefusedForm } from '../refusal.texts.js';
 import {
-  Actions,
   CopyValue,
-  Facts,
+  FactList,
+  FormActions,
   joinParts,
   LinkButton,
   QrCode,
   RefusalNotice,
   renderTime,
-  Rows,
+  RowList,
 } from './components.js';
 
-/** Changes of an account by an administrator; values of the field `action`. */
-export const actions = ['reset', 'disable', 'enable', 'appoint', 'dismiss'] as const;
-/** A change of {@link actions}. */
-export type Action = (typeof actions)[number];
+/** Actions of an administrator on an account; values of the form's field `action`. */
+export const accountActions = ['reset', 'disable', 'enable', 'appoint', 'dismiss'] as const;
+/** An action of {@link accountActions}. */
+export type AccountAction = (typeof accountActions)[number];
 
-/** A part of the list of accounts. */
+/** One page of the list of accounts. */
 export interface PeopleList {
   readonly accounts: readonly Account[];
-  /** Searched part of names; empty for all accounts. */
+  /** Text that the names contain; empty for all accounts. */
   readonly name: string;
-  /** True for the first part. */
+  /** True for the first page of the list. */
   readonly isFirst: boolean;
-  /** Id of the last account, if there are more. */
+  /** Id of the last account on this page, if there is a next page. */
   readonly next: string | undefined;
   readonly registration: PeopleConfig['REGISTRATION'];
 }
 
 const nameOf = ({ people }: Visit['texts'], { name, id }: Account) => name ?? people.noName(id);
 
-function tagsOf({ people }: Visit['texts'], account: Account) {
-  const state = stateOf(account);
+function accountTags({ people }: Visit['texts'], account: Account) {
+  const state = accountState(account);
   return (
     <>
       {account.isAdministrator && <span class="tag">{people.administrator}</span>}
@@ -48,7 +48,7 @@ function tagsOf({ people }: Visit['texts'], account: Account) {
   );
 }
 
-function timesOf(visit: Visit, { createdAt, signedInAt }: Account) {
+function accountTimes(visit: Visit, { createdAt, signedInAt }: Account) {
   const { home, people } = visit.texts;
   return joinParts(
     [home.created, ' ', renderTime(visit, createdAt)],
@@ -57,24 +57,27 @@ function timesOf(visit: Visit, { createdAt, signedInAt }: Account) {
 }
 
 /** Returns the page that lists accounts, for administrators. */
-export function peoplePage(visit: Visit, of: PeopleList): Page {
+export function peoplePage(visit: Visit, content: PeopleList): Page {
   const { people } = visit.texts;
-  const pathOf = (after?: string) => {
-    const query = { ...(of.name && { name: of.name }), ...(after !== undefined && { after }) };
+  const pageAfter = (after?: string) => {
+    const query = {
+      ...(content.name && { name: content.name }),
+      ...(after !== undefined && { after }),
+    };
     return `/people?${new URLSearchParams(query).toString()}`;
   };
-  const rows = of.accounts.map((account) => (
+  const rows = content.accounts.map((account) => (
     <Row
       name={nameOf(visit.texts, account)}
       href={`/people/${account.id}`}
-      tag={tagsOf(visit.texts, account)}
-      lines={[timesOf(visit, account)]}
+      tag={accountTags(visit.texts, account)}
+      lines={[accountTimes(visit, account)]}
     />
   ));
   const body = (
     <>
-      <Card title={people.new} lead={people.registration[of.registration]}>
-        {of.registration !== 'closed' && (
+      <Card title={people.new} lead={people.registration[content.registration]}>
+        {content.registration !== 'closed' && (
           <ActionLink href="/people/invitation">{people.invite}</ActionLink>
         )}
       </Card>
@@ -84,7 +87,7 @@ export function peoplePage(visit: Visit, of: PeopleList): Page {
             id="name"
             type="search"
             label={people.search}
-            value={of.name}
+            value={content.name}
             autocomplete="off"
             maxLength={64}
           />
@@ -92,15 +95,15 @@ export function peoplePage(visit: Visit, of: PeopleList): Page {
             <button class="plain slight">{people.submitSearch}</button>
           </p>
         </form>
-        <Rows rows={rows} none={people.none} />
+        <RowList rows={rows} none={people.none} />
         <p class="actions">
-          {(!of.isFirst || of.name) && (
-            <a class="button plain slight" href={of.isFirst ? '/people' : pathOf()}>
-              {of.isFirst ? people.all : people.first}
+          {(!content.isFirst || content.name) && (
+            <a class="button plain slight" href={content.isFirst ? '/people' : pageAfter()}>
+              {content.isFirst ? people.all : people.first}
             </a>
           )}
-          {of.next !== undefined && (
-            <a class="button plain slight" href={pathOf(of.next)}>
+          {content.next !== undefined && (
+            <a class="button plain slight" href={pageAfter(content.next)}>
               {people.next}
             </a>
           )}
@@ -108,11 +111,11 @@ export function peoplePage(visit: Visit, of: PeopleList): Page {
       </Card>
     </>
   );
-  return { title: people.title, lead: people.lead, isHome: true, body };
+  return { title: people.title, lead: people.lead, isAccountTab: true, body };
 }
 
 /** Renders a new link, which is shown once. */
-function ShownLink({ texts, url }: { texts: Visit['texts']; url: string }) {
+function NewLinkOnce({ texts, url }: { texts: Visit['texts']; url: string }) {
   const { people } = texts;
   return (
     <>
@@ -123,80 +126,80 @@ function ShownLink({ texts, url }: { texts: Visit['texts']; url: string }) {
   );
 }
 
-/** The form of an invitation, or its result. */
+/** Content of the invitation page: the form, or the result of the sent form. */
 export interface Invitation extends RefusedForm {
   /** True if a mail server is configured. */
   readonly mail: boolean;
-  /** URL of a new link. */
+  /** URL of a new invitation link. */
   readonly url?: string;
-  /** Address to which a link was mailed. */
+  /** E-mail address to which an invitation was sent. */
   readonly sentTo?: string;
 }
 
 /** Returns the page that creates an invitation, and shows its link once. */
-export function invitationPage(visit: Visit, of: Invitation): Page {
+export function invitationPage(visit: Visit, content: Invitation): Page {
   const { texts } = visit;
   const { people } = texts;
-  if (of.url === undefined) return invitationForm(visit, of);
+  if (content.url === undefined) return invitationForm(visit, content);
   const body = (
     <>
-      <ShownLink texts={texts} url={of.url} />
+      <NewLinkOnce texts={texts} url={content.url} />
       <LinkButton href="/people">{people.title}</LinkButton>
     </>
   );
   return { title: people.invited, lead: people.invitedLead, body };
 }
 
-function invitationForm({ texts }: Visit, of: Invitation): Page {
+function invitationForm({ texts }: Visit, content: Invitation): Page {
   const { people, cancel } = texts;
   const body = (
     <>
-      <RefusalNotice>{of.problems?.form}</RefusalNotice>
-      {of.sentTo !== undefined && (
+      <RefusalNotice>{content.problems?.form}</RefusalNotice>
+      {content.sentTo !== undefined && (
         <p class="notice good" role="status">
-          {people.sent(of.sentTo)}
+          {people.sent(content.sentTo)}
         </p>
       )}
       <form method="post" action="/people/invitation">
-        {of.mail && (
+        {content.mail && (
           <Field
             id="email"
             type="email"
             label={people.inviteEmail}
             hint={people.inviteEmailHint}
-            value={of.entered}
-            error={of.problems?.email}
+            value={content.entered}
+            error={content.problems?.email}
             autocomplete="off"
             maxLength={254}
           />
         )}
-        <Actions leave={cancel} to="/people">
+        <FormActions leaveText={cancel} leavePath="/people">
           <button>{people.createLink}</button>
-        </Actions>
+        </FormActions>
       </form>
     </>
   );
-  const isRefused = of.problems !== undefined;
+  const isRefused = content.problems !== undefined;
   return { title: people.invite, lead: people.inviteLead, isRefused, body };
 }
 
-/** An account with the result of a change. */
+/** Content of the page of an account: the account, with the result of an action. */
 export interface ManagedPerson {
   readonly account: Account;
   /** True for the own account of the administrator, who cannot disable it here. */
   readonly isSelf: boolean;
-  /** The change that was made. */
-  readonly done?: Action;
+  /** The action that has just changed the account. */
+  readonly done?: AccountAction;
   /** URL of a new reset link. */
   readonly url?: string;
-  /** Reason why a change was refused. */
+  /** Reason why the action was refused. */
   readonly problem?: string;
 }
 
-/** Returns the changes that a page offers for an account. */
-function actionsFor({ account, isSelf }: ManagedPerson): Action[] {
+/** Returns the actions that the page of an account offers. */
+function actionsFor({ account, isSelf }: ManagedPerson): AccountAction[] {
   const { disabled, isAdministrator, issuer } = account;
-  const changes: (Action | false)[] = [
+  const changes: (AccountAction | false)[] = [
     !disabled && issuer === null && 'reset',
     isAdministrator ? 'dismiss' : 'appoint',
     disabled ? 'enable' : !isSelf && 'disable',
@@ -205,12 +208,12 @@ function actionsFor({ account, isSelf }: ManagedPerson): Action[] {
 }
 
 /** Returns the page of an account, for administrators. */
-export function personPage(visit: Visit, of: ManagedPerson): Page {
+export function personPage(visit: Visit, content: ManagedPerson): Page {
   const { texts } = visit;
   const { people, home } = texts;
-  const { account, done } = of;
+  const { account, done } = content;
   const name = nameOf(texts, account);
-  const rows = actionsFor(of).map((action) => (
+  const rows = actionsFor(content).map((action) => (
     <Row name={people.actions[action]} lines={[people.effects[action]]}>
       <form method="post" action={`/people/${account.id}`}>
         <input type="hidden" name="action" value={action} />
@@ -222,21 +225,21 @@ export function personPage(visit: Visit, of: ManagedPerson): Page {
   ));
   const body = (
     <>
-      <RefusalNotice>{of.problem}</RefusalNotice>
+      <RefusalNotice>{content.problem}</RefusalNotice>
       {done && (
         <p class="notice good" role="status">
           {people.done[done](name)}
         </p>
       )}
-      {of.url !== undefined && (
+      {content.url !== undefined && (
         <section class="card">
-          <ShownLink texts={texts} url={of.url} />
+          <NewLinkOnce texts={texts} url={content.url} />
         </section>
       )}
       <Card title={people.account}>
-        <Facts
-          of={[
-            [people.state, people.states[stateOf(account)]],
+        <FactList
+          facts={[
+            [people.state, people.states[accountState(account)]],
             [people.administrator, account.isAdministrator ? people.yes : people.no],
             [home.totp, account.hasTotp || account.passkeyCount > 0 ? people.yes : people.no],
             [home.created, renderTime(visit, account.createdAt)],
@@ -249,12 +252,12 @@ export function personPage(visit: Visit, of: ManagedPerson): Page {
         />
       </Card>
       <Card title={people.change}>
-        <Rows rows={rows} />
+        <RowList rows={rows} />
         <ActionLink href="/people" look="plain">
           {people.all}
         </ActionLink>
       </Card>
     </>
   );
-  return { title: name, isHome: true, isRefused: of.problem !== undefined, body };
+  return { title: name, isAccountTab: true, isRefused: content.problem !== undefined, body };
 }

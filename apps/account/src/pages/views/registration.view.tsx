@@ -1,7 +1,7 @@
 import type { Page, Visit } from '../document.js';
 import type { RefusedForm } from '../refusal.texts.js';
 import {
-  Hidden,
+  HiddenFields,
   HiddenName,
   LinkButton,
   NameField,
@@ -11,25 +11,25 @@ import {
 } from './components.js';
 
 /** Content of a registration page. */
-export interface Registration extends RefusedForm {
+export interface RegistrationContent extends RefusedForm {
   readonly action: string;
   readonly kind: 'first' | 'invite' | 'open';
   readonly next?: string | undefined;
 }
 
 /** Returns the registration page: of the first account, by invitation, or open. */
-export function registerPage({ texts }: Visit, of: Registration): Page {
+export function registerPage({ texts }: Visit, content: RegistrationContent): Page {
   const { register } = texts;
-  const { name, password } = of.problems ?? {};
+  const { name, password } = content.problems ?? {};
   const isOnlyPassword = name === undefined && password !== undefined;
   const body = (
     <>
-      <RefusalNotice>{of.problems?.form}</RefusalNotice>
-      <form method="post" action={of.action}>
-        <Hidden values={{ next: of.next }} />
+      <RefusalNotice>{content.problems?.form}</RefusalNotice>
+      <form method="post" action={content.action}>
+        <HiddenFields values={{ next: content.next }} />
         <NameField
           texts={texts}
-          value={of.entered}
+          value={content.entered}
           hint={texts.nameHint}
           error={name}
           autofocus={!isOnlyPassword}
@@ -42,15 +42,20 @@ export function registerPage({ texts }: Visit, of: Registration): Page {
         />
         <button>{register.submit}</button>
       </form>
-      {of.kind !== 'first' && (
+      {content.kind !== 'first' && (
         <div class="links">
           <a href="/sign-in">{register.haveOne}</a>
         </div>
       )}
     </>
   );
-  const isRefused = of.problems !== undefined;
-  return { title: register[`${of.kind}Title`], lead: register[`${of.kind}Lead`], isRefused, body };
+  const isRefused = content.problems !== undefined;
+  return {
+    title: register[`${content.kind}Title`],
+    lead: register[`${content.kind}Lead`],
+    isRefused,
+    body,
+  };
 }
 
 /** Returns a page with a message and at most one link. */
@@ -86,18 +91,18 @@ export function linkGonePage({ isSignedIn, texts: { link, signIn, account } }: V
   return messagePage(link.goneTitle, link.goneText, next, 410);
 }
 
-/** Returns the page for a used or expired request of an app, which says what to do in the app. */
+/** Returns the page for a used or expired request of an app, with what to do in the app. */
 export function appRequestGonePage({ texts: { link, account } }: Visit): Page {
   return messagePage(link.appTitle, link.appText, { href: '/account', text: account }, 410);
 }
 
 /** Returns the page for a forgotten password: a link by mail, or a recovery code. */
-export function forgotPage({ texts }: Visit, of: { mail: boolean } & RefusedForm): Page {
+export function forgotPage({ texts }: Visit, content: { mail: boolean } & RefusedForm): Page {
   const { forgot } = texts;
   const body = (
     <>
-      <RefusalNotice>{of.problems?.form}</RefusalNotice>
-      {of.mail && (
+      <RefusalNotice>{content.problems?.form}</RefusalNotice>
+      {content.mail && (
         <form method="post" action="/forgot">
           <NameField texts={texts} autofocus />
           <button>{forgot.submit}</button>
@@ -109,8 +114,8 @@ export function forgotPage({ texts }: Visit, of: { mail: boolean } & RefusedForm
       </div>
     </>
   );
-  const lead = of.mail ? forgot.lead : forgot.withoutMail;
-  return { title: forgot.title, lead, isRefused: of.problems !== undefined, body };
+  const lead = content.mail ? forgot.lead : forgot.withoutMail;
+  return { title: forgot.title, lead, isRefused: content.problems !== undefined, body };
 }
 
 /** Returns the page that asks for a recovery code and a new password. */
@@ -155,12 +160,12 @@ export function resetPage(
 /** Returns the page that confirms an address by a button, since mail programs open links too. */
 export function verifyPage(
   { texts: { verify } }: Visit,
-  of: { action: string; email: string },
+  content: { action: string; email: string },
 ): Page {
   const body = (
-    <form method="post" action={of.action}>
+    <form method="post" action={content.action}>
       <button>{verify.submit}</button>
     </form>
   );
-  return { title: verify.title, lead: verify.lead(of.email), body };
+  return { title: verify.title, lead: verify.lead(content.email), body };
 }

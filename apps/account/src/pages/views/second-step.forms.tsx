@@ -1,6 +1,6 @@
 import type { ComponentChildren } from 'preact';
 import type { Texts } from '../texts/texts.js';
-import { CodeField, Hidden, RecoveryCodeField, RefusalNotice } from './components.js';
+import { CodeField, HiddenFields, RecoveryCodeField, RefusalNotice } from './components.js';
 
 /** Refused form of {@link SecondStepForms}. */
 export interface RefusedSecondStep {
@@ -18,9 +18,9 @@ interface SecondStepFormsProps {
   readonly refused?: RefusedSecondStep | undefined;
   /** False if the account has no authenticator app. Default: true. */
   readonly hasTotp?: boolean;
-  /** Form of the account's passkeys. */
+  /** Form that signs in with one of the account's passkeys. */
   readonly passkey?: ComponentChildren;
-  /** Buttons of each form. */
+  /** Buttons at the end of each form. */
   readonly children: ComponentChildren;
 }
 
@@ -37,7 +37,7 @@ export function SecondStepForms({
   const { secondStep } = texts;
   const isWrong = (form: 'code' | 'recovery') =>
     refused?.form === form && refused.problem === undefined;
-  // After too many wrong codes, only a recovery code helps.
+  // After too many wrong TOTP codes only a recovery code works, so its form is open.
   const isRecovery =
     refused?.form === 'recovery' || (refused?.form === 'code' && refused.problem !== undefined);
   return (
@@ -45,7 +45,7 @@ export function SecondStepForms({
       <RefusalNotice>{refused?.problem}</RefusalNotice>
       {hasTotp && (
         <form method="post" action={actions.code}>
-          <Hidden values={values} />
+          <HiddenFields values={values} />
           <CodeField
             texts={texts}
             hint={secondStep.codeHint}
@@ -60,7 +60,7 @@ export function SecondStepForms({
         <summary>{hasTotp ? secondStep.lost : secondStep.lostPasskey}</summary>
         <form method="post" action={actions.recovery}>
           <p class="quiet">{secondStep.recoveryLead}</p>
-          <Hidden values={values} />
+          <HiddenFields values={values} />
           <RecoveryCodeField
             texts={texts}
             error={isWrong('recovery') ? secondStep.recoveryRefused : undefined}

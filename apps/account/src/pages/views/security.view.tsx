@@ -4,10 +4,10 @@ import type { Page, Visit } from '../document.js';
 import type { RefusedForm } from '../refusal.texts.js';
 import {
   ActionButton,
-  Actions,
   CodeField,
   CopyValue,
-  Facts,
+  FactList,
+  FormActions,
   HiddenName,
   LinkButton,
   NewPasswordField,
@@ -37,9 +37,9 @@ export function changePasswordPage(
           autofocus={password === undefined}
         />
         <NewPasswordField texts={texts} error={password} />
-        <Actions leave={texts.cancel}>
+        <FormActions leaveText={texts.cancel}>
           <button>{submit}</button>
-        </Actions>
+        </FormActions>
       </form>
     </>
   );
@@ -49,67 +49,67 @@ export function changePasswordPage(
 /** Returns the page that changes or removes an e-mail address. */
 export function changeEmailPage(
   { texts }: Visit,
-  of: { email: string; canRemove: boolean } & RefusedForm,
+  content: { email: string; canRemove: boolean } & RefusedForm,
 ): Page {
   const { title, lead, submit, hint, remove } = texts.changeEmail;
   const body = (
     <>
-      <RefusalNotice>{of.problems?.form}</RefusalNotice>
+      <RefusalNotice>{content.problems?.form}</RefusalNotice>
       <form method="post" action="/email">
         <Field
           id="email"
           label={texts.emailAddress}
           type="email"
-          value={of.entered ?? of.email}
+          value={content.entered ?? content.email}
           hint={hint}
-          error={of.problems?.email}
+          error={content.problems?.email}
           autocomplete="email"
           maxLength={254}
           required
           autofocus
         />
-        <Actions leave={texts.cancel}>
+        <FormActions leaveText={texts.cancel}>
           <button>{submit}</button>
-        </Actions>
+        </FormActions>
       </form>
-      {of.canRemove && (
+      {content.canRemove && (
         <form method="post" action="/email/remove">
           <button class="plain">{remove}</button>
         </form>
       )}
     </>
   );
-  return { title, lead, isRefused: of.problems !== undefined, body };
+  return { title, lead, isRefused: content.problems !== undefined, body };
 }
 
 /** Returns the page that sets up the second step. It shows the key as a QR code and as text. */
-export function totpPage({ texts }: Visit, of: { key: NewTotp; isRefused: boolean }): Page {
+export function totpPage({ texts }: Visit, content: { key: NewTotp; isRefused: boolean }): Page {
   const { totp, cancel } = texts;
   const body = (
     <>
       <div class="stack">
         <p>{totp.scan}</p>
-        <QrCode text={of.key.uri} alt={totp.qr} />
-        <ActionLink href={of.key.uri} look="plain">
+        <QrCode text={content.key.uri} alt={totp.qr} />
+        <ActionLink href={content.key.uri} look="plain">
           {totp.open}
         </ActionLink>
         <p class="small">{totp.key}</p>
-        <p class="secret">{of.key.secret.match(/.{1,4}/g)?.join(' ')}</p>
+        <p class="secret">{content.key.secret.match(/.{1,4}/g)?.join(' ')}</p>
       </div>
       <form method="post" action="/totp">
         <CodeField
           texts={texts}
           hint={totp.enter}
-          error={of.isRefused ? totp.refused : undefined}
-          autofocus={of.isRefused}
+          error={content.isRefused ? totp.refused : undefined}
+          autofocus={content.isRefused}
         />
-        <Actions leave={cancel}>
+        <FormActions leaveText={cancel}>
           <button>{totp.submit}</button>
-        </Actions>
+        </FormActions>
       </form>
     </>
   );
-  return { title: totp.title, lead: totp.lead, isRefused: of.isRefused, body };
+  return { title: totp.title, lead: totp.lead, isRefused: content.isRefused, body };
 }
 
 /** Returns the page that switches the second step off by a TOTP code or a recovery code. */
@@ -121,9 +121,9 @@ export function totpOffPage({ texts }: Visit, refused?: RefusedSecondStep): Page
       actions={{ code: '/totp/off', recovery: '/totp/off' }}
       refused={refused}
     >
-      <Actions leave={cancel}>
+      <FormActions leaveText={cancel}>
         <button class="danger">{totp.offSubmit}</button>
-      </Actions>
+      </FormActions>
     </SecondStepForms>
   );
   return { title: totp.offTitle, lead: totp.offLead, isRefused: refused !== undefined, body };
@@ -133,9 +133,9 @@ export function totpOffPage({ texts }: Visit, refused?: RefusedSecondStep): Page
 export function recoveryCodesPage({ texts: { recovery, cancel } }: Visit): Page {
   const body = (
     <form method="post" action="/recovery-codes">
-      <Actions leave={cancel}>
+      <FormActions leaveText={cancel}>
         <button>{recovery.submit}</button>
-      </Actions>
+      </FormActions>
     </form>
   );
   return { title: recovery.title, lead: recovery.lead, body };
@@ -156,7 +156,7 @@ export function shownRecoveryCodesPage(
         ))}
       </ol>
       <div class="actions">
-        <ActionButton of="codes" action="copy" done={copied}>
+        <ActionButton targetId="codes" action="copy" done={copied}>
           {copy}
         </ActionButton>
         <ActionButton action="print">{print}</ActionButton>
@@ -174,14 +174,14 @@ export function shownRecoveryCodesPage(
   return { title: recovery.shownTitle, lead: recovery.shownLead, body };
 }
 
-interface Choice {
+interface ChoiceProps {
   readonly title: string;
   readonly name: string;
   /** Values with their texts. The first one is preselected. */
   readonly options: Readonly<Record<string, string>>;
 }
 
-function Choices({ title, name, options }: Choice) {
+function ChoiceFields({ title, name, options }: ChoiceProps) {
   return (
     <fieldset class="field">
       <legend>{title}</legend>
@@ -212,11 +212,11 @@ export function appPasswordPage({ texts }: Visit, { entered, problems }: Refused
         required
         autofocus
       />
-      <Choices title={appPassword.rights} name="rights" options={appPassword.rightsOf} />
-      <Choices title={appPassword.expires} name="expires" options={appPassword.expiry} />
-      <Actions leave={cancel}>
+      <ChoiceFields title={appPassword.rights} name="rights" options={appPassword.rightsOf} />
+      <ChoiceFields title={appPassword.expires} name="expires" options={appPassword.expiry} />
+      <FormActions leaveText={cancel}>
         <button>{appPassword.submit}</button>
-      </Actions>
+      </FormActions>
     </form>
   );
   return {
@@ -236,46 +236,49 @@ export interface CreatedAppPassword {
 }
 
 /** Returns the page with a new app password, which is not shown again. */
-export function shownAppPasswordPage({ texts }: Visit, of: CreatedAppPassword): Page {
+export function shownAppPasswordPage({ texts }: Visit, content: CreatedAppPassword): Page {
   const { appPassword } = texts;
   const body = (
     <>
-      <CopyValue texts={texts} id="secret" label={appPassword.secret} value={of.secret} />
-      <Facts
-        of={[[appPassword.server, of.server], of.name !== null && [appPassword.name, of.name]]}
+      <CopyValue texts={texts} id="secret" label={appPassword.secret} value={content.secret} />
+      <FactList
+        facts={[
+          [appPassword.server, content.server],
+          content.name !== null && [appPassword.name, content.name],
+        ]}
       />
       <p class="quiet small">{appPassword.bearer}</p>
       <LinkButton href="/account">{appPassword.done}</LinkButton>
     </>
   );
-  return { title: appPassword.shownTitle, lead: appPassword.shownLead(of.label), body };
+  return { title: appPassword.shownTitle, lead: appPassword.shownLead(content.label), body };
 }
 
 /** Returns the page that erases an account after the entry of its name. */
 export function erasePage(
   { texts: { erase } }: Visit,
-  of: { name: string; problem?: string | undefined },
+  content: { name: string; problem?: string | undefined },
 ): Page {
-  const label = erase.confirm(of.name);
+  const label = erase.confirm(content.name);
   const body = (
     <form method="post" action="/erase">
       <Field
         id="name"
         label={label}
-        error={of.problem}
+        error={content.problem}
         autocomplete="off"
         maxLength={64}
         required
       />
-      <Actions leave={erase.keep}>
+      <FormActions leaveText={erase.keep}>
         <button class="danger">{erase.submit}</button>
-      </Actions>
+      </FormActions>
     </form>
   );
   return {
     title: erase.title,
     lead: [erase.lead, erase.exportFirst],
-    isRefused: of.problem !== undefined,
+    isRefused: content.problem !== undefined,
     body,
   };
 }

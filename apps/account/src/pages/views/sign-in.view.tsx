@@ -3,21 +3,21 @@ import { withNext } from '../next-path.rules.js';
 import type { RefusedForm } from '../refusal.texts.js';
 import type { Texts } from '../texts/texts.js';
 import { PasskeyForm } from './passkeys.view.js';
-import { Hidden, NameField, PasswordField, RefusalNotice } from './components.js';
+import { HiddenFields, NameField, PasswordField, RefusalNotice } from './components.js';
 import { type RefusedSecondStep, SecondStepForms } from './second-step.forms.js';
 
-/** Reason why a person has to sign in, which the page shows. */
+/** Reason for a sign-in, which the sign-in page shows. */
 export type SignInNotice = 'signedOut' | 'ended' | 'tooLate' | 'newPassword';
 
 /** Content of a sign-in page. */
-export interface SignIn {
+export interface SignInContent {
   /** Path that opens after the sign-in. */
   next?: string | undefined;
   /** Entered name, or that of the account that signs in again. */
   name?: string | undefined;
   /** True if a signed-in user has to authenticate again. */
   again?: boolean;
-  /** Reason why the form was rejected. */
+  /** Reason why the sign-in form was rejected. */
   problem?: string | undefined;
   notice?: SignInNotice | undefined;
   canRegister?: boolean;
@@ -28,71 +28,71 @@ export interface SignIn {
 }
 
 /** Returns the sign-in page: name and password, or a button for the provider. */
-export function signInPage({ texts }: Visit, of: SignIn): Page {
+export function signInPage({ texts }: Visit, content: SignInContent): Page {
   const { signIn } = texts;
   const { title } = signIn;
-  const again = of.again && signIn.again;
-  const notice = of.notice && (
+  const again = content.again && signIn.again;
+  const notice = content.notice && (
     <p class="notice" role="status">
-      {of.notice === 'ended' ? texts.sessionEnded : signIn[of.notice]}
+      {content.notice === 'ended' ? texts.sessionEnded : signIn[content.notice]}
     </p>
   );
-  if (of.provider !== undefined) {
+  if (content.provider !== undefined) {
     const body = (
       <>
         {notice}
         <form method="post" action="/sign-in/provider">
-          <Hidden values={{ next: of.next }} />
-          <button>{signIn.provider(of.provider)}</button>
+          <HiddenFields values={{ next: content.next }} />
+          <button>{signIn.provider(content.provider)}</button>
         </form>
       </>
     );
-    return { title, lead: [again, signIn.providerText(of.provider)], body };
+    return { title, lead: [again, signIn.providerText(content.provider)], body };
   }
   const body = (
     <>
       {notice}
-      <RefusalNotice>{of.problem}</RefusalNotice>
+      <RefusalNotice>{content.problem}</RefusalNotice>
       <form method="post" action="/sign-in">
-        <Hidden values={{ next: of.next }} />
+        <HiddenFields values={{ next: content.next }} />
         <NameField
           texts={texts}
-          value={of.name}
-          hasPasskeys={of.passkey !== undefined}
-          autofocus={of.name === undefined}
+          value={content.name}
+          hasPasskeys={content.passkey !== undefined}
+          autofocus={content.name === undefined}
         />
         <PasswordField
           texts={texts}
           id="password"
           label={texts.password}
-          autofocus={of.name !== undefined}
+          autofocus={content.name !== undefined}
         />
         <button>{signIn.submit}</button>
       </form>
-      {of.passkey && (
+      {content.passkey && (
         <PasskeyForm
           texts={texts}
           action="/sign-in/passkey"
-          options={of.passkey}
-          values={{ next: of.next }}
+          options={content.passkey}
+          values={{ next: content.next }}
           submit={signIn.passkey}
         />
       )}
-      <SignInLinks texts={texts} of={of} />
+      <SignInLinks texts={texts} content={content} />
     </>
   );
-  const isRefused = of.problem !== undefined;
-  return { title, lead: again, isRefused, hasPasskeyForm: of.passkey !== undefined, body };
+  const isRefused = content.problem !== undefined;
+  return { title, lead: again, isRefused, hasPasskeyForm: content.passkey !== undefined, body };
 }
 
-function SignInLinks({ texts, of }: { texts: Texts; of: SignIn }) {
+function SignInLinks({ texts, content }: { texts: Texts; content: SignInContent }) {
   const { signIn, forgot, register } = texts;
   return (
     <div class="links">
       <a href="/forgot">{signIn.forgot}</a>
-      {of.problem !== undefined && <a href="/recover">{forgot.recovery}</a>}
-      <a href={withNext('/register', of.next)}>
-        {of.canRegister ? signIn.register : register.closedTitle}
+      {content.problem !== undefined && <a href="/recover">{forgot.recovery}</a>}
+      <a href={withNext('/register', content.next)}>
+        {content.canRegister ? signIn.register : register.closedTitle}
       </a>
     </div>
   );
@@ -100,13 +100,13 @@ function SignInLinks({ texts, of }: { texts: Texts; of: SignIn }) {
 
 /** Content of the page of the second step. */
 export interface SecondStep {
-  /** Sealed proof that name and password were correct. */
+  /** Encrypted proof that name and password were correct. */
   ticket: string;
   next?: string | undefined;
   refused?: RefusedSecondStep | undefined;
 }
 
-/** Second factors of an account. */
+/** Second factors that an account has. */
 export interface SecondFactors {
   readonly hasTotp: boolean;
   /** Options for a passkey; undefined without one, or at an address without passkeys. */
@@ -114,15 +114,15 @@ export interface SecondFactors {
 }
 
 /** Returns the page of the second step: a code of an authenticator app, or a passkey. */
-export function codePage({ texts }: Visit, of: SecondStep & SecondFactors): Page {
+export function codePage({ texts }: Visit, content: SecondStep & SecondFactors): Page {
   const { secondStep } = texts;
-  const values = { ticket: of.ticket, next: of.next };
-  const missing = of.hasTotp ? undefined : secondStep.passkeyMissing;
-  const passkey = of.passkey ? (
+  const values = { ticket: content.ticket, next: content.next };
+  const missing = content.hasTotp ? undefined : secondStep.passkeyMissing;
+  const passkey = content.passkey ? (
     <PasskeyForm
       texts={texts}
       action="/sign-in/passkey"
-      options={of.passkey}
+      options={content.passkey}
       values={values}
       submit={secondStep.passkey}
       missing={missing}
@@ -135,8 +135,8 @@ export function codePage({ texts }: Visit, of: SecondStep & SecondFactors): Page
       texts={texts}
       actions={{ code: '/sign-in/code', recovery: '/sign-in/recovery' }}
       values={values}
-      refused={of.refused}
-      hasTotp={of.hasTotp}
+      refused={content.refused}
+      hasTotp={content.hasTotp}
       passkey={passkey}
     >
       <button>{texts.signIn.submit}</button>
@@ -144,9 +144,9 @@ export function codePage({ texts }: Visit, of: SecondStep & SecondFactors): Page
   );
   const { title, lead, passkeyTitle, passkeyLead } = secondStep;
   return {
-    ...(of.hasTotp ? { title, lead } : { title: passkeyTitle, lead: passkeyLead }),
-    isRefused: of.refused !== undefined,
-    hasPasskeyForm: of.passkey !== undefined,
+    ...(content.hasTotp ? { title, lead } : { title: passkeyTitle, lead: passkeyLead }),
+    isRefused: content.refused !== undefined,
+    hasPasskeyForm: content.passkey !== undefined,
     body,
   };
 }
@@ -154,14 +154,20 @@ export function codePage({ texts }: Visit, of: SecondStep & SecondFactors): Page
 /** Returns the page that asks users of a provider for a name, which some apps need. */
 export function chooseNamePage(
   { texts }: Visit,
-  of: { next?: string | undefined } & RefusedForm,
+  content: { next?: string | undefined } & RefusedForm,
 ): Page {
   const { chooseName, chooseNameText } = texts.signIn;
-  const problem = of.problems?.name;
+  const problem = content.problems?.name;
   const body = (
     <form method="post" action="/name">
-      <Hidden values={{ next: of.next }} />
-      <NameField texts={texts} value={of.entered} hint={texts.nameHint} error={problem} autofocus />
+      <HiddenFields values={{ next: content.next }} />
+      <NameField
+        texts={texts}
+        value={content.entered}
+        hint={texts.nameHint}
+        error={problem}
+        autofocus
+      />
       <button>{texts.save}</button>
     </form>
   );

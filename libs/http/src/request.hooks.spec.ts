@@ -1,5 +1,5 @@
 import { describe, expect, it, vi } from 'vitest';
-import { RequestEnd } from './request.end.js';
+import { RequestEnd } from './request.hooks.js';
 
 describe('the end of a request', () => {
   it('calls each listener once, even if it is reached again', () => {

@@ -1,6 +1,6 @@
 import { PassThrough } from 'node:stream';
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
-import { duration, ProgressLine } from './progress.line.js';
+import { formatDuration, ProgressLine } from './program.io.js';
 
 describe('progress', () => {
   beforeEach(() => void vi.useFakeTimers());
@@ -28,4 +28,4 @@ it.each([
   [12.34, '12.3 s'],
   [1_000, '17 min'],
   [9_000, '2.5 h'],
-])('duration(%i) is %s', (seconds, text) => expect(duration(seconds)).toBe(text));
+])('formatDuration(%i) is %s', (seconds, text) => expect(formatDuration(seconds)).toBe(text));

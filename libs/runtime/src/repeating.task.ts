@@ -1,0 +1,45 @@
+/** Runs a task again some time after each run. An error of a run does not stop it. */
+export class RepeatingTask {
+  private timer: NodeJS.Timeout | undefined;
+  private lastRun: Promise<void> = Promise.resolve();
+  private isStopped = true;
+
+  /**
+   * @param intervalMs returns the time until the next run, in milliseconds.
+   * @param onError receives the errors of runs. Without it, the task must not reject.
+   */
+  constructor(
+    private readonly intervalMs: () => number,
+    private readonly task: () => Promise<unknown>,
+    private readonly onError?: (error: unknown) => void,
+  ) {}
+
+  start(): void {
+    if (!this.isStopped) return;
+    this.isStopped = false;
+    this.pauseAndRun();
+  }
+
+  /** Starts no further run; resolves at the end of the current one. A task can stop itself. */
+  stop(): Promise<void> {
+    this.isStopped = true;
+    clearTimeout(this.timer);
+    this.timer = undefined;
+    return this.lastRun;
+  }
+
+  /** Restarts the current pause with its full length, which `intervalMs` returns again. */
+  restartPause(): void {
+    if (this.timer) this.pauseAndRun();
+  }
+
+  private pauseAndRun(): void {
+    // Keeps one timer: after `stop` and `start` during a run, both `start` and the run set one.
+    clearTimeout(this.timer);
+    this.timer = setTimeout(() => {
+      this.timer = undefined;
+      this.lastRun = this.task().then(() => undefined, this.onError);
+      void this.lastRun.then(() => this.isStopped || this.pauseAndRun());
+    }, this.intervalMs());
+  }
+}
