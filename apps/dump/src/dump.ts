@@ -96,7 +96,8 @@ function describeResult(counts: Readonly<DumpCounts>, seconds: number): string {
   const { users, subscriptions, episodes } = counts;
   return (
     `${formatCount(users)} users, ${formatCount(subscriptions)} subscriptions and ` +
-    `${formatCount(episodes)} states in ${formatDuration(seconds)} (${rate(counts, seconds)} states/s)`
+    `${formatCount(episodes)} states in ${formatDuration(seconds)} ` +
+    `(${rate(counts, seconds)} states/s)`
   );
 }
 
