@@ -145,7 +145,10 @@ export class ClockSubscriptions {
     if (!this.condition.becomes('connected')) return;
     if (!this.hasUnreportedLoss) return;
     this.hasUnreportedLoss = false;
-    this.log.info({ outage: 'Redis' }, 'change notifications received again: Redis available');
+    this.log.info(
+      { outage: 'Redis' },
+      'receiving of change notifications resumed: Redis available again',
+    );
     this.events.onReconnected();
   }
 

@@ -7,7 +7,8 @@ import { isAccessDenied } from './redis.connection.js';
  * Warns about servers that evict keys when memory is short: they would lose requests or jobs
  * without an error. Ignores servers that do not report their policy.
  *
- * @param purpose what the server stores, for the log, such as `the requests`.
+ * @param purpose what the server stores and the variable of its URL, for the log, such as
+ *   `the requests (REDIS_URL)`.
  */
 export async function warnOfEviction(
   redis: Redis | Cluster,
@@ -31,7 +32,7 @@ export async function warnOfEviction(
 /**
  * Logs, once per outage, that Redis denies access or has an untrusted certificate.
  *
- * @param purpose what the server stores, for the log, such as `the requests`.
+ * @param purpose what the server stores and the variable of its URL, as above.
  */
 export function warnOfDenial(redis: Redis | Cluster, log: Logger, purpose: string): void {
   const access = new Condition<'granted' | 'denied'>('granted');
@@ -75,7 +76,7 @@ export async function warnOfSmallReplyBuffers(
   if (lowest < needed)
     log.warn(
       { limit: lowest, needed },
-      'the Redis of the requests disconnects gateways after few large replies: ' +
+      'the Redis of the requests (REDIS_URL) disconnects gateways after few large replies: ' +
         `set client-output-buffer-limit pubsub to at least ${needed} bytes`,
     );
 }

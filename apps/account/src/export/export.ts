@@ -117,7 +117,7 @@ export class Export implements OnModuleDestroy {
       const options = { objectMode: false, highWaterMark: 65_536 };
       const document = Readable.from(prependText(first.value as string, pieces), options);
       const timer = setTimeout(
-        () => document.destroy(new Error('download timeout')),
+        () => document.destroy(new Error('aborted: download timeout')),
         maxDownloadMs,
       );
       document.once('close', () => {
@@ -137,7 +137,7 @@ export class Export implements OnModuleDestroy {
   /** Aborts all exports, so that slow downloads do not delay shutdown. */
   onModuleDestroy(): void {
     for (const { document } of this.runningExports.values())
-      document?.destroy(new Error('server shutdown'));
+      document?.destroy(new Error('aborted: server shutdown'));
   }
 
   /**
@@ -154,7 +154,7 @@ export class Export implements OnModuleDestroy {
     if (!oldest) return false;
     const [accountId, { document }] = oldest;
     this.runningExports.delete(accountId);
-    document?.destroy(new Error('a newer export replaces this one'));
+    document?.destroy(new Error('aborted: limit of concurrent exports reached'));
     return true;
   }
 

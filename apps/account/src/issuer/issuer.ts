@@ -259,7 +259,7 @@ export class Issuer implements OnApplicationShutdown {
       // The HTTP server has set `x-request-id` to the correlation id.
       const correlationId = res.getHeader('x-request-id');
       const fields = { err: error, correlationId, route: routeOf(path) };
-      this.log.error(fields, 'OAuth request failed: internal error');
+      this.log.error(fields, 'OAuth request failed: oidc-provider error');
     });
     return provider;
   }

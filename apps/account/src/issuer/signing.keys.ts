@@ -83,7 +83,7 @@ export class SigningKeys {
         return;
       this.currentKey = key;
       this.pendingKey = undefined;
-      this.log.info({ kid: key.kid }, 'signing key replaced: the key kid signs all new tokens');
+      this.log.info({ kid: key.kid }, 'signing key replaced: new tokens are signed with it');
       for (const listener of this.changeListeners) listener();
     } catch (error) {
       this.faults.recordFailure(error);

@@ -96,7 +96,7 @@ export function sendFailure(reply: FastifyReply, failure: PageFailure): FastifyR
 export const pageErrorFormat: ErrorFormat = {
   answerTo(error, _request, log) {
     const { kind, retryAfterSeconds: seconds } = toPageFailure(error);
-    if (kind === 'internal') log.error({ err: error }, 'request failed: internal error');
+    if (kind === 'internal') log.error({ err: error }, 'page request failed: internal error');
     return {
       status: failureStatus[kind],
       message: kind,

@@ -130,7 +130,8 @@ export class FetchLoop extends WorkLoop<Claim, FetchLoopOptions> {
         { host: new URL(feed.url).hostname, feed: feed.key.slice(0, 8) },
         kind === 'move'
           ? 'feed move not applied: many feeds of the host name the same new URL; check the host'
-          : 'feed guid not applied: another feed declares it too; nothing to do for one feed',
+          : 'feed guid not applied: an unrelated feed declares the same guid; ' +
+              'for many feeds see the alert PodcastSyncFeedGuidsHeld',
       );
   }
 

@@ -188,7 +188,7 @@ export class StreamClient extends ClientProxy {
     });
     this.links = links;
     await links.open();
-    void warnOfEviction(links.writer.redis, this.options.log, 'the requests');
+    void warnOfEviction(links.writer.redis, this.options.log, 'the requests (REDIS_URL)');
   }
 
   private onMessage(message: Buffer): void {

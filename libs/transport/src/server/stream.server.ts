@@ -175,7 +175,7 @@ export class StreamServer extends Server implements CustomTransportStrategy {
     await this.replica.start();
     await this.replica.takeRequests(this.isTaking);
     const [, { redis }] = this.replica.links;
-    void warnOfEviction(redis, this.log, 'the requests');
+    void warnOfEviction(redis, this.log, 'the requests (REDIS_URL)');
     void warnOfSmallReplyBuffers(redis, this.log, this.maxReplyBytes);
   }
 
