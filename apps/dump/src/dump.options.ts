@@ -53,6 +53,6 @@ export interface DumpOptions {
 export interface CopyOptions {
   /** A file that names users. Default: all. */
   readonly users?: string;
-  /** Replaces an earlier state of a user in the target. */
+  /** Replaces the data of users that exist in the target. */
   readonly replace: boolean;
 }

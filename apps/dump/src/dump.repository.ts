@@ -76,7 +76,10 @@ const metadataField = (name: MetadataName) => {
   );
 };
 
-/** Returns SQL for a state of an episode; needs a session in UTC. Keeps times without seconds. */
+/**
+ * Returns SQL for the field of a status with its timestamp. The time zone of the session must be
+ * UTC. A timestamp that a client sent without seconds (bit in `minute_forms`) has no seconds.
+ */
 const statusField = (column: string, bit: number) => {
   const minute = `to_char(s.${column}_at, '\\"YYYY-MM-DD"T"HH24:MI\\"')`;
   const time = `CASE WHEN s.minute_forms & ${1 << bit} = 0

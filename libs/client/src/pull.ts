@@ -62,7 +62,7 @@ export class Pull {
       if (current === undefined || current === guid) return;
       await updateRecords(this.store, (writes) => this.moveRecords(guid, current, writes));
     } catch (error) {
-      // Ignores a subscription that the server rejected or another client has deleted.
+      // `not_found`: the server rejected the subscription. `deleted`: a client has deleted it.
       if (!(error instanceof ApiError) || (error.code !== 'not_found' && error.code !== 'deleted'))
         throw error;
     }

@@ -25,7 +25,7 @@ import type { EntryFailureCode, EpisodeEntry, SubscriptionEntry } from './wire.j
 export interface SyncFailure {
   kind: 'subscription' | 'episode';
   code: EntryFailureCode | ApiErrorCode;
-  /** English message of the server; of the ApiError if the server rejected the whole request. */
+  /** English message: that of the change's error, or of the ApiError of a rejected request. */
   message: string;
   /** The podcast's guid on this device. */
   podcast: string;

@@ -221,7 +221,7 @@ export const wireNames = Object.fromEntries(
   entryNames.map((name) => [name, name.replace(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`)]),
 ) as { [Name in EntryName]: SnakeCase<Name> };
 
-/** Returns one property of each field, by the name of the field. */
+/** Returns one property of each field: `pluck(metadata, 'unknown').title` is the title's one. */
 function pluck<Table extends object, Part extends keyof Table[keyof Table]>(
   table: Table,
   part: Part,

@@ -74,7 +74,7 @@ export const listPodcasts = rpc({
     perPage: z.int().min(1).max(maxPodcasts),
     /** Only podcasts whose feed or subscription changed later. */
     since: stampSchema.optional(),
-    /** Start of the URLs `artwork`, which {@link readArtwork} serves; absent for no `artwork`. */
+    /** First part of the URLs in `artwork` (see {@link readArtwork}). Absent: no `artwork`. */
     artworkUrl: z.string().optional(),
     /** Versions of this page that the client has: if one is current, the reply has no feeds. */
     versions: z.array(z.string()).optional(),

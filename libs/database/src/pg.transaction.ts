@@ -90,7 +90,10 @@ export class PgTransaction {
     return rows as Row[];
   };
 
-  /** Runs the last statements and commits, all in one round trip. */
+  /**
+   * Runs the last statements and commits, all in one round trip. If a statement fails, COMMIT does
+   * not run and the call rejects: the caller must roll back.
+   */
   async commit(...last: Bound[]): Promise<void> {
     const limit = this.limit() + graceMs;
     const sent: Promise<unknown>[] = last.map(async ([query, values]) => {

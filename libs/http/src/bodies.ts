@@ -8,7 +8,10 @@ import type { HoldBytes } from './user.limiter.js';
 
 declare module 'fastify' {
   interface FastifyRequest {
-    /** Counts bytes that this request keeps in memory. Admission sets it; else no body is read. */
+    /**
+     * Counts the bytes that this request keeps in memory, and throws above the limits. The hook of
+     * {@link Admission} sets it. Without it, a request with a body fails with `unauthorized`.
+     */
     hold?: HoldBytes;
     /** Length of the body in bytes; absent before the body is read. */
     bodyBytes?: number;

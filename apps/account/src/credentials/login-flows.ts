@@ -196,7 +196,10 @@ interface ApprovedFlow {
   readonly credentialId: string | null;
 }
 
-/** Returns an approved flow and locks it against other polls until the transaction ends. */
+/**
+ * Returns the approved flow of a poll token, and locks it until the transaction ends, so that only
+ * one poll gets the app password. Returns undefined if it is not approved, or has expired.
+ */
 async function lockApprovedFlow(
   manager: EntityManager,
   pollHash: Buffer,

@@ -68,7 +68,7 @@ const selectAccountData = `
       FROM account.gpodder_sessions WHERE account_id = $1 ORDER BY created_at, id`)}
   )::text AS json`;
 
-/** An export that a client is downloading. */
+/** An export in progress: its beginning is being read, or a client is downloading it. */
 interface RunningExport {
   /** Network of the IP address of the downloading client. */
   readonly network: string;

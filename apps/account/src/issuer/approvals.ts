@@ -38,7 +38,10 @@ export class Approvals {
     @InjectDataSource() private readonly source: DataSource,
   ) {}
 
-  /** Returns client, API scopes and redirect host of a request; undefined for a deleted client. */
+  /**
+   * Returns what the consent page shows of an authorization request: the client, the requested API
+   * scopes, and the host of the redirect URI. Returns undefined for a deleted client.
+   */
   async describeRequest(params: RequestParams) {
     const client = await this.issuer.provider.Client.find(String(params['client_id']));
     if (!client) return undefined;

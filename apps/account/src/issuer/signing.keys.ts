@@ -59,7 +59,7 @@ export class SigningKeys {
     return this.publicKeys;
   }
 
-  /** Registers a listener for changes of the signing key. */
+  /** Registers a function to call after {@link signingKey} has been replaced. */
   onChange(listener: () => void): void {
     this.changeListeners.push(listener);
   }

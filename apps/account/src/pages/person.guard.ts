@@ -31,7 +31,7 @@ function isRecent({ session }: Person, after?: Date): boolean {
 interface SignInRequirement {
   /** True if the last sign-in must be at most 5 minutes ago. */
   readonly recently?: boolean;
-  /** True if only administrators can open the page. Others get 404. */
+  /** True if only administrators can open the page. Other signed-in users get 404. */
   readonly administrator?: boolean;
   /** Path that opens after the sign-in. Default: the requested path. */
   readonly next?: string;
@@ -39,7 +39,7 @@ interface SignInRequirement {
 
 const requirementKey = 'sign-in requirement';
 
-/** Marks a route that requires a signed-in user. Other clients are redirected to the sign-in. */
+/** Marks a route that requires a signed-in user. Without a session: redirected to the sign-in. */
 export const ForPerson = (need: SignInRequirement = {}) => SetMetadata(requirementKey, need);
 
 /**

@@ -32,7 +32,7 @@ export const isSignedOut = signal(false);
 let currentToken: { token: string; until: number; baseUrl: string } | undefined;
 let tokenRequest: Promise<string> | undefined;
 
-/** Returns the path of the sign-in page, which returns to the current page. */
+/** Returns the path of the sign-in page. The current page opens again after the sign-in. */
 export function signInPath(): string {
   return `/sign-in?next=${encodeURIComponent(location.pathname + location.search)}`;
 }

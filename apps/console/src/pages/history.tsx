@@ -66,7 +66,7 @@ export function HistoryPage() {
 
 interface HistoryToolsProps {
   readonly filter: HistoryFilter;
-  /** Opens the page with a changed filter. @param replace true to add no entry for "Back". */
+  /** Navigates to the URL of the changed filter. @param replace true to add no entry for "Back". */
   onFilter(changed: Partial<HistoryFilter>, replace?: boolean): void;
 }
 

@@ -201,8 +201,8 @@ export async function findRequestedDeletion(
 }
 
 /**
- * Returns the statement that ends a deletion and reads its age in seconds. It changes no final
- * record and returns no row for it.
+ * Returns the statement that sets a PENDING deletion to its outcome, unlinks its subscription, and
+ * adds the event. Its row has the age in seconds. No row: the record was not PENDING.
  */
 export function endStatement(
   database: Pick<Database, 'eventBits'>,

@@ -82,6 +82,8 @@ export class FetchLoop extends WorkLoop<Claim, FetchLoopOptions> {
     const isSaved = await save().catch((error: unknown) => {
       // Postgres is unavailable. The lease expires, and the feed is fetched again.
       if (error instanceof Failure) throw error;
+      // Any other error would occur again with this outcome. Without a saved outcome, the feed
+      // would be fetched at the end of each lease. So the fetch is saved as failed.
       outcome = this.toFailure(error, feed);
       return save();
     });

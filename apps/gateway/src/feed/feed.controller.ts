@@ -57,7 +57,7 @@ const artworkHeaders = {
 /** A parsed list request: query, name of the array in the answer, encoder of its cursors. */
 interface FeedListRequest {
   readonly array: 'feeds' | 'episodes';
-  /** The base URL of links. */
+  /** URL of this API as the client sees it, for URLs in the answer (`linkBase`). */
   readonly base: string;
   readonly url: URL;
   readonly sent: QueryString;

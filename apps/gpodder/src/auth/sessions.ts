@@ -67,5 +67,5 @@ export class GpodderSessions {
   }
 }
 
-/** Created once, because a rejection must cost less than a lookup. */
+/** One shared error, because creating an Error for each rejection costs more than the lookup. */
 const tooManyLookups = unavailable('too many session lookups');

@@ -2,7 +2,7 @@ import { Failure } from '#contracts';
 import { parseJson, TooLarge, waitToParse } from '#http';
 import type { FastifyRequest } from 'fastify';
 
-/** JSON values that a body can have for each of its entries: twice the fields of an action. */
+/** Maximum JSON values of a body for each allowed entry. An action has about 10 of them. */
 const valuesPerEntry = 20;
 
 /** The end of the year 9999, in seconds. A greater `since` is reduced to it. */

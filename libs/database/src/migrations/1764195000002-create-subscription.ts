@@ -1,6 +1,9 @@
 import type { MigrationInterface, QueryRunner } from 'typeorm';
 
-/** Creates subscriptions, their guids and URLs, and the views that the other services read. */
+/**
+ * Creates the tables of subscriptions and of their guids and URLs, and the views that the other
+ * services read.
+ */
 export class CreateSubscription1764195000002 implements MigrationInterface {
   async up(runner: QueryRunner): Promise<void> {
     await runner.query(`
