@@ -160,7 +160,7 @@ export class EpisodeSet {
   }
 
   /**
-   * Returns a new row with the next reserved id. The row is no change until {@link saveRow} gets
+   * Returns a new row with the next reserved id. The row is no change until {@link setRow} gets
    * it.
    */
   draftRow(subscriptionId: number, metadata: Metadata, syncId: string = randomUUID()): EpisodeRow {
@@ -175,8 +175,11 @@ export class EpisodeSet {
     return { id, subscriptionId, syncId, changed: this.stamp, statuses: {}, ...described };
   }
 
-  /** Stores a row, in place of any row with its id, and merges the `absorbed` rows into it. */
-  saveRow(row: EpisodeRow, absorbed: readonly EpisodeRow[] = []): void {
+  /**
+   * Sets a row in memory; {@link changes} returns it later. Removes the `absorbed` rows, whose
+   * sync_ids become aliases of the row.
+   */
+  setRow(row: EpisodeRow, absorbed: readonly EpisodeRow[] = []): void {
     for (const other of absorbed) {
       this.index.remove(other);
       this.rows.delete(other.id);

@@ -148,7 +148,7 @@ export function applyUpload(
   );
   if (!budget.reserve(next, subscription.currentGuid, duplicates))
     return failedEntry(upload, 'limit_reached', tooLarge);
-  episodes.saveRow(next, duplicates);
+  episodes.setRow(next, duplicates);
   if (upload.syncId !== undefined) episodes.addAlias(next.id, upload.syncId);
   return { id: next.id, subscription, temporaryId: upload.temporaryId };
 }
