@@ -172,14 +172,15 @@ async function decide(
   if (pathname.startsWith('/interaction/')) {
     const interactions = replica.app.get(Interactions);
     if (request.method === 'GET')
-      return void send(await interactions.findRequest(request, response));
+      return void send(await interactions.findAuthorizationRequest(request, response));
     if (isDenied) return void send(await interactions.denyRequest(request, response));
     return void send(await interactions.allowRequest(request, response, await approver()));
   }
   if (pathname === '/device') {
     const devices = replica.app.get(DeviceAuthorizations);
     const code = searchParams.get('user_code') ?? '';
-    if (request.method === 'GET') return void send(await devices.findRequest(code, '127.0.0.1'));
+    if (request.method === 'GET')
+      return void send(await devices.findAuthorizationRequest(code, '127.0.0.1'));
     return void send(
       isDenied
         ? await devices.denyRequest(code)

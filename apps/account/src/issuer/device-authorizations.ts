@@ -39,7 +39,10 @@ export class DeviceAuthorizations {
    * @param address IP address of the user's browser.
    * @throws RateLimited if the network tried too many codes.
    */
-  async findRequest(userCode: string, address: string): Promise<AppRequest | undefined> {
+  async findAuthorizationRequest(
+    userCode: string,
+    address: string,
+  ): Promise<AppRequest | undefined> {
     await this.limits.countRequest('user-code', address);
     const pending = await this.findPending(userCode);
     if (!pending) return undefined;

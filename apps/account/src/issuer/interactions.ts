@@ -38,7 +38,7 @@ export class Interactions {
   ) {}
 
   /** Returns the pending authorization request of a browser; undefined without one. */
-  async findRequest(
+  async findAuthorizationRequest(
     request: IncomingMessage,
     response: ServerResponse,
   ): Promise<AppRequest | undefined> {
@@ -80,7 +80,7 @@ export class Interactions {
   }
 
   private readInteraction(request: IncomingMessage, response: ServerResponse) {
-    return undefinedIfGone(() => this.issuer.provider.interactionDetails(request, response));
+    return runUnlessEnded(() => this.issuer.provider.interactionDetails(request, response));
   }
 
   private finishInteraction(
@@ -88,7 +88,7 @@ export class Interactions {
     response: ServerResponse,
     result: Parameters<Issuer['provider']['interactionResult']>[2],
   ): Promise<string | undefined> {
-    return undefinedIfGone(() => this.issuer.provider.interactionResult(request, response, result));
+    return runUnlessEnded(() => this.issuer.provider.interactionResult(request, response, result));
   }
 }
 
@@ -105,7 +105,7 @@ function signInAfterOf(params: Record<string, unknown>, startedAt: Date): Date |
 }
 
 /** Returns the result of a call; undefined if the authorization request is unknown or has ended. */
-async function undefinedIfGone<Result>(run: () => Promise<Result>): Promise<Result | undefined> {
+async function runUnlessEnded<Result>(run: () => Promise<Result>): Promise<Result | undefined> {
   try {
     return await run();
   } catch (error) {

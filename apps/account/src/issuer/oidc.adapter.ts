@@ -2,7 +2,7 @@ import type { Availability } from '#database';
 import { type Adapter, type AdapterPayload, errors } from 'oidc-provider';
 import type { DataSource } from 'typeorm';
 import type { Grants } from './grants.js';
-import { capFairly } from '../people/fair.cap.js';
+import { deleteExcessRowsByNetwork } from '../people/network.quota.js';
 import { hashSecret } from '../people/secret.hash.js';
 import { queryRows } from '../people/query-rows.js';
 import { requestAddress, requestNetwork } from './request.origin.js';
@@ -173,12 +173,12 @@ export class OidcAdapter implements Adapter {
     if (!added) throw new errors.InvalidGrant('the grant has ended');
   }
 
-  /** Deletes pending requests above {@link maxPending} (see {@link capFairly}). */
+  /** Deletes pending requests above {@link maxPending} (see {@link deleteExcessRowsByNetwork}). */
   private capPendingRequests(): Promise<void> {
     const { source, availability } = this.context;
     const condition = `model = '${this.model}' AND network IS NOT NULL AND expires_at > now()`;
     return withOutageErrors(availability, () =>
-      capFairly(source.manager, { table: 'oidc', condition, max: maxPending }),
+      deleteExcessRowsByNetwork(source.manager, { table: 'oidc', condition, max: maxPending }),
     );
   }
 

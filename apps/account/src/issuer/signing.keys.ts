@@ -29,7 +29,7 @@ export class SigningKeys {
   private pendingKey: { readonly key: SigningKey; readonly since: number } | undefined;
   private readonly timer: NodeJS.Timeout;
   private readonly changeListeners: (() => void)[] = [];
-  private readonly faults: FaultLog;
+  private readonly reloadFaultLog: FaultLog;
 
   /**
    * @param directory with `signing-key.json` and `jwks.json`.
@@ -40,7 +40,7 @@ export class SigningKeys {
     private readonly log: Log,
     private readonly waitMs = publicationMs,
   ) {
-    this.faults = new FaultLog(log, {
+    this.reloadFaultLog = new FaultLog(log, {
       start: 'signing keys not reloaded, keeping the current ones',
       end: 'signing keys reloaded',
     });
@@ -72,7 +72,7 @@ export class SigningKeys {
   private reloadKeys(): void {
     try {
       const { key, set } = this.readKeys();
-      this.faults.recordSuccess();
+      this.reloadFaultLog.recordSuccess();
       this.publicKeys = set;
       if (key.kid === this.currentKey.kid) return void (this.pendingKey = undefined);
       if (this.pendingKey?.key.kid !== key.kid) this.pendingKey = { key, since: performance.now() };
@@ -86,7 +86,7 @@ export class SigningKeys {
       this.log.info({ kid: key.kid }, 'signing key replaced: new tokens are signed with it');
       for (const listener of this.changeListeners) listener();
     } catch (error) {
-      this.faults.recordFailure(error);
+      this.reloadFaultLog.recordFailure(error);
     }
   }
 

@@ -44,7 +44,7 @@ export class ApprovalController {
   @ForPerson()
   async askForBrowser(@Res() { page, raw }: FastifyReply): Promise<void> {
     const { request, person } = page;
-    const appRequest = await this.interactions.findRequest(request.raw, raw);
+    const appRequest = await this.interactions.findAuthorizationRequest(request.raw, raw);
     if (!appRequest) throw new Refusal('app_request');
     requireRecent(person, request.url, appRequest.signInAfter);
     showApproval(page, requestDetailsOf(appRequest, request.url));
@@ -54,7 +54,7 @@ export class ApprovalController {
   @ForPerson()
   async decideForBrowser(@Res() { page, raw }: FastifyReply): Promise<void> {
     const { request, person, form } = page;
-    const appRequest = await this.interactions.findRequest(request.raw, raw);
+    const appRequest = await this.interactions.findAuthorizationRequest(request.raw, raw);
     if (!appRequest) throw new Refusal('app_request');
     const isAllowed = form['decision'] === 'allow';
     if (isAllowed) requireRecent(person, request.url, appRequest.signInAfter);
@@ -81,7 +81,7 @@ export class ApprovalController {
   async askForDevice(@Res() { page }: FastifyReply): Promise<void> {
     const { code } = page.readOutcome<{ code: string }>() ?? {};
     if (code === undefined) return page.redirect('/device');
-    const appRequest = await this.devices.findRequest(code, page.request.ip);
+    const appRequest = await this.devices.findAuthorizationRequest(code, page.request.ip);
     if (!appRequest) return page.redirectWithOutcome('/device', { code, problem: 'unknown' });
     const userCode = formatUserCode(appRequest.id);
     showApproval(page, { ...requestDetailsOf(appRequest, '/device'), userCode });
@@ -103,7 +103,7 @@ export class ApprovalController {
       requireRecent(person, `/device?${new URLSearchParams({ user_code: code }).toString()}`);
     if (form['decision'] === undefined)
       return page.redirectWithOutcome('/device/request', { code }, userCodeSeconds);
-    const appRequest = await this.devices.findRequest(code, page.request.ip);
+    const appRequest = await this.devices.findAuthorizationRequest(code, page.request.ip);
     if (!appRequest) return refuse('unknown');
     const isAllowed = form['decision'] === 'allow';
     const isDecided = isAllowed

@@ -16,7 +16,7 @@ import { Accounts } from '../people/accounts.js';
 import { Seal } from '../people/seal.js';
 import { Sessions } from '../people/sessions.js';
 import { Cookies } from './cookies.js';
-import { isOwnForm } from './own-form.rules.js';
+import { isSameOriginForm } from './same-origin.rules.js';
 import { PageContext, type Person } from './page.context.js';
 
 /** Maximum age of a recent sign-in in milliseconds. */
@@ -86,7 +86,7 @@ class PersonGuard implements CanActivate {
     const reply = context.switchToHttp().getResponse<FastifyReply>();
     reply.page = new PageContext(request, reply, this.cookies, this.sealing);
     const isRead = request.method === 'GET' || request.method === 'HEAD';
-    if (!isRead && !isOwnForm(request.headers, this.config.PUBLIC_URL))
+    if (!isRead && !isSameOriginForm(request.headers, this.config.PUBLIC_URL))
       throw new CrossSiteForm('form of another site');
     const person = await this.findPerson(request);
     if (person) request.person = person;

@@ -19,7 +19,7 @@ interface PasskeyFormProps {
   /** Options for `navigator.credentials`, as JSON. */
   readonly options: object;
   /** Hidden fields of the form. */
-  readonly values?: Readonly<Record<string, string | undefined>>;
+  readonly hiddenFields?: Readonly<Record<string, string | undefined>>;
   readonly submit: string;
   /** Text that browsers without passkeys or scripts show instead of the form. */
   readonly missing?: string | undefined;
@@ -44,7 +44,7 @@ export function PasskeyForm(content: PasskeyFormProps) {
         hidden
         data-passkey={JSON.stringify(content.options)}
       >
-        <HiddenFields values={{ ...content.values, credential: '' }} />
+        <HiddenFields values={{ ...content.hiddenFields, credential: '' }} />
         {content.children}
         <p class="notice bad" role="alert" hidden>
           {content.texts.passkeys.failed}
