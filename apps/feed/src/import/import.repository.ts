@@ -9,9 +9,9 @@ const maxWaitingImports = 16;
 const deadAfterSeconds = 30;
 
 /**
- * Stores the request for an import instead of the user's previous one. The cursor of an unfinished
- * import of the same account is kept. Returns no row if too many imports of other users wait. $1
- * user, $2 source, $3 login.
+ * Stores the request for an import instead of the user's previous one. The progress of an
+ * unfinished import of the same account is kept. Returns no row if too many imports of other users
+ * wait. $1 user, $2 source, $3 login.
  */
 const insertRequest = statement(
   'feed.request_import',
@@ -42,7 +42,7 @@ const claimImport = statement(
      ${dueImports}
      ORDER BY o.seen_at LIMIT 1 FOR NO KEY UPDATE SKIP LOCKED
    ) next WHERE i.user_id = next.user_id
-   RETURNING i.user_id AS "userId", i.id, i.source, i.login, i.cursor`,
+   RETURNING i.user_id AS "userId", i.id, i.source, i.login, i.cursor AS progress`,
 );
 
 /** SQL of the columns of an answer. An import whose process died is shown as failed. */
@@ -74,7 +74,7 @@ const stopImport = statement(
 
 /**
  * Saves the progress of an import, and returns its encrypted password; no row if the import was
- * replaced or stopped. $1 user, $2 id, $3 cursor, $4 report, $5 state, $6 fault.
+ * replaced or stopped. $1 user, $2 id, $3 progress, $4 report, $5 state, $6 fault.
  */
 const saveProgress = statement(
   'feed.save_import',
@@ -84,11 +84,11 @@ const saveProgress = statement(
    WHERE i.user_id = $1 AND i.id = $2 AND i.state = 'running' RETURNING i.sealed`,
 );
 
-/** A claimed import. `cursor` is JSON, null for a new import. */
+/** A claimed import. `progress` is JSON, null for a new import. */
 export interface ClaimedImport extends Pick<ShownImport, 'source' | 'login'> {
   readonly userId: string;
   readonly id: string;
-  readonly cursor: string | null;
+  readonly progress: string | null;
 }
 
 /** The numbers and skipped entries of an import. */
@@ -97,7 +97,7 @@ export type ImportReport = Omit<ShownImport, 'source' | 'login' | 'state' | 'fau
 /** The progress of a running import, or its outcome. */
 export interface RunProgress extends Pick<ShownImport, 'state' | 'fault'> {
   /** The place where the next run continues. */
-  readonly cursor: object;
+  readonly progress: object;
   readonly report: ImportReport;
 }
 
@@ -158,12 +158,12 @@ export class ImportRepository {
    */
   async saveProgress(
     { userId, id }: ClaimedImport,
-    { cursor, report, state, fault }: RunProgress,
+    { progress, report, state, fault }: RunProgress,
   ): Promise<Buffer | null | undefined> {
     const [row] = await this.database.change<{ sealed: Buffer | null }>(saveProgress, [
       userId,
       id,
-      JSON.stringify(cursor),
+      JSON.stringify(progress),
       JSON.stringify(report),
       state,
       fault ?? null,
