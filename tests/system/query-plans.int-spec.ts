@@ -2,7 +2,7 @@ import { createHash, randomUUID } from 'node:crypto';
 import pg from 'pg';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { beginWrite, storeAnswer, readClock, type Statement, sweepRequests } from '#database';
-import { readSession, readState, saveReader, saveSession } from '#gpodder-sync';
+import { readSession, readSyncState, saveReader, saveSession } from '#gpodder-sync';
 import { podcastGuid as derivedGuidOf, urlKey } from '#contracts';
 import { createDatabase, type TestDatabase } from '#testing';
 import { erasurePhases } from '../../apps/deletion-worker/src/erasure/erasure.repository.js';
@@ -229,7 +229,7 @@ describe(`query plans on plain tables with ${size} episode states`, () => {
     await client.query(saveReader.text, [ascending, 1, credential, 1, 1, 1, 1]);
     await client.query(saveSession.text, [ascending, 1, session, 1]);
     await client.query('ANALYZE sync.readers, sync.reader_sessions');
-    await expectPlans(readState, [ascending, 1, credential, session], {
+    await expectPlans(readSyncState, [ascending, 1, credential, session], {
       uses: ['user_clock_pkey', 'readers_pkey', 'reader_sessions_pkey'],
       buffers: 16,
     });

@@ -2,7 +2,7 @@ export {
   answerList,
   answerWrite,
   readSession,
-  readState,
+  readSyncState,
   saveReader,
   saveSession,
   sessionTimestamp,

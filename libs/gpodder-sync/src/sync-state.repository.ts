@@ -52,7 +52,7 @@ const isUseOutdated = (alias: string) =>
  * Reads the clock, T, K and M, and whether the user is refused. Returns exactly one row.
  * $1 user, $2 list, $3 app password, $4 session.
  */
-export const readState = statement(
+export const readSyncState = statement(
   'sync.read_state',
   `SELECT c.refused, coalesce(${inMs('c.stamp')}, 0) AS stamp,
      coalesce(c.answered_second, 0) AS "answeredSecond", ${inMs('clock_timestamp()')} AS now,
@@ -65,8 +65,8 @@ export const readState = statement(
    LEFT JOIN sync.reader_sessions s ON s.user_id = $1 AND s.session_id = $4 AND s.list = $2`,
 );
 
-/** A row of {@link readState}. Columns are described at {@link SyncState}. */
-interface StateRow {
+/** A row of {@link readSyncState}. Columns are described at {@link SyncState}. */
+interface SyncStateRow {
   readonly refused: number | null;
   readonly stamp: number;
   readonly answeredSecond: number;
@@ -143,7 +143,7 @@ export async function answerList(
   call: CallTimes,
 ): Promise<ListAnswer> {
   const values = toParameters({ ...read, ...read.reader });
-  const [row] = await database.read<StateRow>(readState, values);
+  const [row] = await database.read<SyncStateRow>(readSyncState, values);
   const unlocked = decideAnswer(read, call, row);
   if (unlocked.writes.length === 0) return unlocked.answer;
   return database.inUserTransaction(
@@ -152,7 +152,7 @@ export async function answerList(
     async (transaction) => {
       const [, [lockedRow]] = await Promise.all([
         transaction.query(lockState, [read.userId]),
-        transaction.query<StateRow>(readState, values),
+        transaction.query<SyncStateRow>(readSyncState, values),
       ]);
       const { answer, writes } = decideAnswer(read, call, lockedRow);
       if (writes.length > 0) await transaction.commit(...writes);
@@ -172,7 +172,7 @@ export async function sessionTimestamp(
   sessionId: string | undefined,
 ): Promise<number> {
   if (sessionId === undefined) return uploadTimestamp(undefined);
-  const [row] = await database.read<Pick<StateRow, 'sessionStamp'>>(readSession, [
+  const [row] = await database.read<Pick<SyncStateRow, 'sessionStamp'>>(readSession, [
     userId,
     listNumbers[list],
     sessionId,
@@ -199,7 +199,7 @@ export async function answerWrite(
 ): Promise<number> {
   if (sessionId === undefined) return uploadTimestamp(undefined);
   const key = { userId, list: 'subscriptions', credentialId, sessionId } as const;
-  const [row] = await transaction.query<StateRow>(readState, toParameters(key));
+  const [row] = await transaction.query<SyncStateRow>(readSyncState, toParameters(key));
   const state = toState(unlessRefused(row));
   const { timestamp, after } = answerUpload(state, Date.parse(stampBefore), repeatsUpload);
   for (const [query, values] of toWrites(key, state, after))
@@ -215,7 +215,7 @@ interface StateKey {
   readonly sessionId?: string | undefined;
 }
 
-/** Returns the parameters of {@link readState}. */
+/** Returns the parameters of {@link readSyncState}. */
 const toParameters = ({ userId, list, credentialId, sessionId }: StateKey) => [
   userId,
   listNumbers[list],
@@ -223,8 +223,8 @@ const toParameters = ({ userId, list, credentialId, sessionId }: StateKey) => [
   sessionId ?? null,
 ];
 
-/** Converts a row of {@link readState}. */
-function toState(row: StateRow): SyncState {
+/** Converts a row of {@link readSyncState}. */
+function toState(row: SyncStateRow): SyncState {
   const { stamp, answeredSecond, now, since, safeSecond, sessionStamp } = row;
   return {
     clock: { stamp, answeredSecond, now },
@@ -245,7 +245,7 @@ function toState(row: StateRow): SyncState {
 function decideAnswer(
   read: ListRequest,
   call: CallTimes,
-  row: StateRow | undefined,
+  row: SyncStateRow | undefined,
 ): { answer: ListAnswer; writes: Bound[] } {
   const { userId, list, reader, updatesState } = read;
   const present = unlessRefused(row);

@@ -107,15 +107,15 @@ export function splitIntoMessages(
   isWholeList: boolean,
 ): ChangeMessage[] {
   const [added, removed] = [[...add.keys()], [...remove.keys()]];
-  const adding = (part: string[]) => ({
+  const toAddMessage = (part: string[]) => ({
     add: part,
     ...(titles.size > 0 && { titles: part.map((url) => titles.get(url) ?? null) }),
   });
   if (isWholeList || Math.max(added.length, removed.length) <= maxPerMessage)
-    return [{ ...adding(added), remove: removed }];
+    return [{ ...toAddMessage(added), remove: removed }];
   return [
     ...splitUrls(removed).map((part) => ({ add: [], remove: part })),
-    ...splitUrls(added).map((part) => ({ ...adding(part), remove: [] })),
+    ...splitUrls(added).map((part) => ({ ...toAddMessage(part), remove: [] })),
   ];
 }
 
