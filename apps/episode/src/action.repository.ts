@@ -10,7 +10,7 @@ import { type Bound, clockOfUser, type Database, statement, unlessRefused } from
 import { subscriptionOf } from './action.sql.js';
 import {
   comparableEnclosureUrl,
-  inFull,
+  microsecondText,
   jsonBytes,
   rowTables,
   shownColumns,
@@ -29,7 +29,7 @@ const maxBytes = 2 * 1_024 * 1_024;
 const maxSortedRows = 10_000;
 
 /** SQL of a time: that of a status in microseconds, others as the pool reads them. */
-const timeOf = (column: string) => (column.endsWith('_at') ? inFull(column) : column);
+const timeOf = (column: string) => (column.endsWith('_at') ? microsecondText(column) : column);
 
 /**
  * Returns the statement of a page. $1 user, $2 Unix time in seconds: only later changes, $3 last

@@ -8,7 +8,7 @@ import {
   keptRows,
   keptEpisodes,
   candidateLookupSql,
-  room,
+  remainingQuotas,
   sameEnclosure,
   sameGuid,
 } from './episode.sql.js';
@@ -81,7 +81,7 @@ export const selectActedEpisodes = statement(
      ${incomplete},
      (SELECT json_agg(nextval('episode.episode_id')) FROM by_guid WHERE id IS NULL) AS "newIds",
      'all' AS reach,
-     ${room('$4', '$5')}`,
+     ${remainingQuotas('$4', '$5')}`,
 );
 
 /**

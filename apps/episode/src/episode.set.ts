@@ -9,6 +9,9 @@ import {
 } from './episode.rules.js';
 import { MatchIndex, type Rank } from './match.rules.js';
 
+/** Rank of lookups by sync_id in {@link UploadData.incomplete}. Others have the rank of a match. */
+const bySyncIdRank = 0;
+
 /** A live subscription that an upload refers to by a guid or feed URL. */
 export interface NamedSubscription {
   id: number;
@@ -30,14 +33,14 @@ export interface UploadData {
   episodes: EpisodeRow[];
   aliases: [syncId: string, episodeId: number][];
   /**
-   * Lookups (by rank; 0: by sync_id) that omitted candidates because of the limits of one upload.
+   * Lookups (by rank or by sync_id) that omitted candidates because of the limits of one upload.
    * Only candidates with ids up to `completeTo` were all read.
    */
-  incomplete: [entry: number, rank: 0 | Rank, completeTo: number][];
+  incomplete: [entry: number, rank: typeof bySyncIdRank | Rank, completeTo: number][];
   /** Reserved ids for new episodes. */
   newIds: number[];
   /** The number of further episodes and aliases that the quotas allow. */
-  room: { episodes: number; aliases: number };
+  remaining: { episodes: number; aliases: number };
 }
 
 /** The changes of an upload, for the statements that write it. */
@@ -116,7 +119,7 @@ export class EpisodeSet {
   bySyncId(syncId: string, entry: number): EpisodeRow | undefined | 'unread' {
     const id = this.idsBySyncId.get(syncId);
     if (id !== undefined) return this.byId(id);
-    return this.completeTo.has(`${entry} 0`) ? 'unread' : undefined;
+    return this.completeTo.has(`${entry} ${bySyncIdRank}`) ? 'unread' : undefined;
   }
 
   /** Returns the match of the lowest rank, then of the lowest row id; or `'unread'`. */
@@ -156,7 +159,7 @@ export class EpisodeSet {
 
   /** True if the quota of episodes allows another episode. */
   get allowsNewEpisode(): boolean {
-    return this.candidates.room.episodes > 0;
+    return this.candidates.remaining.episodes > 0;
   }
 
   /**
@@ -185,12 +188,12 @@ export class EpisodeSet {
       this.rows.delete(other.id);
       this.changedIds.delete(other.id);
       this.survivors.set(other.id, row.id);
-      this.candidates.room.episodes += 1;
+      this.candidates.remaining.episodes += 1;
       this.storeAlias(other.syncId, row.id);
     }
     const before = this.rows.get(row.id);
     if (before === row) return;
-    if (!before) this.candidates.room.episodes -= 1;
+    if (!before) this.candidates.remaining.episodes -= 1;
     this.changedIds.add(row.id);
     // Most entries only change a status. The match index does not contain statuses.
     if (before && metadataNames.every((name) => before[name] === row[name])) {
@@ -271,7 +274,7 @@ export class EpisodeSet {
   /** Adds or moves an alias. @returns false if it is new and the quota of aliases is reached. */
   private storeAlias(syncId: string, id: number): boolean {
     const isNew = !this.storedAliases.has(syncId) && !this.aliases.has(syncId);
-    if (isNew && this.addedAliases >= this.candidates.room.aliases) return false;
+    if (isNew && this.addedAliases >= this.candidates.remaining.aliases) return false;
     if (isNew) this.addedAliases += 1;
     this.aliases.set(syncId, id);
     return true;

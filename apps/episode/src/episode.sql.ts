@@ -23,12 +23,12 @@ export const shownColumns = (time: (column: string) => string) => {
  * SQL of a time as text in microseconds, `2026-01-01 10:00:00.5`, in UTC. The pool's parser would
  * cut it to milliseconds.
  */
-export const inFull = (time: string) => `(${time} AT TIME ZONE 'UTC')::text`;
+export const microsecondText = (time: string) => `(${time} AT TIME ZONE 'UTC')::text`;
 
 /** All columns of an episode `e` with its state `s`, for `toEpisodeRow` of the repository. */
 export const rowColumns = `
            e.id, e.subscription_id AS "subscriptionId", s.minute_forms AS "minuteForms",
-           ${inFull('s.changed')} AS changed, ${shownColumns(inFull)}`;
+           ${microsecondText('s.changed')} AS changed, ${shownColumns(microsecondText)}`;
 
 /**
  * The tables of {@link rowColumns}, for a condition on `s`. `OFFSET 0` fixes the plan: as a plain
@@ -119,12 +119,12 @@ const currentGuids = `
       )))
       FROM named_subscriptions) AS subscriptions`;
 /** Returns the SQL of the remaining quotas. */
-export const room = (episodes: string, aliases: string) => `
+export const remainingQuotas = (episodes: string, aliases: string) => `
      (SELECT json_build_object(
         'episodes', ${episodes} - coalesce(max(t.episodes), 0),
         'aliases', ${aliases} - coalesce(max(t.sync_ids), 0)
       )
-      FROM episode.totals t WHERE t.user_id = $1) AS room`;
+      FROM episode.totals t WHERE t.user_id = $1) AS remaining`;
 
 /**
  * SQL that selects from the candidates in `found` those within the limits of one upload, in the
@@ -205,7 +205,7 @@ export const selectNamedEpisodes = statement(
      SELECT ${currentGuids},
        (SELECT json_agg(json_build_array(sync_id, episode_id)) FROM aliases) AS aliases,
        (SELECT CASE WHEN fits THEN 'named' ELSE 'none' END FROM total) AS reach,
-       ${room('$5', '$6')}
+       ${remainingQuotas('$5', '$6')}
    )
    SELECT h.*, r.* FROM head h LEFT JOIN rows r ON false
    UNION ALL SELECT NULL, NULL, NULL, NULL, r.* FROM rows r WHERE (SELECT fits FROM total)`,
@@ -280,5 +280,5 @@ export const selectAllCandidates = statement(
      ${incomplete},
      (SELECT json_agg(nextval('episode.episode_id')) FROM generate_series(1, $3)) AS "newIds",
      'all' AS reach,
-     ${room('$4', '$5')}`,
+     ${remainingQuotas('$4', '$5')}`,
 );
