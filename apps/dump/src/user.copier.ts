@@ -1,7 +1,7 @@
 import { pipeline } from 'node:stream/promises';
 import pg from 'pg';
 import { from as copyFrom, to as copyTo } from 'pg-copy-streams';
-import { migrations, type Table, tables } from './backup/backup.format.js';
+import { selectMigrations, type Table, selectTables } from './backup/backup.format.js';
 
 /** Tables with the rows of a user, in an order in which referenced tables come first. */
 export const copiedTables = [
@@ -83,14 +83,14 @@ export class UserCopier {
   async checkSchemas(): Promise<void> {
     const [here, there] = await Promise.all(
       [this.source, this.target].map(
-        async (client) => (await client.query<{ name: string }>(migrations)).rows,
+        async (client) => (await client.query<{ name: string }>(selectMigrations)).rows,
       ),
     );
     if (JSON.stringify(here) !== JSON.stringify(there))
       throw new Error(
         'the databases have different schema versions: run the same release of migrate on both',
       );
-    const { rows } = await this.source.query<Table>(tables);
+    const { rows } = await this.source.query<Table>(selectTables);
     for (const { name, columns } of rows) this.columns.set(name, columns);
   }
 
