@@ -221,10 +221,10 @@ export class Pull {
     await updateRecords(this.store, async (writes) => {
       for (const [key] of await this.store.list(prefixes.episodes))
         if (!listed.has(key)) writes.set(key, undefined);
-      const { subscriptions } = await readMeta(this.store);
+      const { subscriptions: subscriptionsStamp } = await readMeta(this.store);
       // Stored subscriptions can lack a deletion that happened during the read.
-      const needsCount = stamp !== subscriptions;
-      await writeMeta(this.store, writes, { episodes: stamp, needsCount });
+      const needsCountCheck = stamp !== subscriptionsStamp;
+      await writeMeta(this.store, writes, { episodes: stamp, needsCount: needsCountCheck });
     });
   }
 

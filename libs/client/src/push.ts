@@ -63,7 +63,7 @@ export class Push {
   constructor(
     private readonly api: Api,
     private readonly store: Store,
-    private readonly clock: () => number,
+    private readonly now: () => number,
     private readonly signal: AbortSignal | undefined,
     private readonly onFailure: (failure: SyncFailure) => void,
   ) {}
@@ -171,7 +171,7 @@ export class Push {
       if (inFlight) return inFlight;
       const { offset, maxChanges = Infinity } = await readMeta(this.store);
       const [kind, pending] = await this.nextChanges();
-      const now = this.clock();
+      const now = this.now();
       const changes: KeyedChange[] = [];
       const entries: object[] = [];
       const limit = Math.min(maxEntries[kind], maxChanges, pending.length);
