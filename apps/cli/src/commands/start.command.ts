@@ -35,5 +35,8 @@ export const start: CommandDefinition<Omit<StartOptions, 'data'>> = {
         ).choices(['fetched', 'pushed', 'off']),
       ),
   run: async (options, { io, data }) =>
-    (await import('../../../standalone/src/start.js')).start({ ...options, data }, io.env),
+    (await import('../../../standalone/src/start.js')).startStandalone(
+      { ...options, data },
+      io.env,
+    ),
 };
