@@ -2,10 +2,10 @@ import type { RowCounts } from './remaining.quota.js';
 import { earliestTime, type SubscriptionRow } from './subscription.row.js';
 
 /**
- * The owner of a guid. `sent` is true if a client or a feed ever declared the guid, `derived` if it
- * is the derived guid of a URL of the owner.
+ * The owner of a guid. `declared`: a client or a feed ever declared the guid. `derived`: it is the
+ * derived guid of a URL of the owner.
  */
-export type GuidOwner = [subscriptionId: number, sent: boolean, derived: boolean];
+export type GuidOwner = [subscriptionId: number, declared: boolean, derived: boolean];
 
 /**
  * The data that a write reads before it applies the rules: the subscriptions that match its guids
