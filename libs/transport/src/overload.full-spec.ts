@@ -6,7 +6,7 @@ import { ask } from '../testing/repeated.calls.js';
 import { connectTo } from '../testing/probe.replica.js';
 import { Stage } from '../testing/stage.js';
 import type { StreamClient } from './index.js';
-import { group, serviceKeys } from './wire/format.js';
+import { consumerGroup, serviceKeys } from './wire/format.js';
 
 /** Capacity of the only replica: 4 concurrent requests of 20 ms each. */
 const maxInFlight = 4;
@@ -79,7 +79,7 @@ async function expectNothingLeft(stage: Stage, gateway: StreamClient): Promise<v
   const admin = connectTo({ REDIS_URL: stage.redis.url });
   const { requests, deadLetters: dead } = serviceKeys('episode');
   await eventually(async () => {
-    const pending = (await admin.xpending(requests, group))[0];
+    const pending = (await admin.xpending(requests, consumerGroup))[0];
     expect([await admin.xlen(requests), pending, await admin.xlen(dead)]).toEqual([0, 0, 0]);
   });
   admin.disconnect();

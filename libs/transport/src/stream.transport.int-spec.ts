@@ -8,7 +8,7 @@ import { confide, probe, quote, unhandled } from '../testing/probe.contracts.js'
 import { connectTo, memoryLog } from '../testing/probe.replica.js';
 import { useTransport } from '../testing/use.transport.js';
 import { StreamClient, StreamServer, type CallContext } from './index.js';
-import { group, serviceKeys } from './wire/format.js';
+import { consumerGroup, serviceKeys } from './wire/format.js';
 
 const { admin, replica, client } = useTransport();
 
@@ -230,7 +230,7 @@ describe('a stream of requests', () => {
     // Enough for Redis to fill a few nodes of the stream: it only deletes complete nodes.
     for (let n = 0; n < 500; n += 1)
       await admin().xadd(requests, `${tooOld}-${n + 1}`, 'too', 'old');
-    await admin().xgroup('CREATE', requests, group, '$');
+    await admin().xgroup('CREATE', requests, consumerGroup, '$');
     await replica();
     await (await client()).call(probe, { text: 'x' }, { requestId: 'r' });
     expect(await admin().xlen(requests)).toBeLessThan(200);

@@ -1,6 +1,6 @@
 import { performance } from 'node:perf_hooks';
 import { setTimeout as delay } from 'node:timers/promises';
-import { group, type ServiceKeys } from '../wire/format.js';
+import { consumerGroup, type ServiceKeys } from '../wire/format.js';
 import type { RedisLink } from '../wire/redis.link.js';
 import type { ReplicaTimings } from './replica.options.js';
 
@@ -80,7 +80,7 @@ export class Membership {
   async join(): Promise<void> {
     // The heartbeat creates the group only together with the stream.
     await this.link.redis
-      .xgroup('CREATE', this.keys.requests, group, '0', 'MKSTREAM')
+      .xgroup('CREATE', this.keys.requests, consumerGroup, '0', 'MKSTREAM')
       .catch((error: Error) => {
         if (!error.message.startsWith('BUSYGROUP')) throw error;
       });
@@ -115,7 +115,7 @@ export class Membership {
     const ttlMs = this.servingState ? validMs : expiredTtlMs;
     const { redis } = this.link;
     const write = () =>
-      redis.rpcHeartbeat(requests, heartbeats, group, this.replica, ttlMs, abandonedMs);
+      redis.rpcHeartbeat(requests, heartbeats, consumerGroup, this.replica, ttlMs, abandonedMs);
     const [, count, pending, abandoned] = await this.clock.sampleFrom(write, ([now]) => now);
     this.aliveReplicas = count;
     this.pendingRequests = pending;
@@ -143,7 +143,12 @@ export class Membership {
 
   /** Leaves the consumer group unless requests are unanswered. @returns the number of these. */
   async leave(): Promise<number> {
-    return this.link.redis.rpcLeave(this.keys.requests, this.keys.heartbeats, group, this.replica);
+    return this.link.redis.rpcLeave(
+      this.keys.requests,
+      this.keys.heartbeats,
+      consumerGroup,
+      this.replica,
+    );
   }
 
   /** Deletes the heartbeats and consumers of replicas that died without leaving the group. */
@@ -151,7 +156,7 @@ export class Membership {
     await this.link.redis.rpcRemoveDeadConsumers(
       this.keys.requests,
       this.keys.heartbeats,
-      group,
+      consumerGroup,
       deadConsumerMs,
     );
   }

@@ -3,7 +3,7 @@ import { hostname } from 'node:os';
 import { setImmediate, setTimeout as delay } from 'node:timers/promises';
 import { Cluster } from 'ioredis';
 import { RepeatingTask } from '#runtime';
-import { decodeEntry, type StreamEntry, group, serviceKeys } from '../wire/format.js';
+import { decodeEntry, type StreamEntry, consumerGroup, serviceKeys } from '../wire/format.js';
 import { ManualResetEvent, RedisLink } from '../wire/redis.link.js';
 import { Membership, RedisClock } from './membership.js';
 import type { ReplicaCounters, ReplicaOptions } from './replica.options.js';
@@ -239,7 +239,7 @@ export class Replica {
     const rows = await redis
       .xreadgroup(
         'GROUP',
-        group,
+        consumerGroup,
         id,
         'COUNT',
         count,

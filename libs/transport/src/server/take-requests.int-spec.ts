@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest';
 import { eventually } from '#testing';
 import { ask } from '../../testing/repeated.calls.js';
 import { useTransport } from '../../testing/use.transport.js';
-import { encodeRequest, group, serviceKeys } from '../wire/format.js';
+import { encodeRequest, consumerGroup, serviceKeys } from '../wire/format.js';
 
 const { admin, replica, client } = useTransport();
 const { requests, heartbeats } = serviceKeys('episode');
@@ -103,10 +103,10 @@ describe('a replica that takes no requests', () => {
     };
     const reply = { channel: 'nobody', id: '1' };
     await admin().xadd(requests, '*', ...encodeRequest({ ...request, reply }));
-    await admin().xreadgroup('GROUP', group, 'gone', 'COUNT', 1, 'STREAMS', requests, '>');
+    await admin().xreadgroup('GROUP', consumerGroup, 'gone', 'COUNT', 1, 'STREAMS', requests, '>');
     // Twice the time after which a request counts as abandoned.
     await eventually(async () => {
-      const rows = (await admin().xpending(requests, group, '-', '+', 1)) as [
+      const rows = (await admin().xpending(requests, consumerGroup, '-', '+', 1)) as [
         string,
         string,
         number,

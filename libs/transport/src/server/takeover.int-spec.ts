@@ -5,7 +5,7 @@ import { ask } from '../../testing/repeated.calls.js';
 import { confide, probe } from '../../testing/probe.contracts.js';
 import { connectTo, memoryLog } from '../../testing/probe.replica.js';
 import { useTransport } from '../../testing/use.transport.js';
-import { decodeEntry, encodeRequest, group, serviceKeys } from '../wire/format.js';
+import { decodeEntry, encodeRequest, consumerGroup, serviceKeys } from '../wire/format.js';
 import { RedisLink } from '../wire/redis.link.js';
 import { withScripts } from '../wire/redis.scripts.js';
 import { Takeover } from './takeover.js';
@@ -17,19 +17,19 @@ const timings = { drainGraceMs: 0, blockMs: 50, drainMs: 100, heartbeatMs: 100, 
 
 /** Imitates a dead replica: it counts as alive, reads all requests and runs none. */
 async function ghost() {
-  await admin().xgroup('CREATE', requests, group, '0', 'MKSTREAM');
+  await admin().xgroup('CREATE', requests, consumerGroup, '0', 'MKSTREAM');
   await admin().zadd(heartbeats, Date.now() + 60_000, 'ghost');
   return {
     /** Reads until `count` requests are pending, and delivers each `deliveries` times. */
     async take(count: number, deliveries = 1): Promise<void> {
       await eventually(async () => {
-        await admin().xreadgroup('GROUP', group, 'ghost', 'STREAMS', requests, '>');
-        expect((await admin().xpending(requests, group))[0]).toBe(count);
+        await admin().xreadgroup('GROUP', consumerGroup, 'ghost', 'STREAMS', requests, '>');
+        expect((await admin().xpending(requests, consumerGroup))[0]).toBe(count);
       });
-      const pending = await admin().xpending(requests, group, '-', '+', 100);
+      const pending = await admin().xpending(requests, consumerGroup, '-', '+', 100);
       for (let more = 1; more < deliveries; more += 1)
         for (const [id] of pending as [string][])
-          await admin().call('XCLAIM', requests, group, 'ghost', '0', id);
+          await admin().call('XCLAIM', requests, consumerGroup, 'ghost', '0', id);
     },
   };
 }
@@ -41,7 +41,7 @@ async function leave(
   { budgetMs = 5_000, ...request }: { budgetMs?: number; outcome?: 'hang' } = {},
 ) {
   await admin()
-    .xgroup('CREATE', requests, group, '0', 'MKSTREAM')
+    .xgroup('CREATE', requests, consumerGroup, '0', 'MKSTREAM')
     .catch(() => {});
   const fields = encodeRequest({
     pattern: probe.pattern,
@@ -55,9 +55,9 @@ async function leave(
 redis.call('XGROUP', 'SETID', KEYS[1], ARGV[1], id)
 redis.call('XCLAIM', KEYS[1], ARGV[1], ARGV[2], 0, id, 'FORCE')
 return id`;
-  const id = String(await admin().eval(add, 1, requests, group, 'ghost', ...fields));
+  const id = String(await admin().eval(add, 1, requests, consumerGroup, 'ghost', ...fields));
   for (let more = 1; more < deliveries; more += 1)
-    await admin().call('XCLAIM', requests, group, 'ghost', '0', id);
+    await admin().call('XCLAIM', requests, consumerGroup, 'ghost', '0', id);
   return { id, entry: decodeEntry(id, fields)! };
 }
 
@@ -216,9 +216,9 @@ describe('a request that a replica reserved and lost to another one', () => {
       isRunning: () => false,
     });
     await eventually(async () => expect(await takeover.reserve()).toBeDefined());
-    await admin().call('XCLAIM', requests, group, 'fast', '0', id);
+    await admin().call('XCLAIM', requests, consumerGroup, 'fast', '0', id);
     expect(await takeover.startReserved(entry)).toBe(false);
-    await admin().xack(requests, group, id);
+    await admin().xack(requests, consumerGroup, id);
     expect(await takeover.startReserved(entry)).toBe(false);
     await link.close();
   });
@@ -257,7 +257,7 @@ describe('a stopped replica', () => {
     expect(await admin().zcard(heartbeats)).toBe(1);
     await app.close();
     expect(await admin().zcard(heartbeats)).toBe(0);
-    expect(await admin().xinfo('CONSUMERS', requests, group)).toEqual([]);
+    expect(await admin().xinfo('CONSUMERS', requests, consumerGroup)).toEqual([]);
   });
 
   it('is not deleted while requests are pending with it', async () => {
@@ -265,9 +265,11 @@ describe('a stopped replica', () => {
     const outcome = ask(await client(), 'hung', { outcome: 'hang', budgetMs: 1_000 });
     await eventually(() => expect(runs).toHaveLength(1));
     await app.close();
-    expect(await admin().xinfo('CONSUMERS', requests, group)).toHaveLength(1);
+    expect(await admin().xinfo('CONSUMERS', requests, consumerGroup)).toHaveLength(1);
     const { app: next } = await replica();
-    await eventually(async () => expect((await admin().xpending(requests, group))[0]).toBe(1));
+    await eventually(async () =>
+      expect((await admin().xpending(requests, consumerGroup))[0]).toBe(1),
+    );
     await next.close();
     await outcome;
   });
@@ -280,14 +282,14 @@ describe('consumers of dead replicas', () => {
     await take(1);
     await outcome;
     for (const name of ['gone', 'well'])
-      await admin().xgroup('CREATECONSUMER', requests, group, name);
+      await admin().xgroup('CREATECONSUMER', requests, consumerGroup, name);
     await admin().zrem(heartbeats, 'ghost');
     await admin().zadd(heartbeats, Date.now() + 60_000, 'well');
     const scripted = withScripts(admin());
     await eventually(async () =>
-      expect(await scripted.rpcRemoveDeadConsumers(requests, heartbeats, group, 5)).toBe(1),
+      expect(await scripted.rpcRemoveDeadConsumers(requests, heartbeats, consumerGroup, 5)).toBe(1),
     );
-    const names = ((await admin().xinfo('CONSUMERS', requests, group)) as string[][]).map(
+    const names = ((await admin().xinfo('CONSUMERS', requests, consumerGroup)) as string[][]).map(
       (consumer) => consumer[1],
     );
     expect(names).toEqual(['ghost', 'well']);
@@ -298,7 +300,7 @@ describe('the group', () => {
   it('is created again after it was destroyed', async () => {
     await replica();
     const gateway = await client();
-    await admin().xgroup('DESTROY', requests, group);
+    await admin().xgroup('DESTROY', requests, consumerGroup);
     await eventually(async () =>
       expect((await ask(gateway, 'x', { budgetMs: 500 })).end).toBe('answered'),
     );

@@ -6,7 +6,7 @@ import { JsonText } from '#contracts';
  */
 
 /** The only consumer group of every request stream; its consumers are the replicas. */
-export const group = 'replicas';
+export const consumerGroup = 'replicas';
 
 /** The keys of one service. They share a hash tag, so that a script can use all in a Cluster. */
 export interface ServiceKeys {

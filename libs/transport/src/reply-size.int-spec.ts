@@ -4,7 +4,7 @@ import { eventually } from '#testing';
 import { probe, quote } from '../testing/probe.contracts.js';
 import { useTransport } from '../testing/use.transport.js';
 import type { StreamClient } from './index.js';
-import { group, serviceKeys } from './wire/format.js';
+import { consumerGroup, serviceKeys } from './wire/format.js';
 
 const { admin, replica, client } = useTransport();
 const { requests, deadLetters: dead } = serviceKeys('episode');
@@ -100,7 +100,7 @@ it('a dead letter keeps the metadata and the payload size, and no data of the us
     bytes: String(mebibyte),
   });
   expect(deadLetter).not.toHaveProperty('data');
-  expect(await admin().xpending(requests, group)).toEqual([0, null, null, null]);
+  expect(await admin().xpending(requests, consumerGroup)).toEqual([0, null, null, null]);
 });
 
 it('requests that exceed the bytes of a step together are answered in several steps', async () => {
