@@ -21,7 +21,7 @@ const cleanerOf = (connection: typeof redis) =>
 const running = () => false;
 
 beforeAll(async () => {
-  server = await startRedisServer({ durable: true, eachWrite: true });
+  server = await startRedisServer({ durable: true, fsyncEachWrite: true });
   redis = connect();
   await new Promise((resolve) => redis.once('ready', resolve));
 });
