@@ -88,7 +88,7 @@ const updateSql = (
 /** Inserts episodes with their states. $1 user, $2 JSON array of rows. */
 const insertEpisodes = statement(
   'episode.insert_episodes',
-  `WITH made AS (
+  `WITH new_episodes AS (
      INSERT INTO episode.episodes (user_id, ${episodeColumnNames})
      SELECT $1, ${episodeColumnNames} FROM json_populate_recordset(NULL::episode.episodes, $2)
    )

@@ -38,8 +38,8 @@ export interface ImportLoopOptions extends LoopOptions {
  * Runs imports of accounts from other servers. Invariants:
  * - Outside this process, the password exists only encrypted, also in Postgres. The process creates
  *   the key pair and never stores it. An import whose process died needs the password again.
- * - All writes are idempotent. The progress is saved after its actions were written, so the next run
- *   repeats at most one second of work.
+ * - All writes are idempotent. The progress is saved after its actions were written. So the next
+ *   run repeats at most one second of work.
  * - A run that was stopped or replaced ends at its next save, and no longer changes the row.
  * - A shutdown ends running imports as `interrupted`.
  */

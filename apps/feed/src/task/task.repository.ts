@@ -49,11 +49,11 @@ const selectTouched = statement(
  */
 const createTasks = statement(
   'feed.create_tasks',
-  `WITH sent AS MATERIALIZED (
-     SELECT s.url, s.key FROM unnest($1::text[], $2::bytea[]) s (url, key)
-   ), made AS (
+  `WITH input AS MATERIALIZED (
+     SELECT i.url, i.key FROM unnest($1::text[], $2::bytea[]) i (url, key)
+   ), new_tasks AS (
      INSERT INTO feed.tasks AS t (url_sha256, kind)
-     SELECT s.key, 'describe' FROM sent s JOIN feed.feeds f ON f.url_sha256 = s.key ORDER BY s.key
+     SELECT i.key, 'describe' FROM input i JOIN feed.feeds f ON f.url_sha256 = i.key ORDER BY i.key
      ON CONFLICT (url_sha256, kind) DO UPDATE SET cursor = DEFAULT, created_at = now()
    )
    DELETE FROM feed.touched t
@@ -108,12 +108,12 @@ const advanceTask = statement(
 /** Deletes a task, or ends the lease of a restarted one. $1 id, $2 lease, $3 cursor. */
 const finishTask = statement(
   'feed.finish_task',
-  `WITH done AS (
+  `WITH deleted AS (
      DELETE FROM feed.tasks k WHERE k.id = $1 AND k.busy_until = $2::timestamptz AND k.cursor = $3
      RETURNING k.id
    )
    UPDATE feed.tasks k SET busy_until = '-infinity'
-   WHERE k.id = $1 AND k.busy_until = $2::timestamptz AND NOT EXISTS (SELECT FROM done)`,
+   WHERE k.id = $1 AND k.busy_until = $2::timestamptz AND NOT EXISTS (SELECT FROM deleted)`,
 );
 
 /** The SQL of the outbox of touched feeds, and of tasks that visit the followers of a feed. */
