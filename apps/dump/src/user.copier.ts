@@ -51,7 +51,7 @@ interface CopiedClock {
   readonly refused: number | null;
 }
 
-const clocks = `
+const selectClocks = `
   SELECT c.user_id AS id, to_char(c.stamp, 'YYYY-MM-DD"T"HH24:MI:SS.MS') AS stamp, c.refused
   FROM sync.user_clock c WHERE c.user_id = ANY ($1::uuid[])`;
 const pendingDeletions = `
@@ -185,6 +185,6 @@ async function clocksOf(
   client: pg.Client,
   ids: readonly string[],
 ): Promise<Map<string, CopiedClock>> {
-  const { rows } = await client.query<CopiedClock>(clocks, [ids]);
+  const { rows } = await client.query<CopiedClock>(selectClocks, [ids]);
   return new Map(rows.map((clock) => [clock.id, clock]));
 }

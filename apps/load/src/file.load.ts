@@ -4,7 +4,7 @@ import type { Readable } from 'node:stream';
 import type { DataUser } from '#contracts';
 import { type ProgramIo, ProgressLine } from '#runtime';
 import type { StreamClient } from '#transport';
-import { type FileOffset, startOfFile, unpacked } from './line.reader.js';
+import { type FileOffset, startOfFile, decompressFile } from './line.reader.js';
 import type { LoadOptions } from './load.options.js';
 import { PartReader } from './part.reader.js';
 import { PartSender } from './part.sender.js';
@@ -64,7 +64,7 @@ export class FileLoad {
       describeProgress(state(), seconds),
     );
     try {
-      await this.sendAll(skipped(await unpacked(source), from.offset), from, progress);
+      await this.sendAll(skipped(await decompressFile(source), from.offset), from, progress);
     } catch (error) {
       this.failure ??= error;
     } finally {

@@ -41,7 +41,7 @@ export class PartReader {
   private take(line: Line): Promise<UserPart | undefined> | UserPart | undefined {
     const { text, number, bytes } = line;
     if (text === '' || text === '\r') return undefined;
-    const parsed = text === undefined ? unreadable(line) : readLine(text);
+    const parsed = text === undefined ? toUnreadableLine(line) : readLine(text);
     const { part } = this;
     if (parsed.kind === 'user') return this.begin(parsed.user, number);
     if (parsed.kind === 'format') return undefined;
@@ -80,7 +80,7 @@ export class PartReader {
     { end }: ParsedLine & { kind: 'end' },
     number: number,
   ): Promise<UserPart | undefined> {
-    const missing = part.missing(end);
+    const missing = part.describeMissing(end);
     if (missing !== undefined || part.userId === undefined) {
       await this.drop(`line ${number}: ${missing}`);
       return undefined;
@@ -110,7 +110,7 @@ export class PartReader {
   }
 }
 
-function unreadable({ bytes }: Line): ParsedLine {
+function toUnreadableLine({ bytes }: Line): ParsedLine {
   const message =
     bytes > maxLineBytes
       ? `The line has ${bytes} bytes; the maximum is ${maxLineBytes}`

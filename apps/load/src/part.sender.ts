@@ -22,7 +22,7 @@ export interface SentTotals {
 }
 
 /** Time of a subscription for which the file has no time. Every change from a device is newer. */
-const oldest = '1970-01-01T00:00:00Z';
+const oldestTimestamp = '1970-01-01T00:00:00Z';
 /** Time of an unsubscription without a time. At equal times the subscription would win. */
 const afterOldest = '1970-01-01T00:00:00.000001Z';
 
@@ -90,10 +90,10 @@ export class PartSender {
     userId: string,
     { entries, lines }: Chunk<LoadedSubscription>,
   ): Promise<void> {
-    const posted = entries.map(({ isSubscribed, timestamp = oldest, ...names }) => ({
+    const posted = entries.map(({ isSubscribed, timestamp = oldestTimestamp, ...names }) => ({
       ...names,
       // A POST subscribes: it has the oldest time, so that the PATCH wins.
-      timestamp: isSubscribed ? timestamp : oldest,
+      timestamp: isSubscribed ? timestamp : oldestTimestamp,
     }));
     const { success, failure } = (
       await this.call(subscribe, { userId, body: { subscriptions: posted } })

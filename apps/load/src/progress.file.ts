@@ -4,7 +4,7 @@ import { parseJson } from '#runtime';
 import { z } from 'zod';
 import { type FileOffset, startOfFile } from './line.reader.js';
 
-const stored = z.object({ file: z.string(), offset: z.int().min(0), line: z.int().min(0) });
+const progressSchema = z.object({ file: z.string(), offset: z.int().min(0), line: z.int().min(0) });
 
 /** Bytes at the start of a file. Their hash, its size and its time of change identify the file. */
 const headBytes = 65_536;
@@ -31,7 +31,7 @@ export class ProgressFile {
     const { bytesRead } = await handle.read(head, 0, headBytes, 0).finally(() => handle.close());
     const hash = createHash('sha256').update(head.subarray(0, bytesRead)).digest('hex');
     const identity = `${size} ${Math.floor(mtimeMs)} ${hash}`;
-    const found = stored.safeParse(
+    const found = progressSchema.safeParse(
       await readFile(path, 'utf8').then(parseJson, () => undefined),
     ).data;
     return new ProgressFile(path, identity, size, found?.file === identity ? found : startOfFile);

@@ -49,7 +49,7 @@ export function openConnections(
     revocations,
     appPasswords: new AppPasswordVerifier(client, revocations),
     limits,
-    opened: Promise.all([connected, limits.opened(), revocations.opened()]),
+    opened: Promise.all([connected, limits.waitUntilOpen(), revocations.waitUntilOpen()]),
     missing: () => (hasConnected ? [] : ['Redis: not connected since the start']),
     close: async () => {
       await Promise.all([client.close(), revocations.close()]);

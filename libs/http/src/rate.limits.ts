@@ -51,7 +51,7 @@ export class RateLimits {
   }
 
   /** Resolves when Redis is ready, or after {@link openLimitMs} without Redis. */
-  async opened(): Promise<void> {
+  async waitUntilOpen(): Promise<void> {
     if (this.redis && this.redis.status !== 'ready')
       await once(this.redis, 'ready', { signal: AbortSignal.timeout(openLimitMs) }).catch(() => {});
   }

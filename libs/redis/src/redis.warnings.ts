@@ -16,7 +16,7 @@ export async function warnOfEviction(
   purpose: string,
 ): Promise<void> {
   const policies = await Promise.all(
-    masters(redis).map((server) =>
+    listMasters(redis).map((server) =>
       server.info('memory').then(parseEvictionPolicy, () => undefined),
     ),
   );
@@ -70,7 +70,7 @@ export async function warnOfSmallReplyBuffers(
     server.config('GET', 'client-output-buffer-limit') as Promise<string[]>;
   // Ignores servers whose configuration clients cannot read, such as many hosted ones.
   const limits = await Promise.all(
-    masters(redis).map((server) => ask(server).then(parsePubsubLimit, () => undefined)),
+    listMasters(redis).map((server) => ask(server).then(parsePubsubLimit, () => undefined)),
   );
   const lowest = Math.min(...limits.map((limit) => limit || Number.POSITIVE_INFINITY));
   if (lowest < needed)
@@ -87,6 +87,6 @@ function parsePubsubLimit([, limits]: readonly string[]): number | undefined {
   return limit === undefined ? undefined : Number(limit);
 }
 
-function masters(redis: Redis | Cluster): Redis[] {
+function listMasters(redis: Redis | Cluster): Redis[] {
   return 'nodes' in redis ? redis.nodes('master') : [redis];
 }

@@ -5,7 +5,7 @@ import {
   type Bound,
   clockOfUser,
   type Database,
-  instant,
+  isoTimeSql,
   type PgTransaction,
   type Statement,
   statement,
@@ -43,7 +43,7 @@ export const findSubscription = statement(
   'deletion.find_subscription',
   `SELECT n.subscription_id AS "subscriptionId", n.is_live AS "isLive",
      n.is_subscribed AS "isSubscribed",
-     ${instant('n.is_subscribed_at')} AS "subscribedAt",
+     ${isoTimeSql('n.is_subscribed_at')} AS "subscribedAt",
      d.id AS "deletionId", d.id IS DISTINCT FROM n.deletion_id AS "isOvertaken"
    FROM subscription.subscriptions_by_guid n
    LEFT JOIN deletion.deletions d

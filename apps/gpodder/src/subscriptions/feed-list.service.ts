@@ -60,7 +60,7 @@ export class FeedListService {
   }
 
   /** Returns all subscribed feeds of the caller. */
-  async subscribed(request: FastifyRequest): Promise<ListedFeed[]> {
+  async listSubscribedFeeds(request: FastifyRequest): Promise<ListedFeed[]> {
     return (await this.readAll(request)).added;
   }
 
