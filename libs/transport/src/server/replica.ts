@@ -346,7 +346,8 @@ export class Replica {
     this.hasReadRequest = false;
     const abandoned = await this.membership.heartbeat(this.isGroupIdle);
     if (this.membership.hasPending) this.isGroupIdle = false;
-    // A replica that was alone has started a read without a limit: it would get a whole burst.
+    // Other replicas have joined. While this one was alone, it started a read without a limit,
+    // which would take all requests of a burst.
     if (wasAlone && !this.membership.isAlone && this.isReadBlocked) this.unblockRead();
     this.takeoverIsDue ||= this.canTake && abandoned.some((id) => !this.running.has(id));
     this.updateSignals();

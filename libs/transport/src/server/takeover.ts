@@ -95,7 +95,7 @@ export class Takeover {
     this.takeovers += 1;
     this.log.warn(
       { entry: entry.id, pattern: entry.request.pattern },
-      'request of a dead replica taken over, runs again',
+      'service request of a dead replica taken over, runs again',
     );
     return true;
   }
@@ -130,7 +130,7 @@ export class Takeover {
     this.deadLetters += 1;
     this.log.error(
       { entry: entryId, reason, deliveries, stream: deadLetters },
-      'request failed: moved to the dead letters, caller gets unavailable',
+      'service request failed: moved to the dead letters, caller gets unavailable',
     );
   }
 
