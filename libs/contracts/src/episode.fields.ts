@@ -232,7 +232,7 @@ function pluck<Table extends object, Part extends keyof Table[keyof Table]>(
   };
 }
 
-/** Returns fields by their names in HTTP. */
+/** Returns the fields of a table, keyed by their names in HTTP instead of those in code. */
 function byWireName<Table extends object>(table: Table) {
   const fields = Object.entries(table).map(([name, field]) => [
     wireNames[name as EntryName],

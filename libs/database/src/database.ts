@@ -171,7 +171,11 @@ export class Database {
     );
   }
 
-  /** Runs and commits one statement that changes or locks rows. @throws as {@link read}. */
+  /**
+   * Runs and commits one statement that changes or locks rows.
+   *
+   * @throws Failure `unavailable` if a later attempt can succeed; other errors are bugs.
+   */
   async change<Row extends object>(query: Statement, values: readonly unknown[]): Promise<Row[]> {
     const rows = await this.runWithoutTransaction(query, () =>
       this.pool.query<Row>(bind(query, values, this.prepared)),

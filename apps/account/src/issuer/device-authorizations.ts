@@ -70,7 +70,7 @@ export class DeviceAuthorizations {
     return isDecided;
   }
 
-  /** Denies the request, like {@link allowRequest}. */
+  /** Denies the request of a code. @returns false if no request is pending. */
   denyRequest(userCode: string): Promise<boolean> {
     return this.storeDecision(userCode, {
       error: 'access_denied',

@@ -71,7 +71,7 @@ export class Interactions {
     });
   }
 
-  /** Denies the request, like {@link allowRequest}. */
+  /** Denies the request. @returns the redirect URL; undefined if no request is pending. */
   denyRequest(request: IncomingMessage, response: ServerResponse): Promise<string | undefined> {
     return this.finishInteraction(request, response, {
       error: 'access_denied',

@@ -99,7 +99,10 @@ export class Links {
     return { url: `${this.config.PUBLIC_URL}/links/${secret}`, expiresAt };
   }
 
-  /** Returns the content of a link without deleting it; undefined as in {@link consumeLink}. */
+  /**
+   * Returns the content of a link without deleting it. Returns `undefined` if the link was used, is
+   * expired or unknown, or its account is disabled.
+   */
   async readLink(secret: string): Promise<Link | undefined> {
     const hash = hashIfSecret(secret);
     if (!hash) return undefined;

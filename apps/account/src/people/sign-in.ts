@@ -95,7 +95,7 @@ export class SignIn {
   /**
    * Completes a sign-in with a recovery code. Ends all other sessions and the access of all apps.
    *
-   * @throws Refusal as {@link completeWithCode}.
+   * @throws Refusal `code`, `ticket`, `limited`; `credentials` if the password changes meanwhile.
    */
   completeWithRecoveryCode(ticket: string, code: string, browser: Browser): Promise<SignInResult> {
     return this.completeSecondStep('recovery', ticket, browser, (account) =>

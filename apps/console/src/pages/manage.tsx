@@ -34,7 +34,7 @@ interface ManageDialogProps {
 export function ManageDialog({ subscription, opening, onClose }: ManageDialogProps) {
   const dialog = useRef<HTMLDialogElement>(null);
   const isBusy = pendingSubscriptionChanges.value.some(({ guid }) => guid === subscription.guid);
-  // A layout effect, because it runs before a late close event of an earlier opening.
+  // A layout effect runs before the `close` event of a dialog that was closed just before.
   useLayoutEffect(() => {
     if (!dialog.current?.open) dialog.current?.showModal();
   }, [opening]);
@@ -108,7 +108,7 @@ async function reportChange(
     showUndo(t.done.unsubscribe(name), () => {
       const undone = setSubscribed(subscriptionByGuid(guid) ?? subscription, true);
       void reportChange('subscribe', name, undone, subscription).then(() =>
-        // Waits for the next frame, in which the list contains the podcast again.
+        // Sets the focus in the next frame, in which the list contains the podcast again.
         requestAnimationFrame(() => document.getElementById(manageId(guid))?.focus()),
       );
     });

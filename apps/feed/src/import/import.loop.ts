@@ -47,7 +47,7 @@ export class ImportLoop extends WorkLoop<ClaimedImport, ImportLoopOptions> {
   private readonly keys = promisify(generateKeyPair)('rsa', { modulusLength: 3_072 });
 
   constructor(options: ImportLoopOptions) {
-    super(options, { kind: 'imports', concurrency: 4, faultMs: 500 });
+    super(options, { kind: 'imports', concurrency: 4, pauseAfterFaultMs: 500 });
   }
 
   /** Claims the import that waits longest. */

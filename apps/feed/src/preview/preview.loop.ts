@@ -27,7 +27,7 @@ export interface PreviewLoopOptions extends LoopOptions {
  */
 export class PreviewLoop extends WorkLoop<PreviewRequest, PreviewLoopOptions> {
   constructor(options: PreviewLoopOptions) {
-    super(options, { kind: 'previews', concurrency: 4, faultMs: 500 });
+    super(options, { kind: 'previews', concurrency: 4, pauseAfterFaultMs: 500 });
   }
 
   /** Claims the oldest request for a preview. */

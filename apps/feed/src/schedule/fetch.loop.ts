@@ -13,7 +13,7 @@ import { resultOf } from './result.rules.js';
  * starts. They spread the work of many due feeds, because requests of users share the processors
  * and Postgres.
  */
-const [claimMs, claimedShare] = [100, 0.2];
+const [pauseAfterClaimMs, claimedShare] = [100, 0.2];
 
 /** Share of fetches without `ETag` and `Last-Modified`, in case a server sends wrong ones. */
 const unconditionalShare = 0.01;
@@ -46,9 +46,9 @@ export class FetchLoop extends WorkLoop<Claim, FetchLoopOptions> {
     super(options, {
       kind: 'lanes',
       concurrency: options.concurrency,
-      claimed: Math.ceil(options.concurrency * claimedShare),
-      claimMs,
-      faultMs: 5_000,
+      claimLimit: Math.ceil(options.concurrency * claimedShare),
+      pauseAfterClaimMs,
+      pauseAfterFaultMs: 5_000,
       messages: {
         start: 'feed fetch loop failed, retrying: feeds are not fetched',
         end: 'feed fetch loop works again',
