@@ -3,7 +3,7 @@ import { type Bound, statement } from '#database';
 import type { Upload } from './upload.rules.js';
 import type { EpisodeQuotas } from './episode.config.js';
 import {
-  incomplete,
+  incompleteLookups,
   jsonBytes,
   keptRows,
   keptEpisodes,
@@ -78,7 +78,7 @@ export const selectActedEpisodes = statement(
      (SELECT json_agg(json_build_object('feedUrl', "feedUrl", 'currentUrl', feed_url))
       FROM feeds WHERE "feedUrl" <> feed_url) AS renamed,
      ${keptEpisodes},
-     ${incomplete},
+     ${incompleteLookups},
      (SELECT json_agg(nextval('episode.episode_id')) FROM by_guid WHERE id IS NULL) AS "newIds",
      'all' AS reach,
      ${remainingQuotas('$4', '$5')}`,

@@ -149,7 +149,8 @@ export const keptEpisodes = `(SELECT json_agg(r) FROM (
  * SQL of the lookups (entry, rank) that omitted candidates because of the limits in `kept` or their
  * own row limit. Only candidates with ids up to `complete_to` were all read.
  */
-export const incomplete = `(SELECT json_agg(json_build_array(i.entry, i.rank, i.complete_to)) FROM (
+export const incompleteLookups = `(
+     SELECT json_agg(json_build_array(i.entry, i.rank, i.complete_to)) FROM (
        SELECT f.entry, f.rank, least(
            min(f.id) FILTER (WHERE f.last),
            min(f.id) FILTER (WHERE k.id IS NULL) - 1
@@ -277,7 +278,7 @@ export const selectAllCandidates = statement(
    SELECT ${currentGuids},
      (SELECT json_agg(json_build_array(sync_id, episode_id)) FROM aliases) AS aliases,
      ${keptEpisodes},
-     ${incomplete},
+     ${incompleteLookups},
      (SELECT json_agg(nextval('episode.episode_id')) FROM generate_series(1, $3)) AS "newIds",
      'all' AS reach,
      ${remainingQuotas('$4', '$5')}`,

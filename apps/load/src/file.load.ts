@@ -41,7 +41,7 @@ export class FileLoad {
     private readonly stopped: AbortSignal,
     private readonly io: ProgramIo,
   ) {
-    this.sender = new PartSender(client, (refusals) => this.refuse(refusals), stopped);
+    this.sender = new PartSender(client, (refusals) => this.writeRejections(refusals), stopped);
   }
 
   /**
@@ -64,7 +64,7 @@ export class FileLoad {
       describeProgress(state(), seconds),
     );
     try {
-      await this.sendAll(skipped(await decompressFile(source), from.offset), from, progress);
+      await this.sendAll(skipBytes(await decompressFile(source), from.offset), from, progress);
     } catch (error) {
       this.failure ??= error;
     } finally {
@@ -75,10 +75,10 @@ export class FileLoad {
       stderr.write(`load: ${this.path}: ${describeResult(state(), line.seconds)}\n`);
       await (await this.refusals)?.close();
     }
-    return this.outcome(progress);
+    return this.finishLoad(progress);
   }
 
-  private async outcome(progress: ProgressFile | undefined): Promise<LoadOutcome> {
+  private async finishLoad(progress: ProgressFile | undefined): Promise<LoadOutcome> {
     if (this.stopped.aborted) {
       this.io.stderr.write(
         `load: stopped; a later run continues after line ${progress?.reached.line ?? 0}\n`,
@@ -106,7 +106,8 @@ export class FileLoad {
       userId: this.userId,
       refuse: async (refusal) => {
         // A stop interrupts the reading of a part, which must not be reported as incomplete.
-        if (!this.stopped.aborted && this.failure === undefined) await this.refuse([refusal]);
+        if (!this.stopped.aborted && this.failure === undefined)
+          await this.writeRejections([refusal]);
       },
       dropped: () => (this.counts.dropped += 1),
     });
@@ -142,7 +143,7 @@ export class FileLoad {
     this.running.add(sending);
   }
 
-  private async refuse(refusals: RejectedLine[]): Promise<void> {
+  private async writeRejections(refusals: RejectedLine[]): Promise<void> {
     this.counts.refused += refusals.length;
     const name =
       this.options.refused ?? (this.path === '-' ? 'stdin.refused' : `${this.path}.refused`);
@@ -153,7 +154,7 @@ export class FileLoad {
   }
 }
 
-async function* skipped(stream: AsyncIterable<Buffer>, offset: number): AsyncGenerator<Buffer> {
+async function* skipBytes(stream: AsyncIterable<Buffer>, offset: number): AsyncGenerator<Buffer> {
   let left = offset;
   for await (const chunk of stream) {
     if (left >= chunk.length) left -= chunk.length;

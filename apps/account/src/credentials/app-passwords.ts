@@ -124,7 +124,7 @@ export class AppPasswords {
     return guidSchema.safeParse(id).success && this.revokeWhere({ accountId, id });
   }
 
-  /** Like {@link revoke}, for a caller that has checked the ownership. */
+  /** Revokes an app password of any account. Idempotent. @returns true if it existed. */
   revokeById(id: string): Promise<boolean> {
     return this.revokeWhere({ id });
   }

@@ -53,7 +53,7 @@ export class UploadService {
         .slice(from, from + maxActions)
         .flatMap((action) => writer.read(action) ?? []);
       if (actions.length > 0) await writer.write(actions);
-      // Lets other requests run also while no service is called.
+      // Lets other requests run, as a call of a service does.
       else await nextTick();
     }
     const [timestamp] = await Promise.all([

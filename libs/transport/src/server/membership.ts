@@ -84,7 +84,7 @@ export class Membership {
       .catch((error: Error) => {
         if (!error.message.startsWith('BUSYGROUP')) throw error;
       });
-    await this.heartbeat();
+    await this.sendHeartbeat();
   }
 
   /** True if the next heartbeat tells clients to send requests. */
@@ -108,7 +108,7 @@ export class Membership {
    *
    * @param isIdle true if the next heartbeat can follow later, by the longer interval.
    */
-  async heartbeat(isIdle = true): Promise<readonly string[]> {
+  async sendHeartbeat(isIdle = true): Promise<readonly string[]> {
     const { requests, heartbeats } = this.keys;
     const { heartbeatTtlMs, abandonedMs } = this.timings;
     const validMs = heartbeatTtlMs + (isIdle ? abandonedMs : 0);
@@ -128,7 +128,7 @@ export class Membership {
    */
   async setServing(isServing: boolean, drainGraceMs: number): Promise<void> {
     this.servingState = isServing;
-    await this.heartbeat();
+    await this.sendHeartbeat();
     if (!this.servingState && this.aliveReplicas === 0)
       await delay(drainGraceMs, undefined, { ref: false });
   }

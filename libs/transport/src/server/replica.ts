@@ -134,7 +134,7 @@ export class Replica {
     await this.membership
       .setServing(isTaking, this.options.timings.drainGraceMs)
       .catch(this.logFault);
-    // Not the argument: a later call can have changed the state while this one awaited Redis.
+    // Reads the current state, because a later call can have changed it during the `await`.
     this.takesRequests = this.membership.isServing;
     this.updateSignals();
   }
@@ -340,11 +340,11 @@ export class Replica {
   private async sendHeartbeat(): Promise<void> {
     if (this.isStopping) return;
     const wasAlone = this.membership.isAlone;
-    // Decided first, because the heartbeat must be valid until the next one.
+    // Decides this before the heartbeat: its time of expiry depends on it.
     this.isGroupIdle =
       !this.hasReadRequest && this.running.size === 0 && this.canTake && !this.takeoverIsDue;
     this.hasReadRequest = false;
-    const abandoned = await this.membership.heartbeat(this.isGroupIdle);
+    const abandoned = await this.membership.sendHeartbeat(this.isGroupIdle);
     if (this.membership.hasPending) this.isGroupIdle = false;
     // Other replicas have joined. While this one was alone, it started a read without a limit,
     // which would take all requests of a burst.
