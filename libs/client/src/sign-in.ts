@@ -252,7 +252,7 @@ export class SignIn {
    */
   private storeTokens(response: TokenResponse, clientId: string): Promise<void> {
     const { access_token: access, refresh_token: refresh, expires_in: seconds = 600 } = response;
-    const tokens: Tokens = { access, refresh, expires: this.clock() + seconds * 1_000, clientId };
+    const tokens: Tokens = { access, refresh, expires: this.now() + seconds * 1_000, clientId };
     return this.putValue(tokensKey, tokens);
   }
 
