@@ -280,10 +280,10 @@ describe(`query plans on plain tables of writes with ${size} episode states`, ()
 
   it('an upload saves its rows with the look-ups of each one’s indexes', async () => {
     const rows = stored.map((row) => ({ ...row, playback_position: 7, changed: '2026-01-02' }));
-    const { arraysOf, changing, describing } = episodes;
-    const states = [ascending, ...arraysOf(['id', ...changing.keys()], rows)];
+    const { arraysOf, stateColumns, metadataColumns } = episodes;
+    const states = [ascending, ...arraysOf(['id', ...stateColumns.keys()], rows)];
     await expectPlans(episodes.updateStates, states, { uses: ['states_pkey'], buffers: 30 * 30 });
-    const metadata = [ascending, ...arraysOf(['sync_id', ...describing.keys()], rows)];
+    const metadata = [ascending, ...arraysOf(['sync_id', ...metadataColumns.keys()], rows)];
     await expectPlans(episodes.updateMetadata, metadata, {
       uses: ['episodes_pkey'],
       buffers: 30 * 60,
