@@ -63,7 +63,8 @@ export class Notices {
     } catch (error) {
       this.log.error(
         { err: error, accountId, kind },
-        'notice of an account change not stored: the account page lacks it, mail is still sent',
+        'notice of an account change not stored: the account page lacks it; ' +
+          'its mail is attempted separately',
       );
     }
     if (!this.mail.hasMailServer) return;
