@@ -88,10 +88,10 @@ class ImportRun {
       this.replaced.signal,
       AbortSignal.timeout(importLimitMs),
     ]);
-    const { userId, progress } = claimed;
+    const { userId, cursor } = claimed;
     this.writer = new AccountWriter(options.client, userId, this.stopped, this.skipped);
     this.store = {
-      current: importProgressSchema.safeParse(JSON.parse(progress ?? 'null')).data ?? noProgress,
+      current: importProgressSchema.safeParse(JSON.parse(cursor ?? 'null')).data ?? noProgress,
       update: async (next) => void (this.store.current = next),
     };
   }
@@ -143,11 +143,11 @@ class ImportRun {
   }
 
   private async saveProgress(state: RunProgress['state'], fault?: ShownImport['fault']) {
-    const { current: progress } = this.store;
+    const { current: cursor } = this.store;
     const { written, skipped } = this.writer;
     const report = { ...written, skipped: skipped.total, skipped_entries: skipped.entries };
     const sealed = await this.options.repository.saveProgress(this.claimed, {
-      progress,
+      cursor,
       report,
       state,
       fault,

@@ -14,9 +14,9 @@ afterAll(() => context?.close());
 
 const source = 'https://other.example/';
 const key = Buffer.from('key');
-const progress = { since: 7, actions: 2, hash: 'x' };
+const cursor = { since: 7, actions: 2, hash: 'x' };
 const report = { subscriptions: 1, actions: 2, favorites: 0, skipped: 0, skipped_entries: [] };
-const running: RunProgress = { progress, report, state: 'running' };
+const running: RunProgress = { cursor, report, state: 'running' };
 
 /** Starts and claims an import of a user. */
 async function started(userId: string, from = source): Promise<ClaimedImport> {
@@ -28,7 +28,7 @@ describe('an import', () => {
   it('is shown to its user with its numbers', async () => {
     const ann = freshUser();
     const claimed = await started(ann);
-    expect(claimed).toMatchObject({ userId: ann, source, login: 'ann', progress: null });
+    expect(claimed).toMatchObject({ userId: ann, source, login: 'ann', cursor: null });
     expect((await imports.readImport(ann))?.shown).toMatchObject({ state: 'running', actions: 0 });
     await imports.saveProgress(claimed, { ...running, state: 'failed', fault: 'credentials' });
     expect(await imports.readImport(ann)).toEqual({
@@ -68,10 +68,10 @@ describe('an import', () => {
     const saved = async (from: string, state: RunProgress['state']) => {
       const claimed = await started(ann, from);
       await imports.saveProgress(claimed, { ...running, state });
-      return claimed.progress;
+      return claimed.cursor;
     };
     expect(await saved(source, 'failed')).toBeNull();
-    expect(await saved(source, 'finished')).toBe(JSON.stringify(progress));
+    expect(await saved(source, 'finished')).toBe(JSON.stringify(cursor));
     expect(await saved(source, 'failed')).toBeNull();
     expect(await saved('https://third.example/', 'failed')).toBeNull();
   });

@@ -42,7 +42,7 @@ const claimImport = statement(
      ${dueImports}
      ORDER BY o.seen_at LIMIT 1 FOR NO KEY UPDATE SKIP LOCKED
    ) next WHERE i.user_id = next.user_id
-   RETURNING i.user_id AS "userId", i.id, i.source, i.login, i.cursor AS progress`,
+   RETURNING i.user_id AS "userId", i.id, i.source, i.login, i.cursor`,
 );
 
 /** SQL of the columns of an answer. An import whose process died is shown as failed. */
@@ -74,7 +74,7 @@ const stopImport = statement(
 
 /**
  * Saves the progress of an import, and returns its encrypted password; no row if the import was
- * replaced or stopped. $1 user, $2 id, $3 progress, $4 report, $5 state, $6 fault.
+ * replaced or stopped. $1 user, $2 id, $3 cursor, $4 report, $5 state, $6 fault.
  */
 const saveProgress = statement(
   'feed.save_import',
@@ -84,11 +84,11 @@ const saveProgress = statement(
    WHERE i.user_id = $1 AND i.id = $2 AND i.state = 'running' RETURNING i.sealed`,
 );
 
-/** A claimed import. `progress` is JSON, null for a new import. */
+/** A claimed import. `cursor` is JSON, null for a new import. */
 export interface ClaimedImport extends Pick<ShownImport, 'source' | 'login'> {
   readonly userId: string;
   readonly id: string;
-  readonly progress: string | null;
+  readonly cursor: string | null;
 }
 
 /** The numbers and skipped entries of an import. */
@@ -96,8 +96,8 @@ export type ImportReport = Omit<ShownImport, 'source' | 'login' | 'state' | 'fau
 
 /** The progress of a running import, or its outcome. */
 export interface RunProgress extends Pick<ShownImport, 'state' | 'fault'> {
-  /** The place where the next run continues. */
-  readonly progress: object;
+  /** The place where a replica continues the import. */
+  readonly cursor: object;
   readonly report: ImportReport;
 }
 
@@ -158,12 +158,12 @@ export class ImportRepository {
    */
   async saveProgress(
     { userId, id }: ClaimedImport,
-    { progress, report, state, fault }: RunProgress,
+    { cursor, report, state, fault }: RunProgress,
   ): Promise<Buffer | null | undefined> {
     const [row] = await this.database.change<{ sealed: Buffer | null }>(saveProgress, [
       userId,
       id,
-      JSON.stringify(progress),
+      JSON.stringify(cursor),
       JSON.stringify(report),
       state,
       fault ?? null,
