@@ -166,7 +166,7 @@ export class UserCopier {
       rows += into.rowCount;
     }
     for (const [sequence, table] of copiedSequences) {
-      // On a cluster, a statement about rows of users cannot read a sequence as well.
+      // On Citus, a statement about rows of users cannot read a sequence as well.
       const newest = await this.target.query<{ id: string | null }>(
         `SELECT max(id) AS id FROM ${table} WHERE user_id = ANY ($1::uuid[])`,
         [ids],

@@ -45,8 +45,8 @@ const findOldMarkers = statement(
 );
 
 /**
- * Deletes the markers of users $1 up to the time $2, with their answers. The cluster accesses only
- * the nodes of these users, and locks rows of several users only by deleting them.
+ * Deletes the markers of users $1 up to the time $2, with their answers. Citus accesses only the
+ * nodes of these users, and locks rows of several users only by deleting them.
  */
 const deleteMarkers = statement(
   'sync.delete_markers',
