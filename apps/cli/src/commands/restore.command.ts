@@ -5,7 +5,6 @@ interface RestoreInput {
   readonly secrets: string | undefined;
 }
 
-/** The command `podcast-sync restore`. */
 export const restore: CommandDefinition<RestoreInput> = {
   name: 'restore',
   summary: 'restores data, accounts and keys from a backup to an empty database',

@@ -5,7 +5,6 @@ import type { StartOptions } from '../../../standalone/src/standalone.options.js
 
 const parsePort = integerBetween(0, 65_535);
 
-/** The command `podcast-sync start`. */
 export const start: CommandDefinition<Omit<StartOptions, 'data'>> = {
   name: 'start',
   summary: 'runs all parts on this machine',

@@ -13,7 +13,7 @@ import { browserName } from './browser-name.js';
 import { NoticesSection } from './notices.view.js';
 import { credentialTimes, EndButton, joinParts, renderTime, RowList } from './components.js';
 
-/** Data of the account page. */
+/** The account with everything that has access to it: apps, app passwords, devices, sessions. */
 export interface AccountOverview {
   readonly account: Account;
   /** Session of this browser. */
