@@ -92,7 +92,11 @@ const fields = [
   ...statusNames.map((name, bit) => statusField(wireNames[name], bit)),
 ].join('\n       || ');
 
-/** Episodes of a user. $1 user, $2 last row of the previous page, $3 limit. */
+/**
+ * Reads a page of a user's episodes as lines. `OFFSET 0` keeps the planner from flattening the
+ * subquery, so each row of `s` looks up its episode by its key. $1 user, $2 last row of the
+ * previous page, $3 limit.
+ */
 export const selectEpisodes = statement(
   'dump.select_episodes',
   `SELECT s.id, e.line FROM (

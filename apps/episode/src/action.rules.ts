@@ -29,7 +29,10 @@ export type Action = RequestOf<typeof uploadActions>['entries'][number];
  */
 const latestTime = '9999-12-31T23:59:59Z';
 
-/** Validates one action, and converts it to an upload with the feed URL as `podcast`. */
+/**
+ * Converts an action to an upload with the feed URL as `podcast`. Returns a FailedEntry for an
+ * invalid action.
+ */
 export function validateAction({
   feedUrl,
   episodeGuid,

@@ -88,7 +88,10 @@ export const candidateLookupSql = (
      ) f WHERE f.agrees OR f.place = ${max}`;
 /** SQL of the comparable form of the enclosure URL of an episode `e`, as in the index. */
 export const comparableEnclosureUrl = 'coalesce(e.comparable_enclosure_url, e.enclosure_url)';
-/** SQL condition: an episode `e` has the enclosure URL of an entry `x` and is in its group. */
+/**
+ * SQL condition: an episode `e` has the enclosure URL of an entry `x`, and has an episode_guid
+ * unless `x.bare`.
+ */
 export const sameEnclosure = `episode.enclosure_key(e.episode_guid = '', ${comparableEnclosureUrl})
          = episode.enclosure_key(x.bare, x."enclosureUrl")`;
 /** SQL condition: an episode `e` has the episode_guid of an entry `x`. */

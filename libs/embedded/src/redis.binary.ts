@@ -6,8 +6,8 @@ import { StartError } from './embedded.server.js';
 const serverNames = ['redis-server', 'valkey-server'] as const;
 
 /**
- * The lowest supported version. Redis 6.2 added trimming of streams by age and race-free consumer
- * groups. Every version of Valkey is newer.
+ * The lowest supported version. The transport uses XADD with NOMKSTREAM and MINID, and XPENDING
+ * with IDLE, which Redis 6.2 added. Every version of Valkey is newer.
  */
 const minimumVersion = [6, 2] as const;
 

@@ -181,8 +181,10 @@ export async function sessionTimestamp(
 }
 
 /**
- * Returns the timestamp for the answer to an upload of subscriptions, and adds the new sync state
- * to its transaction. The caller has already advanced the clock, and does not advance it again.
+ * Returns the timestamp for the answer to an upload that changed subscriptions. Adds the new T, K
+ * and M to the transaction; this can seal a second, which advances the clock at the commit. Without
+ * a session it writes nothing and returns 1. The caller must have advanced the clock before this
+ * call, and must not advance it afterwards.
  *
  * @param stampBefore stamp of the user's clock before this write.
  * @param repeatsUpload true if the client's next download must include its own upload.

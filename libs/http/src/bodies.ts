@@ -156,7 +156,8 @@ export function readBody(
 ): Promise<Buffer> {
   return new Promise((resolve, reject) => {
     if (declaredBytes > limit) return reject(new TooLarge());
-    // Copies all chunks into one buffer, because chunks can be very small.
+    // Copies each chunk into one buffer: a list of tiny chunks would take much more memory than
+    // `hold` counts.
     let body = Buffer.alloc(0);
     let length = 0;
     const ensureRoom = (bytes: number) => {

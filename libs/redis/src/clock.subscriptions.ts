@@ -8,7 +8,10 @@ import { Condition, type Log, withTimeLimit } from '#runtime';
 interface ClockEvents {
   /** Called when a user's clock advanced to this stamp; also late, repeatedly or out of order. */
   onNotification(userId: string, stamp: string): void;
-  /** Called after a loss: notifications can be lost, and all subscriptions have ended. */
+  /**
+   * Called when heartbeats arrive again after a loss. All subscriptions have ended, and
+   * notifications can be missing.
+   */
   onReconnected(): void;
 }
 

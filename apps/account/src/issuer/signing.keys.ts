@@ -54,7 +54,7 @@ export class SigningKeys {
     return this.currentKey;
   }
 
-  /** Public keys, including those of earlier tokens. */
+  /** Public keys of `jwks.json`: of new tokens, of earlier tokens and of a pending key. */
   get publicKeySet(): JSONWebKeySet {
     return this.publicKeys;
   }

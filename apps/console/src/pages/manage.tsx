@@ -34,7 +34,8 @@ interface ManageDialogProps {
 export function ManageDialog({ subscription, opening, onClose }: ManageDialogProps) {
   const dialog = useRef<HTMLDialogElement>(null);
   const isBusy = pendingSubscriptionChanges.value.some(({ guid }) => guid === subscription.guid);
-  // A layout effect runs before the `close` event of a dialog that was closed just before.
+  // If the dialog was closed just before, its `close` event is still to come. A layout effect opens
+  // the dialog before that event, so that its handler does not call `onClose`.
   useLayoutEffect(() => {
     if (!dialog.current?.open) dialog.current?.showModal();
   }, [opening]);

@@ -44,8 +44,9 @@ const selectTouched = statement(
 );
 
 /**
- * Creates or restarts the tasks of touched feeds, and removes the touches from the outbox. Feeds
- * without a row in `feed.feeds` get no task. $1 URLs, $2 their keys.
+ * Creates a `describe` task for each of these feeds, or restarts its task, and deletes the due rows
+ * of the feeds from the outbox feed.touched. Feeds without a row in `feed.feeds` get no task. $1
+ * URLs, $2 their keys.
  */
 const createTasks = statement(
   'feed.create_tasks',
@@ -68,7 +69,7 @@ export const dueTasks = `SELECT k.id
        OR t.fetched_at > k.created_at - interval '${currentMinutes} min'
      )`;
 
-/** Leases a task. */
+/** Claims the due task that waited longest, for 60 s. Skips locked tasks. */
 const claimTask = statement(
   'feed.claim_task',
   `WITH due AS (

@@ -47,7 +47,7 @@ export async function parseChanges(
   if (removed.some((url) => addedSet.has(url))) throw new Failure('invalid');
   const add = await repairUrls(added, maxFeedsPerUpload);
   const remove = await repairUrls(removed, maxFeedsPerUpload);
-  // Adds a feed that is in both lists under different sent URLs.
+  // A feed can be in both lists under different sent URLs: it is added and not removed.
   for (const url of add.feeds.keys()) remove.feeds.delete(url);
   const unusable = [...add.unusable, ...remove.unusable];
   return { add: add.feeds, titles: new Map(), remove: remove.feeds, unusable };
