@@ -261,7 +261,7 @@ describe('overload', () => {
     expect(await codeOf(gateway.call(probe, { text: 'x' }, { requestId: 'r' }))).toBe('answered');
     expect(gateway.counters).toMatchObject({
       sentCalls: 3,
-      refusedCalls: 1,
+      rejectedCalls: 1,
       timedOutCalls: 0,
       inFlight: 0,
     });
@@ -278,7 +278,7 @@ describe('overload', () => {
     expect(
       await codeOf(gateway.call(probe, { text: 'x' }, { requestId: 'r', budgetMs: 500 })),
     ).toBe('unavailable');
-    expect(gateway.counters).toMatchObject({ sentCalls: 2, refusedCalls: 1, timedOutCalls: 0 });
+    expect(gateway.counters).toMatchObject({ sentCalls: 2, rejectedCalls: 1, timedOutCalls: 0 });
     const patient = gateway.call(probe, { text: 'patient' }, { requestId: 'r' });
     await Promise.all([slow, waiting, patient]);
     await eventually(async () =>

@@ -45,12 +45,13 @@ export class RedisClock {
     const offsetMs = redisMs - (sentAt + receivedAt) / 2;
     // Adds 1, because Redis' time is cut to whole milliseconds.
     const uncertaintyMs = (receivedAt - sentAt) / 2 + 1;
-    const best = this.bestSample;
-    if (best) {
-      const ageMs = receivedAt - best.takenAt;
-      const bestUncertaintyMs = best.uncertaintyMs + ageMs * driftPerMs;
-      const contradicts = Math.abs(offsetMs - best.offsetMs) > uncertaintyMs + bestUncertaintyMs;
-      if (!contradicts && uncertaintyMs > bestUncertaintyMs && ageMs < maxSampleAgeMs) return;
+    const current = this.bestSample;
+    if (current) {
+      const ageMs = receivedAt - current.takenAt;
+      const currentUncertaintyMs = current.uncertaintyMs + ageMs * driftPerMs;
+      const contradicts =
+        Math.abs(offsetMs - current.offsetMs) > uncertaintyMs + currentUncertaintyMs;
+      if (!contradicts && uncertaintyMs > currentUncertaintyMs && ageMs < maxSampleAgeMs) return;
     }
     this.bestSample = { offsetMs, uncertaintyMs, takenAt: receivedAt };
   }
