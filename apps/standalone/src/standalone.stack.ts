@@ -172,7 +172,7 @@ export class StandaloneStack {
 
   private async startBackends(data: string): Promise<Backends> {
     const { POSTGRES_URL, REDIS_URL } = this.options;
-    const progress = this.printLine;
+    const reportProgress = this.printLine;
     const [postgresUrl, redisUrl] = await Promise.all([
       POSTGRES_URL ??
         this.startServer('Postgres', (port) =>
@@ -180,7 +180,7 @@ export class StandaloneStack {
             directory: join(data, 'postgres'),
             database: 'podcast_sync',
             port,
-            progress,
+            reportProgress,
           }),
         ),
       REDIS_URL ??
@@ -189,7 +189,7 @@ export class StandaloneStack {
             directory: join(data, 'redis'),
             programs: join(data, 'programs'),
             port,
-            progress,
+            reportProgress,
           }),
         ),
     ]);

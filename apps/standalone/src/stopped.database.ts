@@ -31,7 +31,7 @@ export async function withStoppedDatabase(
     const postgres = await startPostgres({
       directory: join(directory, 'postgres'),
       database: 'podcast_sync',
-      progress: (line) => void io.stderr.write(`${line}\n`),
+      reportProgress: (line) => void io.stderr.write(`${line}\n`),
     });
     try {
       await run(environment(postgres.url));

@@ -35,9 +35,9 @@ interface PostgresPackage {
  *
  * @throws StartError if this platform has no package or its programs do not run.
  */
-export function postgresBinaries(
+export function findOrCopyBinaries(
   place: PostgresPlace,
-  progress: (line: string) => void,
+  reportProgress: (line: string) => void,
 ): PostgresBinaries {
   const source = installedPackage();
   if (addSymlinks(source.folder) && problemOf(source.folder, place) === undefined)
@@ -46,7 +46,7 @@ export function postgresBinaries(
   const copies = join(place.home, 'binaries');
   const copy = { ...source, folder: join(copies, source.version) };
   if (!existsSync(copy.folder)) {
-    progress(`copying the Postgres programs to ${copies}: they do not run in node_modules`);
+    reportProgress(`copying the Postgres programs to ${copies}: they do not run in node_modules`);
     copyPrograms(source.folder, copy.folder, place);
   }
   const problem = problemOf(copy.folder, place);

@@ -117,7 +117,7 @@ describe('startPostgres', () => {
       const first = await startPostgres({
         directory,
         durable: false,
-        progress: (line) => lines.push(line),
+        reportProgress: (line) => lines.push(line),
       });
       await query(first.url, 'CREATE TABLE kept AS SELECT 7 AS n');
       await first.stop();

@@ -12,9 +12,9 @@ import { join } from 'node:path';
 import pg from 'pg';
 import { type EmbeddedServer, type ServerOptions, StartError } from './embedded.server.js';
 import { startOnFreePort } from './free.port.js';
-import { postgresBinaries, type PostgresBinaries } from './postgres.binaries.js';
-import { changeOwner, postgresPlace, type PostgresPlace } from './postgres.place.js';
-import { secretFile } from './secret.file.js';
+import { findOrCopyBinaries, type PostgresBinaries } from './postgres.binaries.js';
+import { changeOwner, ensurePostgresPlace, type PostgresPlace } from './postgres.place.js';
+import { readOrCreateSecret } from './secret.file.js';
 import { ServerProcess, stopOrphan, type ServerProgram } from './server.process.js';
 
 interface PostgresOptions extends ServerOptions {
@@ -31,10 +31,10 @@ const ownerName = 'postgres';
  * @throws StartError with a message for the operator.
  */
 export async function startPostgres(options: PostgresOptions): Promise<EmbeddedServer> {
-  const { directory, database = 'postgres', durable = true, progress = () => {} } = options;
-  const place = postgresPlace(directory, progress);
-  const binaries = postgresBinaries(place, progress);
-  const password = secretFile(join(directory, 'password'));
+  const { directory, database = 'postgres', durable = true, reportProgress = () => {} } = options;
+  const place = ensurePostgresPlace(directory, reportProgress);
+  const binaries = findOrCopyBinaries(place, reportProgress);
+  const password = readOrCreateSecret(join(directory, 'password'));
   const data = join(realpathSync(place.home), 'data');
   if (!existsSync(data)) await initializeCluster(data, place, binaries, password, durable);
   refuseOtherVersion(data, binaries);
@@ -49,7 +49,7 @@ export async function startPostgres(options: PostgresOptions): Promise<EmbeddedS
       logFile: join(directory, 'postgres.log'),
     };
     if (await stopOrphan(program))
-      progress('stopped a Postgres that an earlier start had left behind');
+      reportProgress('stopped a Postgres that an earlier start had left behind');
     const urlOf = (name: string) => `postgres://${ownerName}:${password}@127.0.0.1:${port}/${name}`;
     const server = await ServerProcess.start(program, () =>
       ensureDatabase(urlOf('postgres'), database),
@@ -67,7 +67,7 @@ export async function startPostgres(options: PostgresOptions): Promise<EmbeddedS
 
 /** Stops a server that still runs on a directory of {@link startPostgres}, and removes its data. */
 export async function removePostgres(directory: string): Promise<void> {
-  const { home } = postgresPlace(directory, () => {});
+  const { home } = ensurePostgresPlace(directory, () => {});
   const data = join(realpathSync(home), 'data');
   await stopOrphan(postgresIdentity(data));
   for (const folder of [home, directory]) rmSync(folder, { recursive: true, force: true });

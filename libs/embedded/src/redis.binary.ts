@@ -17,15 +17,15 @@ const minimumVersion = [6, 2] as const;
  *
  * @throws StartError with instructions to get one.
  */
-export async function redisBinary(
+export async function findOrFetchRedis(
   programs: string,
-  progress: (line: string) => void,
+  reportProgress: (line: string) => void,
 ): Promise<Program> {
   const installed = serverNames.map((command) => ({ command, env: process.env }));
   const found = installed.find((program) => isUsable(program));
   if (found) return found;
   for (const server of serverNames) {
-    const fetched = await fetchDebianProgram(server, programs, isUsable, progress);
+    const fetched = await fetchDebianProgram(server, programs, isUsable, reportProgress);
     if (fetched) return fetched;
   }
   throw new StartError(

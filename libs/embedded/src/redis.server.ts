@@ -3,8 +3,8 @@ import { join } from 'node:path';
 import { Redis } from 'ioredis';
 import type { EmbeddedServer, ServerOptions } from './embedded.server.js';
 import { startOnFreePort } from './free.port.js';
-import { redisBinary } from './redis.binary.js';
-import { secretFile, writePrivateFile } from './secret.file.js';
+import { findOrFetchRedis } from './redis.binary.js';
+import { readOrCreateSecret, writePrivateFile } from './secret.file.js';
 import { ServerProcess, stopOrphan, type ServerProgram } from './server.process.js';
 
 export interface RedisOptions extends ServerOptions {
@@ -21,11 +21,14 @@ export interface RedisOptions extends ServerOptions {
  * @throws StartError with a message for the operator.
  */
 export async function startRedis(options: RedisOptions): Promise<EmbeddedServer> {
-  const { directory, durable = true, fsyncEachWrite = false, progress = () => {} } = options;
+  const { directory, durable = true, fsyncEachWrite = false, reportProgress = () => {} } = options;
   mkdirSync(directory, { recursive: true, mode: 0o700 });
   const data = realpathSync(directory);
-  const { command, env } = await redisBinary(options.programs ?? join(data, 'programs'), progress);
-  const password = secretFile(join(data, 'password'));
+  const { command, env } = await findOrFetchRedis(
+    options.programs ?? join(data, 'programs'),
+    reportProgress,
+  );
+  const password = readOrCreateSecret(join(data, 'password'));
   const configuration = join(data, 'redis.conf');
   const program: ServerProgram = {
     ...redisIdentity(data),
@@ -34,7 +37,8 @@ export async function startRedis(options: RedisOptions): Promise<EmbeddedServer>
     env,
     logFile: join(data, 'redis.log'),
   };
-  if (await stopOrphan(program)) progress('stopped a Redis that an earlier start had left behind');
+  if (await stopOrphan(program))
+    reportProgress('stopped a Redis that an earlier start had left behind');
   const startOn = async (port: number): Promise<EmbeddedServer> => {
     // The password is in a file, because every user of the machine can read arguments.
     writePrivateFile(
