@@ -2,7 +2,7 @@
 // user_id, so Citus routes it to one node. Exceptions: claim_due and claim_due_erasures first
 // find records by sync.read_reachable, and make_due searches all users.
 
-import { advanced, now } from './clock.sql.js';
+import { declareNowSql, nextStampSql } from './clock.sql.js';
 
 const definer = 'LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp';
 
@@ -222,7 +222,7 @@ export const erasureFunctions = `
   ) RETURNS boolean
   ${definer} AS $$
   DECLARE
-    ${now};
+    ${declareNowSql};
   BEGIN
     UPDATE deletion.erasures e
     SET status = p_status, cause = p_cause, finished = statement_timestamp(),
@@ -233,7 +233,7 @@ export const erasureFunctions = `
       RETURN FOUND;
     END IF;
     UPDATE sync.user_clock c
-    SET refused = 3, answer_bytes = 0, answered_second = 0, stamp = ${advanced}
+    SET refused = 3, answer_bytes = 0, answered_second = 0, stamp = ${nextStampSql}
     WHERE c.user_id = p_user;
     IF p_kinds <> 0 THEN
       INSERT INTO sync.events (user_id, kinds) VALUES (p_user, p_kinds);
