@@ -30,7 +30,7 @@ const cannotConfirmDisk = /unknown command|appendonly is disabled|NOPERM/i;
 /** Names this Redis in warnings, with the variable of its URL. */
 const purpose = 'the events (EVENTS_REDIS_URL, else REDIS_URL)';
 
-interface PublisherOptions {
+interface EventPublisherOptions {
   /** Approximate maximum number of entries in the stream. */
   readonly maxEntries: number;
   /** Number of Redis replicas that must store a batch. */
@@ -47,7 +47,7 @@ export class EventPublisher implements OnApplicationShutdown {
 
   constructor(
     private readonly redis: ReturnType<typeof connectRedis>,
-    private readonly options: PublisherOptions,
+    private readonly options: EventPublisherOptions,
     private readonly log: Log,
   ) {
     redis.once('ready', () => void warnOfEviction(redis, log, purpose));

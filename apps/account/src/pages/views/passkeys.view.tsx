@@ -5,7 +5,7 @@ import type { Page, Visit } from '../document.js';
 import type { RefusedForm } from '../refusal.texts.js';
 import type { Texts } from '../texts/texts.js';
 import {
-  credentialTimes,
+  renderCredentialTimes,
   EndButton,
   HiddenFields,
   LinkButton,
@@ -74,7 +74,7 @@ export function passkeysPage(visit: Visit, content: PasskeyList): Page {
     <Row
       name={passkey.label}
       tag={passkey.suspendedAt && <span class="tag bad">{home.suspended}</span>}
-      lines={[credentialTimes(visit, passkey)]}
+      lines={[renderCredentialTimes(visit, passkey)]}
     >
       <EndButton
         action="/passkeys/remove"
