@@ -36,7 +36,7 @@ export async function load(options: LoadOptions, io: ProgramIo): Promise<number>
       if (outcomes.at(-1) === 'stopped') break;
     }
     if (outcomes.some((outcome) => outcome === 'stopped' || outcome === 'broken')) return 1;
-    return outcomes.includes('refused') ? 3 : 0;
+    return outcomes.includes('rejected') ? 3 : 0;
   } finally {
     for (const signal of ['SIGINT', 'SIGTERM'] as const) process.removeListener(signal, stop);
     await client.close();

@@ -6,7 +6,7 @@ import { type CompletePart, type RejectedLine, UserPart } from './user.part.js';
 interface Reading {
   readonly userId: (user: DataUser) => string;
   /** Receives each invalid line, and each user with an incomplete part. */
-  readonly refuse: (refusal: RejectedLine) => Promise<void>;
+  readonly reject: (rejectedLine: RejectedLine) => Promise<void>;
   /** Called for each user whose part is not applied. */
   readonly dropped: () => void;
 }
@@ -110,7 +110,7 @@ export class PartReader {
   }
 
   private async rejectLine(line: number, code: string, message: string): Promise<undefined> {
-    await this.reading.refuse({ line, code, message });
+    await this.reading.reject({ line, code, message });
   }
 }
 
