@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import type { JsonText } from '#contracts';
 import { eventually } from '#testing';
-import { probe, quote } from '../testing/probe.contracts.js';
+import { probe, jsonProbe } from '../testing/probe.contracts.js';
 import { useTransport } from '../testing/use.transport.js';
 import type { StreamClient } from './index.js';
 import { consumerGroup, serviceKeys } from './wire/format.js';
@@ -13,7 +13,7 @@ const mebibyte = 2 ** 20;
 const json = (bytes: number) => JSON.stringify('x'.repeat(bytes - 2));
 const asked = (gateway: StreamClient, bytes: number) =>
   gateway.call(
-    quote,
+    jsonProbe,
     { json: json(bytes), as: 'reply' },
     { requestId: `${bytes} bytes`, budgetMs: 20_000 },
   );
@@ -32,7 +32,7 @@ describe('a reply', () => {
     expect(tooLarge).toMatchObject({ status: 'rejected', reason: { code: 'internal' } });
     expect(fits).toMatchObject({ status: 'fulfilled' });
     expect(neighbour).toMatchObject({ status: 'fulfilled', value: { text: 'neighbour' } });
-    const lines = logged.filter(({ pattern }) => pattern === quote.pattern);
+    const lines = logged.filter(({ pattern }) => pattern === jsonProbe.pattern);
     expect(lines).toMatchObject([
       {
         level: 50,

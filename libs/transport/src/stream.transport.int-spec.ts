@@ -4,7 +4,7 @@ import { MessagePattern } from '@nestjs/microservices';
 import { describe, expect, it } from 'vitest';
 import { Failure, JsonText } from '#contracts';
 import { eventually } from '#testing';
-import { confide, probe, quote, unhandled } from '../testing/probe.contracts.js';
+import { secretProbe, probe, jsonProbe, unhandled } from '../testing/probe.contracts.js';
 import { connectTo, memoryLog } from '../testing/probe.replica.js';
 import { useTransport } from '../testing/use.transport.js';
 import { StreamClient, StreamServer, type CallContext } from './index.js';
@@ -36,8 +36,8 @@ describe('a call', () => {
     const gateway = await client();
     const json = `{"title":"ä 😀 \\n\\t","n":1.0, "list":[${'"long",'.repeat(20_000)}""]}`;
     const [whole, part] = await Promise.all([
-      gateway.call(quote, { json, as: 'reply' }, { requestId: 'r1' }),
-      gateway.call(quote, { json, as: 'field' }, { requestId: 'r2' }),
+      gateway.call(jsonProbe, { json, as: 'reply' }, { requestId: 'r1' }),
+      gateway.call(jsonProbe, { json, as: 'field' }, { requestId: 'r2' }),
     ]);
     expect(whole instanceof JsonText && String(whole) === json).toBe(true);
     expect({ ...part, items: 'items' in part && String(part.items) === json }).toEqual({
@@ -75,11 +75,11 @@ describe('a call', () => {
 
   it('that fails with a secret payload is logged with stack and code only', async () => {
     const { logged } = await replica();
-    const failed = (await client()).call(confide, { text: 'a-secret' }, { requestId: 'r8' });
+    const failed = (await client()).call(secretProbe, { text: 'a-secret' }, { requestId: 'r8' });
     expect(await codeOf(failed)).toBe('internal');
     const [error] = logged.filter((line) => line.level === 50);
     expect(error).toMatchObject({
-      pattern: confide.pattern,
+      pattern: secretProbe.pattern,
       requestId: 'r8',
       err: { type: 'Error', code: '23505' },
     });
@@ -100,17 +100,21 @@ describe('a call', () => {
   it('fails as internal if the reply violates the contract or has no JSON form', async () => {
     await replica();
     const gateway = await client();
-    const lie = gateway.call(probe, { text: 'x', outcome: 'lie' }, { requestId: 'r' });
-    await expect(lie).rejects.toMatchObject({
+    const invalid = gateway.call(
+      probe,
+      { text: 'x', outcome: 'invalid_reply' },
+      { requestId: 'r' },
+    );
+    await expect(invalid).rejects.toMatchObject({
       code: 'internal',
       cause: { message: /^the reply of episode.probe/ },
     });
-    const unspeakable = gateway.call(
+    const unserializable = gateway.call(
       probe,
-      { text: 'x', outcome: 'unspeakable' },
+      { text: 'x', outcome: 'unserializable_reply' },
       { requestId: 'r' },
     );
-    expect(await codeOf(unspeakable)).toBe('internal');
+    expect(await codeOf(unserializable)).toBe('internal');
   });
 
   it('is unavailable without a handler', async () => {

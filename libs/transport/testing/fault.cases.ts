@@ -83,7 +83,7 @@ async function expectOnlyPoisonToFail(stage: Stage): Promise<void> {
     ask(gateway, `innocent${n}`, { takesMs: 60, budgetMs: 60_000 }),
   );
   // A long budget, in which three replicas can start.
-  const poisonous = ask(gateway, 'poison', { outcome: 'die', budgetMs: 60_000 });
+  const poisonous = ask(gateway, 'poison', { outcome: 'kill_process', budgetMs: 60_000 });
   const outcomes = await Promise.all(innocent);
   expect(
     outcomes.filter(({ end }) => end !== 'answered'),

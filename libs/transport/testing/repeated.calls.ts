@@ -25,7 +25,10 @@ export interface RepeatedCallsOptions {
 export async function ask(
   client: StreamClient,
   text: string,
-  { budgetMs, ...request }: { takesMs?: number; budgetMs?: number; outcome?: 'die' | 'hang' } = {},
+  {
+    budgetMs,
+    ...request
+  }: { takesMs?: number; budgetMs?: number; outcome?: 'kill_process' | 'hang' } = {},
 ): Promise<CallResult> {
   const started = performance.now();
   // Uses another request id than the text, because dead letters contain the id but no payload.

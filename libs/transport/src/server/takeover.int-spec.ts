@@ -2,7 +2,7 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { describe, expect, it } from 'vitest';
 import { eventually } from '#testing';
 import { ask } from '../../testing/repeated.calls.js';
-import { confide, probe } from '../../testing/probe.contracts.js';
+import { secretProbe, probe } from '../../testing/probe.contracts.js';
 import { connectTo, memoryLog } from '../../testing/probe.replica.js';
 import { useTransport } from '../../testing/use.transport.js';
 import { decodeEntry, encodeRequest, consumerGroup, serviceKeys } from '../wire/format.js';
@@ -117,7 +117,7 @@ describe('a request of a dead replica', () => {
     const gateway = await client();
     const plain = ask(gateway, 'left', { budgetMs: 60_000 });
     const secret = gateway.call(
-      confide,
+      secretProbe,
       { text: 'a-secret' },
       { requestId: 'r', budgetMs: 60_000 },
     );
@@ -129,7 +129,7 @@ describe('a request of a dead replica', () => {
     // The script answers the caller before the replica counts.
     await eventually(() => expect(server.counters).toMatchObject({ deadLetters: 2 }));
     const kept = JSON.stringify(await admin().xrange(dead, '-', '+'));
-    for (const text of [confide.pattern, probe.pattern]) expect(kept).toContain(text);
+    for (const text of [secretProbe.pattern, probe.pattern]) expect(kept).toContain(text);
     expect(kept).not.toContain('"data"');
     expect([runs, await admin().xlen(requests), await admin().xlen(dead)]).toEqual([[], 0, 2]);
     expect(kept + JSON.stringify(logged)).not.toContain('a-secret');
