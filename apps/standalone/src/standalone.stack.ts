@@ -152,7 +152,7 @@ export class StandaloneStack {
   /** Returns the port, and the URL for clients: `--public-url`, or a URL of host and port. */
   private async chooseAddress(): Promise<ServedAddress> {
     const { host, publicUrl, port: wanted } = this.options;
-    await refuseBusyPort(host, wanted);
+    await requireFreePort(host, wanted);
     const port = wanted || (await freePort());
     return { port, baseUrl: publicUrl ?? reachableUrl(host, port) };
   }
@@ -258,7 +258,7 @@ type PortIndependentOptions = Backends & Pick<ProgramOptions, 'canCreateRoles' |
 const maxPortAttempts = 5;
 
 /** Checks the port before anything starts, so that a failure leaves nothing behind. */
-async function refuseBusyPort(host: string, port: number): Promise<void> {
+async function requireFreePort(host: string, port: number): Promise<void> {
   const failure = await listenFailure(host, port);
   if (failure?.code === 'EADDRINUSE')
     throw new StartError(

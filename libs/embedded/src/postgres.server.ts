@@ -37,7 +37,7 @@ export async function startPostgres(options: PostgresOptions): Promise<EmbeddedS
   const password = readOrCreateSecret(join(directory, 'password'));
   const data = join(realpathSync(place.home), 'data');
   if (!existsSync(data)) await initializeCluster(data, place, binaries, password, durable);
-  refuseOtherVersion(data, binaries);
+  requireSameVersion(data, binaries);
 
   const startOn = async (port: number): Promise<EmbeddedServer> => {
     const program: ServerProgram = {
@@ -121,7 +121,7 @@ async function initializeCluster(
   renameSync(unfinished, data);
 }
 
-function refuseOtherVersion(data: string, { major }: PostgresBinaries): void {
+function requireSameVersion(data: string, { major }: PostgresBinaries): void {
   const found = readFileSync(join(data, 'PG_VERSION'), 'utf8').trim();
   if (found !== major)
     throw new StartError(

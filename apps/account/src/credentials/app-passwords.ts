@@ -45,7 +45,7 @@ const maxLabelLength = 64;
  * Creates, lists, checks and revokes app passwords, for apps that cannot sign in by a browser. App
  * passwords grant no access to pages. Invariants:
  * - An app password is shown once; only its hash is stored.
- * - A revoked app password is deleted. Gateways that cached it are notified and refuse it within a
+ * - A revoked app password is deleted. Gateways that cached it are notified and reject it within a
  *   second; without a notification, within 60 s ({@link RevocationWriter.revoke}).
  * - An app password that a sign-out suspended (`SignOut`) is invalid until
  *   {@link restoreSuspended}.
