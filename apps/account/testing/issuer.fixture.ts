@@ -160,7 +160,7 @@ async function decide(
   const { pathname, searchParams } = new URL(request.url ?? '/', 'http://test');
   const send = (body: unknown) =>
     response.writeHead(body ? 200 : 404).end(JSON.stringify(body ?? null));
-  const approver = async () => {
+  const consentingUser = async () => {
     const accountId = String(request.headers[accountHeader]);
     const visitor = { address: '', userAgent: '' };
     const session =
@@ -174,7 +174,7 @@ async function decide(
     if (request.method === 'GET')
       return void send(await interactions.findAuthorizationRequest(request, response));
     if (isDenied) return void send(await interactions.denyRequest(request, response));
-    return void send(await interactions.allowRequest(request, response, await approver()));
+    return void send(await interactions.allowRequest(request, response, await consentingUser()));
   }
   if (pathname === '/device') {
     const devices = replica.app.get(DeviceAuthorizations);
@@ -184,7 +184,7 @@ async function decide(
     return void send(
       isDenied
         ? await devices.denyRequest(code)
-        : await devices.allowRequest(code, await approver()),
+        : await devices.allowRequest(code, await consentingUser()),
     );
   }
   send(undefined);

@@ -3,7 +3,7 @@ import { InjectRepository } from '@nestjs/typeorm';
 import { OidcEntity } from '#database/typeorm';
 import { MoreThan, Repository } from 'typeorm';
 import { queryRows } from '../people/query-rows.js';
-import { Approvals, type Approver, type RequestParams } from './approvals.js';
+import { ConsentService, type ConsentingUser, type RequestParams } from './consent.service.js';
 import { Grants } from './grants.js';
 import type { AppRequest } from './interactions.js';
 import { IssuerLimits } from './issuer.limits.js';
@@ -25,7 +25,7 @@ interface Decision {
 @Injectable()
 export class DeviceAuthorizations {
   constructor(
-    private readonly approvals: Approvals,
+    private readonly consent: ConsentService,
     private readonly grants: Grants,
     private readonly limits: IssuerLimits,
     @InjectRepository(OidcEntity) private readonly rows: Repository<OidcEntity>,
@@ -47,7 +47,7 @@ export class DeviceAuthorizations {
     const pending = await this.findPending(userCode);
     if (!pending) return undefined;
     const { params, row } = pending;
-    const details = await this.approvals.describeRequest(params);
+    const details = await this.consent.describeRequest(params);
     return (
       details && {
         ...details,
@@ -59,9 +59,9 @@ export class DeviceAuthorizations {
   }
 
   /** Allows the request of a code. @returns false if no request is pending. */
-  async allowRequest(userCode: string, by: Approver): Promise<boolean> {
+  async allowRequest(userCode: string, by: ConsentingUser): Promise<boolean> {
     const pending = await this.findPending(userCode);
-    const granted = pending && (await this.approvals.createGrant(pending.params, by));
+    const granted = pending && (await this.consent.createGrant(pending.params, by));
     if (!granted) return false;
     const { accountId, authenticatedAt } = by;
     const authTime = Math.floor(authenticatedAt.getTime() / 1_000);

@@ -4,7 +4,7 @@ import { InjectRepository } from '@nestjs/typeorm';
 import { OidcEntity } from '#database/typeorm';
 import { errors } from 'oidc-provider';
 import { Repository } from 'typeorm';
-import { Approvals, type Approver } from './approvals.js';
+import { ConsentService, type ConsentingUser } from './consent.service.js';
 import { Issuer } from './issuer.js';
 import { hashSecret } from '../people/secret.hash.js';
 
@@ -33,7 +33,7 @@ export interface AppRequest {
 export class Interactions {
   constructor(
     private readonly issuer: Issuer,
-    private readonly approvals: Approvals,
+    private readonly consent: ConsentService,
     @InjectRepository(OidcEntity) private readonly rows: Repository<OidcEntity>,
   ) {}
 
@@ -46,7 +46,7 @@ export class Interactions {
     if (!interaction) return undefined;
     const { uid, params } = interaction;
     const [details, row] = await Promise.all([
-      this.approvals.describeRequest(params),
+      this.consent.describeRequest(params),
       this.rows.findOneBy({ model: 'Interaction', id: hashSecret(uid) }),
     ]);
     if (!details || !row) return undefined;
@@ -59,10 +59,10 @@ export class Interactions {
   async allowRequest(
     request: IncomingMessage,
     response: ServerResponse,
-    by: Approver,
+    by: ConsentingUser,
   ): Promise<string | undefined> {
     const interaction = await this.readInteraction(request, response);
-    const granted = interaction && (await this.approvals.createGrant(interaction.params, by));
+    const granted = interaction && (await this.consent.createGrant(interaction.params, by));
     if (!granted) return undefined;
     const ts = Math.floor(by.authenticatedAt.getTime() / 1_000);
     return this.finishInteraction(request, response, {

@@ -2,7 +2,7 @@ import { Get, Param, Post, Res } from '@nestjs/common';
 import { scopes } from '#contracts';
 import type { FastifyReply } from 'fastify';
 import { LoginFlows } from '../credentials/login-flows.js';
-import type { Approver } from '../issuer/approvals.js';
+import type { ConsentingUser } from '../issuer/consent.service.js';
 import { DeviceAuthorizations } from '../issuer/device-authorizations.js';
 import { type AppRequest, Interactions } from '../issuer/interactions.js';
 import { Refusal } from '../people/refusal.js';
@@ -15,7 +15,7 @@ const maxUserCodeLength = 64;
 /** Maximum seconds between the entry of a device's code and the decision: the code's lifetime. */
 const userCodeSeconds = 15 * 60;
 
-function approverOf({ account, session }: Person): Approver {
+function consentingUserOf({ account, session }: Person): ConsentingUser {
   const { id: sessionId, authenticatedAt } = session;
   return { accountId: account.id, sessionId, authenticatedAt };
 }
@@ -59,7 +59,7 @@ export class ApprovalController {
     const isAllowed = form['decision'] === 'allow';
     if (isAllowed) requireRecent(person, request.url, appRequest.signInAfter);
     const to = isAllowed
-      ? await this.interactions.allowRequest(request.raw, raw, approverOf(person))
+      ? await this.interactions.allowRequest(request.raw, raw, consentingUserOf(person))
       : await this.interactions.denyRequest(request.raw, raw);
     if (to === undefined) throw new Refusal('app_request');
     page.leaveSite(to, redirectHostOfApp(appRequest));
@@ -107,7 +107,7 @@ export class ApprovalController {
     if (!appRequest) return refuse('unknown');
     const isAllowed = form['decision'] === 'allow';
     const isDecided = isAllowed
-      ? await this.devices.allowRequest(code, approverOf(person))
+      ? await this.devices.allowRequest(code, consentingUserOf(person))
       : await this.devices.denyRequest(code);
     if (!isDecided) return refuse('unknown');
     showDecision(page, isAllowed);

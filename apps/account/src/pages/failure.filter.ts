@@ -6,7 +6,7 @@ import { type ErrorAnswer, type ErrorFormat, httpAnswers, send } from '#http';
 import { RateLimited } from '#identity';
 import type { Log } from '#runtime';
 import type { FastifyReply } from 'fastify';
-import { redirectHostOf } from '../issuer/approvals.js';
+import { redirectHostOf } from '../issuer/consent.service.js';
 import type { PageError } from '../issuer/provider.options.js';
 import { Refusal } from '../people/refusal.js';
 import { createVisit, renderDocument } from './document.js';

@@ -8,7 +8,7 @@ import { Grants } from './grants.js';
 import { Issuer } from './issuer.js';
 
 /** User who allows an app's request, with the session and the time of the last sign-in. */
-export interface Approver {
+export interface ConsentingUser {
   readonly accountId: string;
   /** Id of the session of the user's browser. */
   readonly sessionId: string;
@@ -30,7 +30,7 @@ const apiScopeSet: ReadonlySet<string> = new Set(apiScopes);
 
 /** Reads authorization requests for the consent page, and creates grants for allowed requests. */
 @Injectable()
-export class Approvals {
+export class ConsentService {
   constructor(
     private readonly issuer: Issuer,
     private readonly clients: Clients,
@@ -60,7 +60,7 @@ export class Approvals {
    */
   async createGrant(
     params: RequestParams,
-    { accountId, sessionId }: Approver,
+    { accountId, sessionId }: ConsentingUser,
   ): Promise<SavedGrant | undefined> {
     const clientId = String(params['client_id']);
     if (!(await this.clients.markUsed(clientId))) return undefined;
