@@ -17,7 +17,7 @@ import { StartError } from './embedded.server.js';
 export interface PostgresBinaries {
   readonly initdb: string;
   readonly postgres: string;
-  /** The major version, as in a cluster's `PG_VERSION`. */
+  /** The major version, as in `PG_VERSION` of a data directory. */
   readonly major: string;
 }
 

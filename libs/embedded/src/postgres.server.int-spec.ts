@@ -20,7 +20,7 @@ const asRoot = process.getuid?.() === 0;
 let root: string;
 let directory: string;
 
-// One cluster for all tests, as its creation takes longer than the rest.
+// One data directory for all tests, as its creation takes longer than the rest.
 beforeAll(() => {
   root = mkdtempSync(join(tmpdir(), 'embedded-postgres-'));
   chmodSync(root, 0o711);

@@ -26,7 +26,7 @@ const ownerName = 'postgres';
 
 /**
  * Starts an embedded Postgres on 127.0.0.1, from the programs of the npm package. The first start
- * creates the cluster, with a random password in a file of mode 0600.
+ * creates the data directory, with a random password in a file of mode 0600.
  *
  * @throws StartError with a message for the operator.
  */
@@ -36,7 +36,7 @@ export async function startPostgres(options: PostgresOptions): Promise<EmbeddedS
   const binaries = findOrCopyBinaries(place, reportProgress);
   const password = readOrCreateSecret(join(directory, 'password'));
   const data = join(realpathSync(place.home), 'data');
-  if (!existsSync(data)) await initializeCluster(data, place, binaries, password, durable);
+  if (!existsSync(data)) await initializeDataDirectory(data, place, binaries, password, durable);
   requireSameVersion(data, binaries);
 
   const startOn = async (port: number): Promise<EmbeddedServer> => {
@@ -85,8 +85,8 @@ function postgresIdentity(data: string) {
   } as const;
 }
 
-/** Creates a cluster under another name, and then renames it: `data` is never incomplete. */
-async function initializeCluster(
+/** Creates a data directory under another name, and then renames it: `data` is never incomplete. */
+async function initializeDataDirectory(
   data: string,
   { account, home }: PostgresPlace,
   { initdb }: PostgresBinaries,
@@ -182,7 +182,7 @@ function runProgram(
     child.once('close', (code) =>
       code === 0
         ? resolve()
-        : reject(new StartError(`initdb could not create a cluster.\n${problems.trim()}`)),
+        : reject(new StartError(`initdb could not create the data directory.\n${problems.trim()}`)),
     );
   });
 }
