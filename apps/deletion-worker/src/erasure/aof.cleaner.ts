@@ -4,7 +4,7 @@ import type { Redis } from 'ioredis';
 import { Failure, services, unavailable } from '#contracts';
 import type { connectRedis } from '#redis';
 import type { Log } from '#runtime';
-import { hasRequestsUntil } from '#transport';
+import { hasUnfinishedRequests } from '#transport';
 
 /** Time limit for the end of earlier requests and of all rewrites together, in milliseconds. */
 const limitMs = 120_000;
@@ -55,7 +55,7 @@ export class AofCleaner implements OnApplicationShutdown {
     try {
       const [seconds, microseconds] = (await this.redis.time()).map(Number) as [number, number];
       const now = seconds * 1_000 + Math.ceil(microseconds / 1_000);
-      while (await hasRequestsUntil(this.redis, services, now))
+      while (await hasUnfinishedRequests(this.redis, services, now))
         await pause('earlier requests still wait in Redis');
       const servers = 'nodes' in this.redis ? this.redis.nodes('all') : [this.redis];
       await Promise.all(servers.map((server) => rewriteFileOf(server, pause)));
