@@ -4,7 +4,7 @@ import { eventually } from '#testing';
 import { heapAfterGc } from '../testing/heap.js';
 import { ask } from '../testing/repeated.calls.js';
 import { connectTo } from '../testing/probe.replica.js';
-import { Stage } from '../testing/stage.js';
+import { FailureFixture } from '../testing/failure.fixture.js';
 import type { StreamClient } from './index.js';
 import { consumerGroup, serviceKeys } from './wire/format.js';
 
@@ -45,9 +45,9 @@ class Flood {
 
 describe('far more calls than a service can take', { timeout: 90_000 }, () => {
   it('do not grow memory or stop the replica, and leave no requests', () =>
-    Stage.play(async (stage) => {
-      const replica = await stage.replica('a', { maxInFlight });
-      const gateway = await stage.gateway({ maxInFlight: 1_000 });
+    FailureFixture.run(async (fixture) => {
+      const replica = await fixture.startReplica('a', { maxInFlight });
+      const gateway = await fixture.connectGateway({ maxInFlight: 1_000 });
       const flood = new Flood(gateway);
       await delay(settleMs);
       const before = { gateway: heapAfterGc(), replica: (await replica.inspect()).heap };
@@ -69,14 +69,14 @@ describe('far more calls than a service can take', { timeout: 90_000 }, () => {
       expect(grown.replica).toBeLessThan(5);
       // Lower than the capacity on a busy machine; 0 for a replica that only answers too late.
       expect(share).toBeGreaterThan(0.1);
-      await expectNothingLeft(stage, gateway);
+      await expectNothingLeft(fixture, gateway);
       expect(await replica.inspect()).toMatchObject({ inFlight: 0 });
     }));
 });
 
-async function expectNothingLeft(stage: Stage, gateway: StreamClient): Promise<void> {
+async function expectNothingLeft(fixture: FailureFixture, gateway: StreamClient): Promise<void> {
   expect(gateway.counters.inFlight).toBe(0);
-  const admin = connectTo({ REDIS_URL: stage.redis.url });
+  const admin = connectTo({ REDIS_URL: fixture.redis.url });
   const { requests, deadLetters: dead } = serviceKeys('episode');
   await eventually(async () => {
     const pending = (await admin.xpending(requests, consumerGroup))[0];

@@ -15,11 +15,11 @@ const error = 50;
 
 async function on(
   made: Promise<RedisGroup>,
-  play: (environment: RedisEnvironment) => Promise<void>,
+  testCase: (environment: RedisEnvironment) => Promise<void>,
 ): Promise<void> {
   const group = await made;
   try {
-    await play(group.environment);
+    await testCase(group.environment);
   } finally {
     await group.dispose();
   }
