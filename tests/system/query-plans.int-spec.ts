@@ -7,7 +7,7 @@ import { podcastGuid as derivedGuidOf, urlKey } from '#contracts';
 import { createDatabase, type TestDatabase } from '#testing';
 import { erasurePhases } from '../../apps/deletion-worker/src/erasure/erasure.repository.js';
 import * as deletions from '../../apps/deletion-worker/src/records/deletion.repository.js';
-import * as deletionQuotas from '../../apps/deletion-worker/src/records/quota.repository.js';
+import * as excessRows from '../../apps/deletion-worker/src/records/excess-rows.repository.js';
 import * as actionList from '../../apps/episode/src/action.repository.js';
 import { selectActedEpisodes } from '../../apps/episode/src/action.sql.js';
 import { selectUntitled } from '../../apps/episode/src/describe.repository.js';
@@ -387,12 +387,12 @@ describe(`query plans on plain tables of writes with ${size} episode states`, ()
       uses: ['deletions_due'],
       buffers: 10 * 40,
     });
-    await expectPlans(deletionQuotas.deleteOldestTombstones, [ascending, 10_000], {
+    await expectPlans(excessRows.deleteOldestTombstones, [ascending, 10_000], {
       uses: ['subscriptions_tombstones'],
       // One look into each of seven indexes, whether there is anything or not.
       buffers: 7 * 8,
     });
-    await expectPlans(deletionQuotas.deleteOldestRecords, [ascending, 10_000], {
+    await expectPlans(excessRows.deleteOldestRecords, [ascending, 10_000], {
       uses: ['deletions_pkey'],
       buffers: 40 + large / 50,
     });

@@ -20,7 +20,7 @@ import {
   stepFor,
   supersededOutcome,
 } from './deletion.rules.js';
-import { createExcessStatements } from './quota.repository.js';
+import { createExcessStatements } from './excess-rows.repository.js';
 import { type DeletionQuotas, QUOTAS } from '../deletion-worker.config.js';
 import { countOutcome } from './deletion.metrics.js';
 import {
