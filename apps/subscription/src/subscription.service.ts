@@ -17,7 +17,7 @@ import {
 } from '#contracts';
 import { Database, type Transaction } from '#database';
 import { type CallContext, Handle } from '#transport';
-import { listFormer } from './former-names.repository.js';
+import { listFormer } from './former-aliases.repository.js';
 import { applyFeedChange } from './feed-change.rules.js';
 import { SubscriptionSet } from './subscription.set.js';
 import { MergeBudget } from './merge.budget.js';
