@@ -19,8 +19,9 @@ const fallbackParent = '/var/lib/podcast-sync';
 
 /**
  * Returns the place for Postgres' data in `directory`, and creates it if needed. For root this is a
- * new folder elsewhere if Postgres' account cannot reach `directory`, such as below a folder of mode
- * 0700. The file `directory/location` records it: the data is found after a move of `directory`.
+ * new folder elsewhere if Postgres' account cannot reach `directory`, such as below a folder of
+ * mode 0700. The file `directory/location` records it: the data is found after a move of
+ * `directory`.
  *
  * @throws StartError if the recorded place is missing or the files belong to another user.
  */
