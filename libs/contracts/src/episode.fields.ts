@@ -282,7 +282,7 @@ const entryReaders = [
 
 /**
  * Validates and normalises a client's entry, or returns its first error. `null` counts as absent,
- * because many serializers write it. The caller checks which identifiers are required.
+ * because many serializers write it. The caller must check which identifiers are required.
  */
 export function readEntry(sent: Readonly<Record<string, unknown>>): EpisodeEntry | EntryFault {
   // Creates all fields first, because V8 is slow to add properties by computed names.

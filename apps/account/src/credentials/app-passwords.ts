@@ -223,7 +223,7 @@ export async function lockAndCheckAppPasswordLimit(
     throw new Refusal('too_many');
 }
 
-/** Inserts an app password within a transaction. The caller has checked the limit. */
+/** Inserts an app password within a transaction. The caller must have checked the limit. */
 export async function insertAppPassword(
   manager: EntityManager,
   accountId: string,

@@ -65,8 +65,8 @@ export class LoginFlows {
   /**
    * Stores a new flow. Idempotent.
    *
-   * @returns URL of the approval page, to which the caller appends the login token, and URL of
-   *   polls.
+   * @returns URL of the approval page, to which the caller must append the login token, and URL
+   *   of polls.
    */
   async startFlow(request: RequestOf<typeof beginLogin>): Promise<ReplyOf<typeof beginLogin>> {
     const { address, userAgent, server } = request;

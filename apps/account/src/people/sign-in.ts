@@ -10,7 +10,7 @@ import { SecondFactor } from './second-factor.js';
 import { type Browser, type NewSession, Sessions } from './sessions.js';
 import { SignInProtection } from './sign-in.protection.js';
 
-/** Result of a sign-in; the caller sets both cookies. */
+/** Result of a sign-in. The caller must set both cookies. */
 export interface SignInResult {
   readonly session: NewSession;
   /** Value of the device cookie, which lasts 400 days. */
