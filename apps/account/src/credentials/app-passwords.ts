@@ -141,7 +141,7 @@ export class AppPasswords {
    *
    * @param hash SHA-256 of the app password (base64url).
    */
-  async checkHash(hash: string): Promise<Credential | null> {
+  async findAndRecordUse(hash: string): Promise<Credential | null> {
     const [row] = await queryRows<ValidAppPassword>(
       this.credentials.manager,
       `SELECT ${validAppPasswords.columns} FROM ${validAppPasswords.tables}

@@ -45,7 +45,7 @@ export class GpodderSessions {
    * Returns the credential of a session; `null` if the session or its app password is invalid. The
    * first call stores the session. Its use is recorded once a day.
    */
-  async checkSession(id: string, credentialId: string): Promise<Credential | null> {
+  async findAndRecordUse(id: string, credentialId: string): Promise<Credential | null> {
     const [row] = await queryRows<ValidAppPassword & StoredSession>(
       this.source.manager,
       `SELECT ${validAppPasswords.columns},

@@ -102,7 +102,7 @@ class PersonGuard implements CanActivate {
 
   private async findPerson(request: FastifyRequest): Promise<Person | undefined> {
     const { session: cookie } = this.cookies.readBrowser(request);
-    const session = cookie === undefined ? undefined : await this.sessions.findByCookie(cookie);
+    const session = cookie === undefined ? undefined : await this.sessions.findAndRecordUse(cookie);
     const account = session ? await this.accounts.find(session.accountId) : undefined;
     return session && account ? { session, account } : undefined;
   }

@@ -111,7 +111,7 @@ export class Sessions {
    * Returns the session of a cookie, and records its use at most once an hour. Undefined if the
    * session has ended or the account is disabled.
    */
-  async findByCookie(cookie: string): Promise<Session | undefined> {
+  async findAndRecordUse(cookie: string): Promise<Session | undefined> {
     const hash = hashIfSecret(cookie);
     if (!hash) return undefined;
     const [session] = await this.queryRows<Session & { stale: boolean }>(
