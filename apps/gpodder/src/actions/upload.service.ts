@@ -70,7 +70,7 @@ export class UploadService {
     for (const [reason, actions] of skipped) this.countSkipped(reason, actions);
     this.log.info(
       { correlationId: id, skipped: Object.fromEntries(skipped) },
-      'unusable actions of an upload skipped, the others stored',
+      'unusable or rejected actions of an upload skipped, the others stored',
     );
   }
 }
