@@ -2,7 +2,7 @@ import { Failure, type Podcast } from '#contracts';
 import { TooLarge, waitToParse } from '#http';
 import { escapeXml, OpmlError, OpmlLimitError, readOpml, writeOpml, xmlDeclaration } from '#opml';
 import { parsingSlot } from '#runtime';
-import { parseJsonBody } from '../http/input.js';
+import { maxValuesOf, parseJsonBody } from '../http/input.js';
 
 /** Content types of the simple API by format. */
 const contentTypes = {
@@ -127,7 +127,7 @@ export async function parseFeedList(
 ): Promise<unknown[]> {
   if (body === undefined || body.length === 0) throw new Failure('invalid');
   if (format === 'opml') return parseOpml(body);
-  if (format === 'json') return requireArray(await parseJsonBody(body, maxEntries));
+  if (format === 'json') return requireArray(await parseJsonBody(body, maxValuesOf(maxEntries)));
   if (format !== 'txt') throw new Failure('invalid');
   await waitToParse(body);
   return nonEmptyLines(decodeUtf8(body));
