@@ -126,10 +126,10 @@ export class EpisodeSet {
   /** Returns the match of the lowest rank, then of the lowest row id; or `'unread'`. */
   findMatch(
     subscriptionId: number,
-    searched: Identity,
+    lookup: Identity,
     entry: number,
   ): EpisodeRow | undefined | 'unread' {
-    const best = this.index.find(subscriptionId, searched);
+    const best = this.index.find(subscriptionId, lookup);
     if (!best && !this.hasAllCandidates) return this.requireAllCandidates();
     for (const rank of [1, 2, 3, 4] as const) {
       const id = best?.rank === rank ? best.id : Infinity;

@@ -171,13 +171,13 @@ function matchEpisode(
     );
   if (!named && metadata.episodeGuid === undefined && metadata.enclosureUrl === undefined)
     return failedEntry(upload, 'missing_identifier', syncId ? unknownSyncId : noIdentifier);
-  const searched = { ...unknownMetadata, ...metadata };
-  const found = named ?? episodes.findMatch(subscriptionId, searched, entry);
+  const allMetadata = { ...unknownMetadata, ...metadata };
+  const found = named ?? episodes.findMatch(subscriptionId, allMetadata, entry);
   const duplicates =
     found && found !== 'unread' ? episodes.duplicatesOf(found, metadata, entry) : [];
   if (found === 'unread' || duplicates === 'unread')
     return failedEntry(upload, 'limit_reached', tooManyCandidates);
   if (!found && !episodes.allowsNewEpisode)
     return failedEntry(upload, 'limit_reached', quotaReached);
-  return { row: found ?? episodes.draftRow(subscriptionId, searched, syncId), duplicates };
+  return { row: found ?? episodes.draftRow(subscriptionId, allMetadata, syncId), duplicates };
 }

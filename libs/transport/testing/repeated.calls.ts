@@ -15,7 +15,7 @@ export interface CallResult {
 }
 
 export interface RepeatedCallsOptions {
-  /** Number of concurrent callers; each repeats its call after the answer. */
+  /** Number of concurrent callers; each starts its next call after the result of the last one. */
   readonly callers: number;
   readonly takesMs?: number;
   readonly budgetMs?: number;
