@@ -17,7 +17,9 @@ export interface CallResult {
 export interface RepeatedCallsOptions {
   /** Number of concurrent callers; each starts its next call after the result of the last one. */
   readonly callers: number;
+  /** Duration of the handler in milliseconds. Default: it answers immediately. */
   readonly takesMs?: number;
+  /** Time limit of a call in milliseconds. Default: that of the contract. */
   readonly budgetMs?: number;
 }
 
