@@ -39,7 +39,10 @@ interface CallTimes {
   remainingMs(): number;
 }
 
-/** Maximum number of rows of a user in the table of K, and in that of M. */
+/**
+ * Maximum number of rows of a user in the table of K, and in that of M. The least recently used
+ * ones are deleted.
+ */
 const maxRowsPerUser = 400;
 
 /** Returns SQL that converts a time to milliseconds since 1970. */

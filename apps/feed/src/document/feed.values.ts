@@ -1,7 +1,7 @@
 import { decodeHTMLStrict } from 'entities';
 import { storedTitle } from '#contracts';
 
-/** Maximum bytes of a description. */
+/** Maximum bytes of a description; longer ones are cut. */
 const maxDescriptionBytes = 1_000;
 
 /** Maximum credible duration in seconds: a week. Longer ones are ignored. */

@@ -109,7 +109,7 @@ function toXmlElement(feed: ListedFeed, podcastsByUrl: PodcastsByUrl): string {
   return `<podcast>${fields.join('')}</podcast>`;
 }
 
-/** Maximum feeds of an OPML document, and maximum lines of a text. */
+/** Maximum feeds of an OPML document, and maximum lines of a text. Longer ones are rejected. */
 const [maxFeeds, maxLines] = [5_000, 30_000];
 const utf8 = new TextDecoder('utf-8', { fatal: true });
 
