@@ -1,8 +1,8 @@
 import { createHash, randomUUID } from 'node:crypto';
 import pg from 'pg';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { beginWrite, storeAnswer, readClock, type Statement, sweepRequests } from '#database';
-import { readSession, readSyncState, saveReader, saveSession } from '#gpodder-sync';
+import { beginWrite, storeAnswer, selectClock, type Statement, sweepRequests } from '#database';
+import { selectSession, selectSyncState, saveReader, saveSession } from '#gpodder-sync';
 import { podcastGuid as derivedGuidOf, urlKey } from '#contracts';
 import { createDatabase, type TestDatabase } from '#testing';
 import { erasurePhases } from '../../apps/deletion-worker/src/erasure/erasure.repository.js';
@@ -208,7 +208,7 @@ describe(`query plans on plain tables with ${size} episode states`, () => {
   });
 
   it('a poll with If-None-Match reads the clock', async () => {
-    await expectPlans(readClock, [ascending], { uses: ['user_clock_pkey'], buffers: 8 });
+    await expectPlans(selectClock, [ascending], { uses: ['user_clock_pkey'], buffers: 8 });
   });
 
   it('an empty poll of the gpodder API reads three rows, each by its key', async () => {
@@ -229,11 +229,11 @@ describe(`query plans on plain tables with ${size} episode states`, () => {
     await client.query(saveReader.text, [ascending, 1, credential, 1, 1, 1, 1]);
     await client.query(saveSession.text, [ascending, 1, session, 1]);
     await client.query('ANALYZE sync.readers, sync.reader_sessions');
-    await expectPlans(readSyncState, [ascending, 1, credential, session], {
+    await expectPlans(selectSyncState, [ascending, 1, credential, session], {
       uses: ['user_clock_pkey', 'readers_pkey', 'reader_sessions_pkey'],
       buffers: 16,
     });
-    await expectPlans(readSession, [ascending, 1, session], {
+    await expectPlans(selectSession, [ascending, 1, session], {
       uses: ['reader_sessions_pkey'],
       buffers: 8,
     });
@@ -571,18 +571,18 @@ describe(`query plans on plain tables of actions with ${size} episode states`, (
 
   it('a page of all actions is read in the order of ids, wherever it is', async () => {
     const most = { uses: ['states_pkey', 'episodes_pkey'], buffers: 51 * 24 };
-    await expectPlans(actionList.listAll, firstIds, most);
-    await expectPlans(actionList.listAll, [ascending, 0, stored[0]?.['id'], 50], most);
+    await expectPlans(actionList.selectByPrimaryKey, firstIds, most);
+    await expectPlans(actionList.selectByPrimaryKey, [ascending, 0, stored[0]?.['id'], 50], most);
   });
 
   it('a page of changes reads only the changed rows, and none without changes', async () => {
     for (const id of [ascending, descending]) {
       const at = (n: number) => [id, second(upload(n)), 0, 50];
-      await expectPlans(actionList.listChanged, at(lastUpload - 1), {
+      await expectPlans(actionList.selectByChanged, at(lastUpload - 1), {
         uses: ['states_changed', 'states_pkey', 'episodes_pkey'],
         buffers: 51 * 24 + 200,
       });
-      await expectPlans(actionList.listChanged, [id, second('2026-01-01'), 0, 50], {
+      await expectPlans(actionList.selectByChanged, [id, second('2026-01-01'), 0, 50], {
         uses: [],
         buffers: 16,
       });
@@ -593,7 +593,7 @@ describe(`query plans on plain tables of actions with ${size} episode states`, (
     const [row] = stored as [Record<string, unknown>];
     const key = Buffer.from(urlKey(podcast(row)), 'hex');
     const ofFeed = [...firstIds, key, derivedGuidOf(podcast(row)), false];
-    await expectPlans(actionList.listByFeed, ofFeed, {
+    await expectPlans(actionList.selectOfFeed, ofFeed, {
       uses: ['feed_urls_pkey', 'states_pkey', 'episodes_pkey'],
       buffers: 51 * 24 + (large / 100) * 12,
     });
@@ -606,7 +606,7 @@ describe(`query plans on plain tables of actions with ${size} episode states`, (
       [ascending],
     );
     await client.query('VACUUM ANALYZE episode.states');
-    await expectPlans(actionList.listFavorites, firstIds, {
+    await expectPlans(actionList.selectFavorites, firstIds, {
       uses: ['states_favorites', 'episodes_pkey'],
       buffers: 51 * 24,
     });

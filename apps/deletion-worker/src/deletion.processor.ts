@@ -161,8 +161,8 @@ export class DeletionProcessor implements OnApplicationBootstrap, BeforeApplicat
         countErasure('failure');
         this.log.error(
           { err: error, correlationId },
-          'erasure ended in FAILURE, data of the user remains: ' +
-            'unexpected error, report it as a bug',
+          'erasure ended in FAILURE, some data of the user remains: ' +
+            'unexpected error, report it as a bug, then request the erasure again',
         );
       }
       throw new UnrecoverableError(cause);

@@ -16,7 +16,10 @@ const inPartition = (index: string, partitions: string) => `
      AND (uuid_hash_extended(c.user_id, 0) & 9223372036854775807) % ${partitions}
        = ${index}::bigint`;
 
-/** A page of users. $1 last user of the previous page, $2 limit, $3 partition, $4 partitions. */
+/**
+ * A page of the users of a partition, in the order of their ids, without users that were or are
+ * being erased. $1 last user of the previous page, $2 limit, $3 partition, $4 number of partitions.
+ */
 export const selectUsers = statement(
   'dump.select_users',
   `SELECT c.user_id AS id FROM sync.user_clock c
@@ -24,7 +27,7 @@ export const selectUsers = statement(
    ORDER BY c.user_id LIMIT $2`,
 );
 
-/** Number of users. $1 partition, $2 number of partitions. */
+/** Number of users of {@link selectUsers} on all pages. $1 partition, $2 number of partitions. */
 export const countUsers = statement(
   'dump.count_users',
   `SELECT count(*) AS users FROM sync.user_clock c

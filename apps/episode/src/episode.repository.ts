@@ -253,21 +253,24 @@ export function arraysOf(
 }
 
 /** Field names of each status, built once: a page has hundreds of them. */
-const statusFields = statusNames.map((name, bit) => ({
+const statusFields = statusNames.map((name, index) => ({
   name,
   at: `${name}At` as const,
-  bit: 1 << bit,
+  mask: 1 << index,
 }));
 
-/** Returns the statuses of a row that are set. `read` converts each of them. */
+/**
+ * Returns the statuses of a row that are set. `read` converts each of them; `mask` is the bit of
+ * the status in `minute_forms`.
+ */
 export function statusesOf<Register>(
   row: StatusFields,
-  read: (value: Status['value'], at: string, bit: number) => Register,
+  read: (value: Status['value'], at: string, mask: number) => Register,
 ) {
   const statuses: Partial<Record<StatusName, Register>> = {};
-  for (const { name, at: nameOfTime, bit } of statusFields) {
+  for (const { name, at: nameOfTime, mask } of statusFields) {
     const [value, at] = [row[name], row[nameOfTime]];
-    if (value !== null && at !== null) statuses[name] = read(value, at, bit);
+    if (value !== null && at !== null) statuses[name] = read(value, at, mask);
   }
   return statuses;
 }
@@ -291,10 +294,10 @@ export function toEpisodeRow(read: StateRow): EpisodeRow {
     duration: read.duration,
     publishDate: toIsoMilliseconds(read.publishDate),
     changed: toIsoMilliseconds(read.changed),
-    statuses: statusesOf(read, (value, at, bit) => ({
+    statuses: statusesOf(read, (value, at, mask) => ({
       value,
       at: toIsoMicroseconds(at),
-      minuteForm: (read.minuteForms & bit) !== 0,
+      minuteForm: (read.minuteForms & mask) !== 0,
     })),
   };
 }
@@ -317,12 +320,12 @@ export function stateValues({
 }: EpisodeRow): Record<string, unknown> {
   const values: Record<string, unknown> = { id, sync_id: syncId, changed };
   let minuteForms = 0;
-  for (const [bit, name] of statusNames.entries()) {
+  for (const [index, name] of statusNames.entries()) {
     const status = statuses[name];
     if (!status) continue;
     values[wireNames[name]] = status.value;
     values[`${wireNames[name]}_at`] = status.at;
-    if (status.minuteForm) minuteForms |= 1 << bit;
+    if (status.minuteForm) minuteForms |= 1 << index;
   }
   values.minute_forms = minuteForms;
   return values;

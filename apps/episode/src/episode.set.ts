@@ -66,7 +66,8 @@ export interface EpisodeChanges {
 
 /**
  * The episodes that one upload has read, and its changes so far (identity map and unit of work).
- * - A sync_id permanently names one episode of the user, or after a merge its survivor.
+ * - A sync_id permanently names one episode of the user, or after a merge its survivor. The quota
+ *   of aliases is the exception: beyond it, a merge forgets the sync_id of the absorbed episode.
  * - No two episodes of a subscription have the same episode_guid.
  * - A lookup returns `'unread'` if an episode that was not read can be the match. If only named
  *   episodes were read, `isIncomplete` then becomes true: the caller discards all results and
@@ -125,10 +126,10 @@ export class EpisodeSet {
   /** Returns the match of the lowest rank, then of the lowest row id; or `'unread'`. */
   findMatch(
     subscriptionId: number,
-    searched: Identity,
+    lookup: Identity,
     entry: number,
   ): EpisodeRow | undefined | 'unread' {
-    const best = this.index.find(subscriptionId, searched);
+    const best = this.index.find(subscriptionId, lookup);
     if (!best && !this.hasAllCandidates) return this.requireAllCandidates();
     for (const rank of [1, 2, 3, 4] as const) {
       const id = best?.rank === rank ? best.id : Infinity;
@@ -179,8 +180,9 @@ export class EpisodeSet {
   }
 
   /**
-   * Sets a row in memory; {@link changes} returns it later. Removes the `absorbed` rows, whose
-   * sync_ids become aliases of the row.
+   * Replaces or adds a row in memory; {@link changes} returns it later. Removes the `absorbed`
+   * rows. Their sync_ids become aliases of the row, except new aliases beyond the quota, which are
+   * lost.
    */
   setRow(row: EpisodeRow, absorbed: readonly EpisodeRow[] = []): void {
     for (const other of absorbed) {

@@ -60,7 +60,7 @@ export class FileLoad {
     const state = () => ({ ...this.sender.sent, ...this.counts, ...done() });
     const { stderr } = this.io;
     if (from.line > 0) stderr.write(`load: ${this.path}: continuing after line ${from.line}\n`);
-    const line = new ProgressLine(stderr, `load: ${this.path}`, (seconds) =>
+    const progressLine = new ProgressLine(stderr, `load: ${this.path}`, (seconds) =>
       describeProgress(state(), seconds),
     );
     try {
@@ -71,8 +71,8 @@ export class FileLoad {
       source.destroy();
       await Promise.allSettled(this.running);
       await progress?.save();
-      line.end();
-      stderr.write(`load: ${this.path}: ${describeResult(state(), line.seconds)}\n`);
+      progressLine.end();
+      stderr.write(`load: ${this.path}: ${describeResult(state(), progressLine.seconds)}\n`);
       await (await this.rejectionFile)?.close();
     }
     return this.finishLoad(progress);

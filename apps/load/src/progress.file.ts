@@ -13,7 +13,8 @@ const saveMs = 1_000;
 
 /** Stores the progress of a load. The progress of another file or other content is ignored. */
 export class ProgressFile {
-  private saved = 0;
+  /** Time of the last write, by `performance.now()`. */
+  private savedAtMs = 0;
 
   private constructor(
     private readonly path: string,
@@ -39,11 +40,11 @@ export class ProgressFile {
 
   /** Saves the progress, unless it was saved within the last second. */
   async saveIfDue(): Promise<void> {
-    if (performance.now() - this.saved >= saveMs) await this.save();
+    if (performance.now() - this.savedAtMs >= saveMs) await this.save();
   }
 
   async save(): Promise<void> {
-    this.saved = performance.now();
+    this.savedAtMs = performance.now();
     const { offset, line } = this.reached;
     const temporary = `${this.path}.${process.pid}`;
     await writeFile(temporary, JSON.stringify({ file: this.identity, offset, line }), {

@@ -55,7 +55,10 @@ const maxBodyBytes = 1_000_000;
 /** Number of 500 responses to one batch after which it is split into smaller batches. */
 const maxServerFaults = 3;
 
-/** Maximum number of batches per sync, which bounds a sync while changes continue. */
+/**
+ * Maximum number of batches per sync, which bounds a sync while changes continue. Further changes
+ * stay pending until the next sync.
+ */
 const maxBatches = 10_000;
 
 /** Sends a store's pending changes to the server. Run only one push at a time on a store. */

@@ -252,7 +252,7 @@ export interface EpisodeEntry {
   statuses: Partial<Record<StatusName, Status>>;
 }
 
-/** The first error that {@link readEntry} finds in an entry. `field` is the field's HTTP name. */
+/** The first error that {@link parseEntry} finds in an entry. `field` is the field's HTTP name. */
 export interface EntryFault {
   field: string;
   code: EntryFailureCode;
@@ -284,7 +284,7 @@ const entryReaders = [
  * Validates and normalises a client's entry, or returns its first error. `null` counts as absent,
  * because many serializers write it. The caller must check which identifiers are required.
  */
-export function readEntry(sent: Readonly<Record<string, unknown>>): EpisodeEntry | EntryFault {
+export function parseEntry(sent: Readonly<Record<string, unknown>>): EpisodeEntry | EntryFault {
   // Creates all fields first, because V8 is slow to add properties by computed names.
   const entry: EpisodeEntry = {
     podcastGuid: undefined,

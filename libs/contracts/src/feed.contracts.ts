@@ -232,8 +232,8 @@ export const stopImport = rpc({
   reply: importSchema,
 });
 
-/** Maximum number of entries in one request of {@link pushFeeds}. */
-export const maxPushed = 500;
+/** Maximum number of feeds in one request of {@link pushFeeds}. */
+export const maxFeedsPerPush = 500;
 
 /**
  * The answer of POST /feeds: successes and failures. An entry with invalid episodes is in both
@@ -253,7 +253,7 @@ export type PushAnswer = z.output<typeof pushedSchema>;
 export const pushFeeds = rpc({
   pattern: 'feed.push',
   write: false,
-  request: z.object({ body: z.object({ feeds: z.array(z.unknown()).max(maxPushed) }) }),
+  request: z.object({ body: z.object({ feeds: z.array(z.unknown()).max(maxFeedsPerPush) }) }),
   reply: jsonOf(pushedSchema),
 });
 

@@ -34,5 +34,5 @@ export { groups, ensureGroups, ensureLogin, skipGroupGrants } from './roles.js';
 export { type ClockCallback, type PgTransaction } from './pg.transaction.js';
 export { countdown, UserQueue } from './user.queue.js';
 export { type Bound, isoTimeSql, statement, statements, type Statement } from './statement.js';
-export { type Listing, listing, listPage, readClock } from './listing.js';
+export { type Listing, listing, listPage, selectClock } from './listing.js';
 export { RequestSweep, sweepRequests } from './request.sweep.js';

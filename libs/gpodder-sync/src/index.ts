@@ -1,8 +1,8 @@
 export {
   answerList,
   answerWrite,
-  readSession,
-  readSyncState,
+  selectSession,
+  selectSyncState,
   saveReader,
   saveSession,
   sessionTimestamp,

@@ -17,9 +17,12 @@ interface RateLimitConfig {
   readonly RATE_LIMIT_PER_USER?: RateLimit;
 }
 
-/** Maximum time in ms that a request waits for Redis to count it. */
+/** Maximum time in ms that a request waits for Redis to count it. Then it is admitted uncounted. */
 const countLimitMs = 250;
-/** Maximum time in ms that the start waits for Redis. Then the app starts without rate limits. */
+/**
+ * Maximum time in ms that the start waits for Redis. Then the app starts; limits apply when Redis
+ * is ready.
+ */
 const openLimitMs = 2_000;
 
 /**

@@ -161,7 +161,8 @@ export class ClockSubscriptions {
       if (!this.hasUnreportedLoss)
         this.log.warn(
           { outage: 'Redis' },
-          'change notifications not received, change streams are silent: Redis disconnected',
+          'change notifications lost, change streams are silent until they resume: ' +
+            'no connection to Redis or heartbeat lost',
         );
       this.hasUnreportedLoss = true;
     }

@@ -24,8 +24,8 @@ export async function warnOfEviction(
   if (evicting)
     log.warn(
       { policy: evicting },
-      `the Redis of ${purpose} evicts keys when memory is short: ` +
-        'set maxmemory-policy to noeviction',
+      `the Redis of ${purpose} evicts keys when memory is short, which loses requests, jobs ` +
+        'or events without an error: set maxmemory-policy to noeviction',
     );
 }
 

@@ -1,7 +1,7 @@
 import { afterEach, describe, expect, it, vi } from 'vitest';
 import { eventually } from '#testing';
 import { killOneOfThree, longBudgetMs, poison, stopOneOfTwo } from '../testing/fault.cases.js';
-import { ask, RepeatedCalls } from '../testing/repeated.calls.js';
+import { callOnce, RepeatedCalls } from '../testing/repeated.calls.js';
 import { connectTo } from '../testing/probe.replica.js';
 import { FailureFixture } from '../testing/failure.fixture.js';
 
@@ -45,14 +45,14 @@ describe('without any replica', () => {
       const replica = await fixture.startReplica('a');
       const gateway = await fixture.connectGateway();
       const inFlight = [
-        ask(gateway, 'x', { takesMs: 60_000 }),
-        ask(gateway, 'y', { takesMs: 60_000, budgetMs: 2_500 }),
+        callOnce(gateway, 'x', { takesMs: 60_000 }),
+        callOnce(gateway, 'y', { takesMs: 60_000, budgetMs: 2_500 }),
       ];
       await eventually(() => expect(fixture.runs()).toHaveLength(2));
       await replica.kill();
       await eventually(async () => {
         const { sentCalls } = gateway.counters;
-        expect((await ask(gateway, 'z', { budgetMs: 500 })).end).toBe('unavailable');
+        expect((await callOnce(gateway, 'z', { budgetMs: 500 })).end).toBe('unavailable');
         expect(gateway.counters.sentCalls, 'calls that were sent though nobody is there').toBe(
           sentCalls,
         );
@@ -62,7 +62,7 @@ describe('without any replica', () => {
       expect(x!.tookMs).toBeLessThan(longBudgetMs);
       expect(y!.tookMs).toBeLessThan(longBudgetMs);
       await fixture.startReplica('b');
-      await eventually(async () => expect((await ask(gateway, 'again')).end).toBe('answered'));
+      await eventually(async () => expect((await callOnce(gateway, 'again')).end).toBe('answered'));
       expect(fixture.runs().map(({ text }) => text)).toEqual(['x', 'y', 'again']);
     }));
 });
@@ -130,7 +130,7 @@ describe('Redis', () => {
       const admin = connectTo({ REDIS_URL: fixture.redis.url });
       await eventually(() => admin.flushall());
       admin.disconnect();
-      await eventually(async () => expect((await ask(gateway, 'x')).end).toBe('answered'));
+      await eventually(async () => expect((await callOnce(gateway, 'x')).end).toBe('answered'));
     }));
 });
 
@@ -205,11 +205,11 @@ describe('a wall clock that is wrong', () => {
           fixture.connectGateway(),
         ]);
         const backlog = Array.from({ length: 200 }, (_, n) =>
-          ask(right, `r${n}`, { takesMs: 2, budgetMs }),
+          callOnce(right, `r${n}`, { takesMs: 2, budgetMs }),
         );
         vi.useFakeTimers({ toFake: ['Date'], now: Date.now() + skewMs });
         const late = Array.from({ length: 200 }, (_, n) =>
-          ask(wrong, `w${n}`, { takesMs: 2, budgetMs }),
+          callOnce(wrong, `w${n}`, { takesMs: 2, budgetMs }),
         );
         const outcomes = await Promise.all([...backlog, ...late]);
         expect(outcomes.filter(({ end }) => end !== 'answered')).toEqual([]);

@@ -2,7 +2,7 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { describe, expect, it } from 'vitest';
 import { eventually } from '#testing';
 import { heapAfterGc } from '../testing/heap.js';
-import { ask } from '../testing/repeated.calls.js';
+import { callOnce } from '../testing/repeated.calls.js';
 import { connectTo } from '../testing/probe.replica.js';
 import { FailureFixture } from '../testing/failure.fixture.js';
 import type { StreamClient } from './index.js';
@@ -25,7 +25,9 @@ class Flood {
   private readonly callers: Promise<void>[];
 
   constructor(private readonly gateway: StreamClient) {
-    this.callers = Array.from({ length: 1_200 }, (_, caller) => this.ask(`caller${caller}`));
+    this.callers = Array.from({ length: 1_200 }, (_, caller) =>
+      this.callUntilStopped(`caller${caller}`),
+    );
   }
 
   async stop(): Promise<void> {
@@ -33,9 +35,9 @@ class Flood {
     await Promise.all(this.callers);
   }
 
-  private async ask(text: string): Promise<void> {
+  private async callUntilStopped(text: string): Promise<void> {
     while (!this.stopped) {
-      const { end } = await ask(this.gateway, text, { takesMs, budgetMs: 2_000 });
+      const { end } = await callOnce(this.gateway, text, { takesMs, budgetMs: 2_000 });
       if (end === 'answered') this.answered += 1;
       else this.refused += 1;
       if (end !== 'answered') await delay(200);

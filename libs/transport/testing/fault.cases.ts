@@ -1,7 +1,7 @@
 import { expect } from 'vitest';
 import { eventually } from '#testing';
 import type { ChildReplica } from './child.replica.js';
-import { ask, RepeatedCalls } from './repeated.calls.js';
+import { callOnce, RepeatedCalls } from './repeated.calls.js';
 import { connectTo } from './probe.replica.js';
 import { FailureFixture } from './failure.fixture.js';
 
@@ -80,10 +80,10 @@ export function poison(): Promise<void> {
 async function expectOnlyPoisonToFail(fixture: FailureFixture): Promise<void> {
   const gateway = await fixture.connectGateway();
   const innocent = Array.from({ length: 20 }, (_, n) =>
-    ask(gateway, `innocent${n}`, { takesMs: 60, budgetMs: 60_000 }),
+    callOnce(gateway, `innocent${n}`, { takesMs: 60, budgetMs: 60_000 }),
   );
   // A long budget, in which three replicas can start.
-  const poisonous = ask(gateway, 'poison', { outcome: 'kill_process', budgetMs: 60_000 });
+  const poisonous = callOnce(gateway, 'poison', { outcome: 'kill_process', budgetMs: 60_000 });
   const outcomes = await Promise.all(innocent);
   expect(
     outcomes.filter(({ end }) => end !== 'answered'),

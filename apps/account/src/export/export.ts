@@ -23,9 +23,15 @@ import { queryRows } from '../people/query-rows.js';
 const itemsPerPage = 250;
 /** Maximum bytes of JSON per page. The first item of a page can exceed it. */
 const maxPageBytes = 1_048_576;
-/** Maximum number of concurrent exports per process. */
+/**
+ * Maximum number of concurrent exports per process. A further one aborts the oldest download of the
+ * network with the most exports, or is refused if no download has started.
+ */
 const maxConcurrentExports = 8;
-/** Maximum duration of an export's download in milliseconds; enough for 50 MB at 1 Mbit/s. */
+/**
+ * Maximum duration of an export's download in milliseconds, enough for 50 MB at 1 Mbit/s. Then the
+ * download is aborted.
+ */
 const maxDownloadMs = 10 * 60_000;
 const retryAfterSeconds = 30;
 /** Version of the exported document's format; increased by incompatible changes. */

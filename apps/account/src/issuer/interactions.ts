@@ -55,7 +55,12 @@ export class Interactions {
     return { ...details, id: uid, startedAt, address: row.address ?? '', signInAfter };
   }
 
-  /** Allows the request. @returns the redirect URL; undefined if no request is pending. */
+  /**
+   * Allows the request.
+   *
+   * @returns the redirect URL; undefined if no request is pending or its client was deleted.
+   * @throws Refusal `credentials` if the session has ended.
+   */
   async allowRequest(
     request: IncomingMessage,
     response: ServerResponse,

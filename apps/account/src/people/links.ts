@@ -40,7 +40,7 @@ const lifetimeMinutes: Record<LinkKind, number> = {
 
 /** Maximum links of one kind per account. A new link replaces the oldest. */
 const maxPerAccount = 5;
-/** Maximum links of one kind without an account (`first`, `invite`), in total. */
+/** Maximum links of one kind without an account (`first`, `invite`); the oldest is replaced. */
 const maxWithoutAccount = 1_000;
 
 /**

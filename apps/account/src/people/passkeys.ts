@@ -60,7 +60,7 @@ const sealPurpose = 'passkey challenge';
 /** Time after which a challenge expires, in milliseconds. */
 export const challengeLifetimeMs = 10 * 60_000;
 
-/** Maximum number of passkeys per account. */
+/** Maximum number of passkeys per account. Further ones are refused. */
 const maxPasskeys = 20;
 
 /** Maximum characters of a response. One with a post-quantum key has about 10,000. */

@@ -75,7 +75,7 @@ export class RecoveryCodes {
     if (!hash) return false;
     const used = await queryRows(
       manager,
-      // Lock order: the account before its codes, as in {@link replaceAll}.
+      // Lock order: the account before its codes, as in `replaceAll`.
       `WITH locked_account AS (SELECT id FROM account.accounts WHERE id = $1 FOR NO KEY UPDATE)
        UPDATE account.recovery_codes c SET used_at = now() FROM locked_account
        WHERE c.account_id = locked_account.id AND c.hash = $2 AND c.used_at IS NULL

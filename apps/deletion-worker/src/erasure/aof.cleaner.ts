@@ -11,7 +11,10 @@ const limitMs = 120_000;
 /** Interval of progress checks in milliseconds. */
 const pollMs = 50;
 
-/** Matches the error of a Redis without INFO or BGREWRITEAOF, or that denies these commands. */
+/**
+ * Matches the error of a Redis without TIME, INFO or BGREWRITEAOF, or that denies one of these
+ * commands.
+ */
 const cannotRewrite = /unknown command|NOPERM/i;
 
 /**
@@ -72,8 +75,9 @@ export class AofCleaner implements OnApplicationShutdown {
     this.hasWarned = true;
     this.log.warn(
       { reason },
-      'requests of erased users stay in the append-only file of Redis: ' +
-        'turn it off, or allow INFO and BGREWRITEAOF',
+      'requests of erased users stay in the append-only file of Redis until its next rewrite: ' +
+        'allow INFO, BGREWRITEAOF and TIME, ' +
+        'or turn the file off if the queue and the events have another Redis',
     );
   }
 }

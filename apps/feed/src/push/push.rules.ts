@@ -5,7 +5,7 @@ import {
   guidSchema,
   isJsonObject,
   type PushAnswer,
-  readEntry,
+  parseEntry,
 } from '#contracts';
 import { feedLanguage, uniqueItems } from '../document/feed.reader.js';
 import { type FeedDocument, type FeedItem, maxEpisodes } from '../document/feed.document.js';
@@ -74,7 +74,7 @@ function pushFailure(feedUrl: string, code: EntryFailureCode, message: string): 
 
 function toItem(sent: unknown): FeedItem | { code: EntryFailureCode; message: string } {
   if (!isJsonObject(sent)) return { code: 'invalid_value', message: 'is not an object' };
-  const entry = readEntry(sent);
+  const entry = parseEntry(sent);
   if ('code' in entry) return entry;
   const { episodeGuid, enclosureUrl, publishDate, title, episodeUrl, duration } = entry.metadata;
   if (episodeGuid === undefined && enclosureUrl === undefined)

@@ -10,7 +10,10 @@ const leaseSeconds = 60;
 /** A leased task. */
 export interface Task {
   readonly id: number;
-  /** Identifies the lease. Its holder cannot change the task after another lease of the task. */
+  /**
+   * Identifies the lease. After another process leases the task, a holder of this lease cannot
+   * change it.
+   */
   readonly lease: string;
   readonly url: string;
   /** `describe` adds titles to episodes; `apply` gives subscriptions a new URL or declared guid. */

@@ -10,7 +10,7 @@ import {
   listPodcasts,
   maxPodcasts,
   feedPreviewSchema,
-  maxPushed,
+  maxFeedsPerPush,
   previewFeed,
   pushedSchema,
   pushFeeds,
@@ -219,7 +219,7 @@ export class FeedController {
     // which allows everything else, is rejected.
     if (!request.caller?.scopes?.has(pushScope))
       throw new AuthenticationFailure('scope', {}, pushScope);
-    const body = sentBatch(request, sent.feeds, maxPushed);
+    const body = sentBatch(request, sent.feeds, maxFeedsPerPush);
     return this.services.call(pushFeeds, request, { body });
   }
 

@@ -73,7 +73,6 @@ export class OpmlExport {
 /** Options of a stream that buffers one chunk at a time. */
 const oneChunk = { highWaterMark: 1 };
 
-/** Generates `start`, then everything that `rest` generates. */
 async function* concatenate(
   start: string,
   rest: AsyncGenerator<string, void>,

@@ -6,7 +6,10 @@ import { checkEntryCount } from '../http/input.js';
 /** Entries that are parsed in one event loop iteration, before other requests can run. */
 const entriesPerIteration = 500;
 
-/** Maximum feeds that one upload adds, and maximum that it removes: the quota of a user. */
+/**
+ * Maximum feeds that one upload adds, and maximum that it removes: the quota of a user. An upload
+ * with more is rejected as a whole.
+ */
 const maxFeedsPerUpload = 10_000;
 
 /**

@@ -3,7 +3,10 @@ import { z } from 'zod';
 import { ResponseError, JsonElements, parseResponse } from './json.elements.js';
 import type { SkippedEntries } from './skipped.entries.js';
 
-/** Maximum requests of one import, and maximum bytes of all responses together. */
+/**
+ * Maximum requests of one import, and maximum bytes of all responses together. An import with more
+ * fails as `too_large`.
+ */
 const [maxRequests, maxBytes] = [1_000, 2 ** 27];
 /**
  * Maximum characters and JSON values of all responses except actions. These are in memory as

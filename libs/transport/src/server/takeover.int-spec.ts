@@ -1,7 +1,7 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { describe, expect, it } from 'vitest';
 import { eventually } from '#testing';
-import { ask } from '../../testing/repeated.calls.js';
+import { callOnce } from '../../testing/repeated.calls.js';
 import { secretProbe, probe } from '../../testing/probe.contracts.js';
 import { connectTo, memoryLog } from '../../testing/probe.replica.js';
 import { useTransport } from '../../testing/use.transport.js';
@@ -66,13 +66,13 @@ describe('a request of a dead replica', () => {
     const { take } = await ghost();
     const gateway = await client();
     const left = ['left1', 'left2'].map((text) =>
-      ask(gateway, text, { takesMs: 50, budgetMs: 60_000 }),
+      callOnce(gateway, text, { takesMs: 50, budgetMs: 60_000 }),
     );
     await take(2);
     const { runs, spans, server } = await replica({ timings });
     const others: Promise<unknown>[] = [];
     for (let round = 0; runs.length < 3 || !runs.includes('left2'); round += 1) {
-      others.push(ask(gateway, `other${round}`, { takesMs: 60, budgetMs: 60_000 }));
+      others.push(callOnce(gateway, `other${round}`, { takesMs: 60, budgetMs: 60_000 }));
       await delay(10);
     }
     await Promise.all(others);
@@ -102,7 +102,7 @@ describe('a request of a dead replica', () => {
 
   it('is dropped without a run after its deadline', async () => {
     const { take } = await ghost();
-    const outcome = ask(await client(), 'left', { budgetMs: 200 });
+    const outcome = callOnce(await client(), 'left', { budgetMs: 200 });
     await take(1);
     const { runs, server } = await replica({ timings });
     expect((await outcome).end).toBe('unavailable');
@@ -115,7 +115,7 @@ describe('a request of a dead replica', () => {
   it('becomes a dead letter without its payload after 3 deliveries', async () => {
     const { take } = await ghost();
     const gateway = await client();
-    const plain = ask(gateway, 'left', { budgetMs: 60_000 });
+    const plain = callOnce(gateway, 'left', { budgetMs: 60_000 });
     const secret = gateway.call(
       secretProbe,
       { text: 'a-secret' },
@@ -167,7 +167,7 @@ describe('while no replica has a request', () => {
       return until - now;
     };
     await eventually(async () => expect(await validMs()).toBeGreaterThan(60_000));
-    expect((await ask(await client(), 'x')).end).toBe('answered');
+    expect((await callOnce(await client(), 'x')).end).toBe('answered');
     await eventually(async () => expect(await validMs()).toBeLessThan(10_000));
   });
 });
@@ -175,7 +175,7 @@ describe('while no replica has a request', () => {
 describe('a request that runs for a long time', () => {
   it('is not taken over from a live replica', async () => {
     const replicas = await Promise.all([replica({ name: 'a' }), replica({ name: 'b' })]);
-    const outcome = await ask(await client(), 'long', { takesMs: 2_500 });
+    const outcome = await callOnce(await client(), 'long', { takesMs: 2_500 });
     expect(outcome.end).toBe('answered');
     expect(replicas.flatMap(({ runs }) => runs)).toEqual(['long']);
   });
@@ -183,13 +183,13 @@ describe('a request that runs for a long time', () => {
   it('leaves the stream at its deadline; its replica still takes over requests', async () => {
     const { runs, server } = await replica({ timings });
     const gateway = await client();
-    expect((await ask(gateway, 'hung', { outcome: 'hang', budgetMs: 200 })).end).toBe(
+    expect((await callOnce(gateway, 'hung', { outcome: 'hang', budgetMs: 200 })).end).toBe(
       'unavailable',
     );
     await eventually(async () => expect(await admin().xlen(requests)).toBe(0));
     await leave('left', 1);
     await eventually(() => expect(runs).toEqual(['hung', 'left']));
-    expect((await ask(gateway, 'next')).end).toBe('answered');
+    expect((await callOnce(gateway, 'next')).end).toBe('answered');
     await eventually(() => expect(server.counters).toMatchObject({ takeovers: 1, inFlight: 1 }));
   });
 
@@ -198,7 +198,7 @@ describe('a request that runs for a long time', () => {
     const gateway = await client();
     await leave('left', 1, { outcome: 'hang', budgetMs: 1_500 });
     await eventually(() => expect(runs).toEqual(['left']));
-    expect((await ask(gateway, 'next')).end).toBe('answered');
+    expect((await callOnce(gateway, 'next')).end).toBe('answered');
   });
 });
 
@@ -229,7 +229,7 @@ describe('an entry that is not a request', () => {
     await replica();
     const gateway = await client();
     await admin().xadd(requests, '*', 'some', 'thing');
-    expect((await ask(gateway, 'next')).end).toBe('answered');
+    expect((await callOnce(gateway, 'next')).end).toBe('answered');
     await eventually(async () => expect(await admin().xlen(dead)).toBe(1));
   });
 
@@ -262,7 +262,7 @@ describe('a stopped replica', () => {
 
   it('is not deleted while requests are pending with it', async () => {
     const { app, runs } = await replica();
-    const outcome = ask(await client(), 'hung', { outcome: 'hang', budgetMs: 1_000 });
+    const outcome = callOnce(await client(), 'hung', { outcome: 'hang', budgetMs: 1_000 });
     await eventually(() => expect(runs).toHaveLength(1));
     await app.close();
     expect(await admin().xinfo('CONSUMERS', requests, consumerGroup)).toHaveLength(1);
@@ -278,7 +278,7 @@ describe('a stopped replica', () => {
 describe('consumers of dead replicas', () => {
   it('are deleted, unless requests are pending with them or they are alive', async () => {
     const { take } = await ghost();
-    const outcome = ask(await client(), 'left', { budgetMs: 100 });
+    const outcome = callOnce(await client(), 'left', { budgetMs: 100 });
     await take(1);
     await outcome;
     for (const name of ['gone', 'well'])
@@ -302,7 +302,7 @@ describe('the group', () => {
     const gateway = await client();
     await admin().xgroup('DESTROY', requests, consumerGroup);
     await eventually(async () =>
-      expect((await ask(gateway, 'x', { budgetMs: 500 })).end).toBe('answered'),
+      expect((await callOnce(gateway, 'x', { budgetMs: 500 })).end).toBe('answered'),
     );
   });
 
