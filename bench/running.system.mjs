@@ -32,7 +32,7 @@ export async function startSystem(
   const postgres = await startPostgres({
     directory: join(root, 'postgres'),
     database: 'bench',
-    progress: say,
+    reportProgress: say,
   });
   const connections = [];
   const connect = async () => {

@@ -30,8 +30,8 @@ afterAll(async () => {
 function handled(): number[] {
   return readdirSync(join(data, 'logs'))
     .flatMap((file) => readFileSync(join(data, 'logs', file), 'utf8').split('\n'))
-    .filter((line) => line.includes('"msg":"stopped"'))
-    .map((line) => (JSON.parse(line) as { handled: number }).handled);
+    .filter((line) => line.includes('"msg":"service stopped"'))
+    .map((line) => (JSON.parse(line) as { handledRequests: number }).handledRequests);
 }
 
 describe.runIf(inject('stack').launched)('two replicas of every service', () => {

@@ -75,6 +75,7 @@ const wrongValues: WrongValue[] = [
     'accounts.url="https://x.example.org"',
     /AUTH_ISSUER: does not contain accounts.url, https:\/\/x.example.org/,
   ],
+  ['apps.account.env.API_URLS=""', /API_URLS: is required without an Ingress of the chart/],
   [
     'apps.account.env.SMTP_URL="smtp://x"',
     /\/apps\/account\/env': additional properties 'SMTP_URL' not allowed/,

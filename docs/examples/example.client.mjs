@@ -5,6 +5,14 @@
 //   … list                            prints the lists of the last sync
 //   … play GUID EPISODE_GUID SECONDS  stores a position; the lists have the GUIDs of podcasts
 // The file contains the data of the device. API is the address of the server.
+//
+// It lacks some rules of docs/guide/synchronise-reliably.md:
+// - It does not sign in and refreshes no token.
+// - It sends each change in a request of its own, and no unsubscription, title or deletion.
+// - It repeats no request after a network error or a 500. The next run does.
+// - It does not correct the device's clock, and shows no pending change before the sync.
+// - It keeps former guids in pending changes, which the server accepts.
+// - It polls once per sync, without ETag and GET /changes.
 import { randomUUID } from 'node:crypto';
 import { existsSync, readFileSync, writeFileSync } from 'node:fs';
 

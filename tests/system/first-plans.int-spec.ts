@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto';
 import pg from 'pg';
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { createDatabase, type TestDatabase } from '#testing';
-import { listAll } from '../../apps/episode/src/action.repository.js';
+import { selectByPrimaryKey } from '../../apps/episode/src/action.repository.js';
 import { list } from '../../apps/episode/src/episode-list.repository.js';
 
 /** Episodes of the user, episodes of a page, and maximum buffers of 8 KiB per row. */
@@ -27,7 +27,7 @@ it('a page of all actions reads only its own rows, by a plan of empty tables', a
   const user = randomUUID();
   const page = `EXECUTE page ('${user}', 0, 0, ${onPage})`;
   await client.query(
-    `SET plan_cache_mode = force_generic_plan; PREPARE page AS ${listAll.text}; ${page}`,
+    `SET plan_cache_mode = force_generic_plan; PREPARE page AS ${selectByPrimaryKey.text}; ${page}`,
   );
   await client.query(
     `WITH podcast AS (

@@ -86,7 +86,7 @@ describe('a load with faults has the same result as one without', () => {
     expect(again).toMatchObject({
       code: 0,
       stderr: expect.stringContaining('continuing after line'),
-      refused: [],
+      rejected: [],
     });
     expect(await listsOf(names)).toEqual(undisturbed);
     await service?.stop();
@@ -103,7 +103,7 @@ describe('a load with faults has the same result as one without', () => {
       code: 1,
       stderr: expect.stringContaining('a later run continues'),
     });
-    expect(await loader.run(file)).toMatchObject({ code: 0, refused: [] });
+    expect(await loader.run(file)).toMatchObject({ code: 0, rejected: [] });
     expect(await listsOf(names)).toEqual(undisturbed);
     await service?.stop();
   });
@@ -116,7 +116,7 @@ describe('a load with faults has the same result as one without', () => {
     await underWay(file);
     await killed?.kill();
     const [service] = await stack.start(['episode']);
-    expect(await ended).toMatchObject({ code: 0, refused: [] });
+    expect(await ended).toMatchObject({ code: 0, rejected: [] });
     expect(await listsOf(names)).toEqual(undisturbed);
     await service?.stop();
   });
@@ -129,7 +129,7 @@ describe('a load with faults has the same result as one without', () => {
     await underWay(file);
     await stack.postgresServer.kill();
     await stack.postgresServer.start();
-    expect(await ended).toMatchObject({ code: 0, refused: [] });
+    expect(await ended).toMatchObject({ code: 0, rejected: [] });
     await eventually(async () => expect(await listsOf(names)).toEqual(undisturbed), {
       timeout: 60_000,
     });
@@ -142,8 +142,8 @@ describe('a load with faults has the same result as one without', () => {
     const file = loader.write(dataOf(names));
     const [first, second] = [loader.begin(file), loader.begin(file)];
     expect([await first.ended, await second.ended]).toMatchObject([
-      { code: 0, refused: [] },
-      { code: 0, refused: [] },
+      { code: 0, rejected: [] },
+      { code: 0, rejected: [] },
     ]);
     expect(await listsOf(names)).toEqual(undisturbed);
     await service?.stop();

@@ -88,7 +88,7 @@ describe('a load', () => {
     ];
     expect(await loader.load(fileOf(...partOf(loaded, feeds, episodes)))).toMatchObject({
       code: 0,
-      refused: [],
+      rejected: [],
     });
     const by = await device(uploaded);
     const timed = feeds.map((entry) => ({ timestamp: '1970-01-01T00:00:00Z', ...entry }));
@@ -128,7 +128,7 @@ describe('a load', () => {
     const [first, since] = [await lists(of), await clock(of)];
     expect(first[0]?.map((row) => row['is_subscribed'])).toEqual([true, false, true, false, false]);
     expect(first[0]?.slice(0, 3).map((row) => row['title'])).toEqual(['One', 'Two', undefined]);
-    expect(await loader.load(file)).toMatchObject({ code: 0, refused: [] });
+    expect(await loader.load(file)).toMatchObject({ code: 0, rejected: [] });
     expect(await lists(of)).toEqual(first);
     expect(await items(of, 'episodes', `&since=${since}`)).toEqual([]);
     expect(await items(of, 'subscriptions', `&since=${since}`)).toEqual([]);
@@ -174,7 +174,7 @@ describe('a load', () => {
     const parts = users.flatMap((user) => partOf(user, [feed(1)], episodes));
     expect(await loader.load(fileOf({ podcast_sync: { format: 1 } }, ...parts))).toMatchObject({
       code: 0,
-      refused: [],
+      rejected: [],
     });
     for (const user of users)
       expect((await (await device(user)).send('GET', '/episodes')).body.total).toBe(2_300);
@@ -204,7 +204,7 @@ describe('a load', () => {
       return readFileSync(`${users}.dump`, 'utf8');
     };
     const file = (await dumped(from)).replace(idOf(from), idOf(to));
-    expect(await loader.load(file)).toMatchObject({ code: 0, refused: [] });
+    expect(await loader.load(file)).toMatchObject({ code: 0, rejected: [] });
     expect(await dumped(to)).toBe(file);
     const [expected, found] = [await lists(of), await lists(await device(to))];
     expect(unstamped(found[0] as [])).toEqual(unstamped(expected[0] as []));
@@ -220,10 +220,10 @@ describe('a load', () => {
       episode_url: `https://podcast.example/${n}/${long}`,
     }));
     const file = fileOf(...partOf(user, [feed(1)], entries));
-    expect(await loader.load(file)).toMatchObject({ code: 0, refused: [] });
+    expect(await loader.load(file)).toMatchObject({ code: 0, rejected: [] });
     const of = await device(user);
     const since = await clock(of);
-    expect(await loader.load(file)).toMatchObject({ code: 0, refused: [] });
+    expect(await loader.load(file)).toMatchObject({ code: 0, rejected: [] });
     expect((await of.send('GET', '/episodes')).body.total).toBe(1_200);
     expect(await items(of, 'episodes', `&since=${since}`)).toEqual([]);
   });
@@ -239,8 +239,8 @@ describe('a load', () => {
     );
     expect(rowCount).toBe(1);
     const entries = Array.from({ length: 20 }, (_, n) => episode(n + 1));
-    const { code, refused } = await loader.load(fileOf(...partOf(user, [feed(1)], entries)));
-    expect([code, refused.map(({ line, code: why }) => [line, why])]).toEqual([
+    const { code, rejected } = await loader.load(fileOf(...partOf(user, [feed(1)], entries)));
+    expect([code, rejected.map(({ line, code: why }) => [line, why])]).toEqual([
       3,
       Array.from({ length: 10 }, (_, n) => [13 + n, 'limit_reached']),
     ]);
@@ -267,7 +267,7 @@ describe('a load', () => {
         [episode(1, { playback_position: { value: 1, timestamp: ahead } })],
       ),
     );
-    expect(await loader.load(file)).toMatchObject({ code: 0, refused: [] });
+    expect(await loader.load(file)).toMatchObject({ code: 0, rejected: [] });
     const of = await device(user);
     const [position] = await items(of, 'episodes');
     expect(position).not.toMatchObject({ playback_position: { timestamp: '2099-01-01T00:00' } });
@@ -296,10 +296,10 @@ describe('of a file that is not as it should be', () => {
       feed(4, { is_subscribed: 'no' }),
     ];
     const entries = [episode(1), ...unusable, ...states, { podcast_guid: podcast(1) }];
-    const { code, refused } = await loader.load(fileOf(...partOf(user, feeds, entries)));
+    const { code, rejected } = await loader.load(fileOf(...partOf(user, feeds, entries)));
     expect(code).toBe(3);
     expect(
-      refused.map(({ line, code: why }) => [line, why]).sort(([a], [b]) => Number(a) - Number(b)),
+      rejected.map(({ line, code: why }) => [line, why]).sort(([a], [b]) => Number(a) - Number(b)),
     ).toEqual([
       [3, 'invalid_guid'],
       [4, 'invalid_url'],
@@ -336,10 +336,10 @@ describe('of a file that is not as it should be', () => {
         end: { subscriptions: 1, episodes: 4 },
       }),
     ];
-    const { code, refused } = await loader.load(
+    const { code, rejected } = await loader.load(
       Buffer.concat(parts.map((part) => Buffer.from(part))),
     );
-    expect([code, refused.map(({ line, code: why }) => [line, why])]).toEqual([
+    expect([code, rejected.map(({ line, code: why }) => [line, why])]).toEqual([
       3,
       [
         [4, 'invalid_line'],
@@ -367,8 +367,8 @@ describe('of a file that is not as it should be', () => {
       ...partOf(unnamed, [feed(1)], [episode(1)]).slice(1),
       ...partOf(last, [feed(1)], [episode(1)]).slice(0, -1),
     );
-    const { code, refused } = await loader.load(file);
-    expect([code, refused.map(({ line, code: why }) => [line, why])]).toEqual([
+    const { code, rejected } = await loader.load(file);
+    expect([code, rejected.map(({ line, code: why }) => [line, why])]).toEqual([
       3,
       [
         [1, 'no_user'],
@@ -402,14 +402,14 @@ describe('of a file that is not as it should be', () => {
         ...partOf(refusedUser, [], [episode(1)]),
         ...partOf(after, [feed(1)], [episode(1)]),
       );
-      const { code, refused } = await loader.load(file);
+      const { code, rejected } = await loader.load(file);
       const { rows } = await owner.query(
         'SELECT FROM subscription.subscriptions WHERE user_id = $1',
         [id],
       );
       // Users are on their way side by side.
-      refused.sort((a, b) => a.line - b.line);
-      const lines = refused.map(({ line, code: reason, message }) => [line, reason, message]);
+      rejected.sort((a, b) => a.line - b.line);
+      const lines = rejected.map(({ line, code: reason, message }) => [line, reason, message]);
       const message = 'the user is disabled or erased';
       expect([code, lines]).toEqual([3, [5, 10].map((line) => [line, 'user_refused', message])]);
       expect(rows).toHaveLength(0);
@@ -436,9 +436,9 @@ describe('of a file that is not as it should be', () => {
     const zipped = gzipSync(
       fileOf(...partOf(whole, [feed(1)], [episode(1)]), ...partOf(broken, [feed(1)], many)),
     );
-    const { code, stderr, refused } = await loader.load(zipped.subarray(0, zipped.length - 500));
+    const { code, stderr, rejected } = await loader.load(zipped.subarray(0, zipped.length - 500));
     expect([code, stderr]).toEqual([1, expect.stringContaining('corrupt gzip')]);
-    expect(refused).toMatchObject([{ line: 5, code: 'incomplete' }]);
+    expect(rejected).toMatchObject([{ line: 5, code: 'incomplete' }]);
     expect(await items(await device(whole), 'episodes')).toHaveLength(1);
     expect(await lists(await device(broken))).toEqual([[], []]);
   });

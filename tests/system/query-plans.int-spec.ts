@@ -1,13 +1,13 @@
 import { createHash, randomUUID } from 'node:crypto';
 import pg from 'pg';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { beginWrite, storeAnswer, readClock, type Statement, sweepRequests } from '#database';
-import { readSession, readState, saveReader, saveSession } from '#gpodder-sync';
+import { beginWrite, storeAnswer, selectClock, type Statement, sweepRequests } from '#database';
+import { selectSession, selectSyncState, saveReader, saveSession } from '#gpodder-sync';
 import { podcastGuid as derivedGuidOf, urlKey } from '#contracts';
 import { createDatabase, type TestDatabase } from '#testing';
 import { erasurePhases } from '../../apps/deletion-worker/src/erasure/erasure.repository.js';
 import * as deletions from '../../apps/deletion-worker/src/records/deletion.repository.js';
-import * as deletionQuotas from '../../apps/deletion-worker/src/records/quota.repository.js';
+import * as excessRows from '../../apps/deletion-worker/src/records/excess-rows.repository.js';
 import * as actionList from '../../apps/episode/src/action.repository.js';
 import { selectActedEpisodes } from '../../apps/episode/src/action.sql.js';
 import { selectUntitled } from '../../apps/episode/src/describe.repository.js';
@@ -208,7 +208,7 @@ describe(`query plans on plain tables with ${size} episode states`, () => {
   });
 
   it('a poll with If-None-Match reads the clock', async () => {
-    await expectPlans(readClock, [ascending], { uses: ['user_clock_pkey'], buffers: 8 });
+    await expectPlans(selectClock, [ascending], { uses: ['user_clock_pkey'], buffers: 8 });
   });
 
   it('an empty poll of the gpodder API reads three rows, each by its key', async () => {
@@ -229,11 +229,11 @@ describe(`query plans on plain tables with ${size} episode states`, () => {
     await client.query(saveReader.text, [ascending, 1, credential, 1, 1, 1, 1]);
     await client.query(saveSession.text, [ascending, 1, session, 1]);
     await client.query('ANALYZE sync.readers, sync.reader_sessions');
-    await expectPlans(readState, [ascending, 1, credential, session], {
+    await expectPlans(selectSyncState, [ascending, 1, credential, session], {
       uses: ['user_clock_pkey', 'readers_pkey', 'reader_sessions_pkey'],
       buffers: 16,
     });
-    await expectPlans(readSession, [ascending, 1, session], {
+    await expectPlans(selectSession, [ascending, 1, session], {
       uses: ['reader_sessions_pkey'],
       buffers: 8,
     });
@@ -280,10 +280,10 @@ describe(`query plans on plain tables of writes with ${size} episode states`, ()
 
   it('an upload saves its rows with the look-ups of each one’s indexes', async () => {
     const rows = stored.map((row) => ({ ...row, playback_position: 7, changed: '2026-01-02' }));
-    const { arraysOf, changing, describing } = episodes;
-    const states = [ascending, ...arraysOf(['id', ...changing.keys()], rows)];
+    const { arraysOf, stateColumns, metadataColumns } = episodes;
+    const states = [ascending, ...arraysOf(['id', ...stateColumns.keys()], rows)];
     await expectPlans(episodes.updateStates, states, { uses: ['states_pkey'], buffers: 30 * 30 });
-    const metadata = [ascending, ...arraysOf(['sync_id', ...describing.keys()], rows)];
+    const metadata = [ascending, ...arraysOf(['sync_id', ...metadataColumns.keys()], rows)];
     await expectPlans(episodes.updateMetadata, metadata, {
       uses: ['episodes_pkey'],
       buffers: 30 * 60,
@@ -387,12 +387,12 @@ describe(`query plans on plain tables of writes with ${size} episode states`, ()
       uses: ['deletions_due'],
       buffers: 10 * 40,
     });
-    await expectPlans(deletionQuotas.deleteOldestTombstones, [ascending, 10_000], {
+    await expectPlans(excessRows.deleteOldestTombstones, [ascending, 10_000], {
       uses: ['subscriptions_tombstones'],
       // One look into each of seven indexes, whether there is anything or not.
       buffers: 7 * 8,
     });
-    await expectPlans(deletionQuotas.deleteOldestRecords, [ascending, 10_000], {
+    await expectPlans(excessRows.deleteOldestRecords, [ascending, 10_000], {
       uses: ['deletions_pkey'],
       buffers: 40 + large / 50,
     });
@@ -571,18 +571,18 @@ describe(`query plans on plain tables of actions with ${size} episode states`, (
 
   it('a page of all actions is read in the order of ids, wherever it is', async () => {
     const most = { uses: ['states_pkey', 'episodes_pkey'], buffers: 51 * 24 };
-    await expectPlans(actionList.listAll, firstIds, most);
-    await expectPlans(actionList.listAll, [ascending, 0, stored[0]?.['id'], 50], most);
+    await expectPlans(actionList.selectByPrimaryKey, firstIds, most);
+    await expectPlans(actionList.selectByPrimaryKey, [ascending, 0, stored[0]?.['id'], 50], most);
   });
 
   it('a page of changes reads only the changed rows, and none without changes', async () => {
     for (const id of [ascending, descending]) {
       const at = (n: number) => [id, second(upload(n)), 0, 50];
-      await expectPlans(actionList.listChanged, at(lastUpload - 1), {
+      await expectPlans(actionList.selectByChanged, at(lastUpload - 1), {
         uses: ['states_changed', 'states_pkey', 'episodes_pkey'],
         buffers: 51 * 24 + 200,
       });
-      await expectPlans(actionList.listChanged, [id, second('2026-01-01'), 0, 50], {
+      await expectPlans(actionList.selectByChanged, [id, second('2026-01-01'), 0, 50], {
         uses: [],
         buffers: 16,
       });
@@ -593,7 +593,7 @@ describe(`query plans on plain tables of actions with ${size} episode states`, (
     const [row] = stored as [Record<string, unknown>];
     const key = Buffer.from(urlKey(podcast(row)), 'hex');
     const ofFeed = [...firstIds, key, derivedGuidOf(podcast(row)), false];
-    await expectPlans(actionList.listByFeed, ofFeed, {
+    await expectPlans(actionList.selectOfFeed, ofFeed, {
       uses: ['feed_urls_pkey', 'states_pkey', 'episodes_pkey'],
       buffers: 51 * 24 + (large / 100) * 12,
     });
@@ -606,7 +606,7 @@ describe(`query plans on plain tables of actions with ${size} episode states`, (
       [ascending],
     );
     await client.query('VACUUM ANALYZE episode.states');
-    await expectPlans(actionList.listFavorites, firstIds, {
+    await expectPlans(actionList.selectFavorites, firstIds, {
       uses: ['states_favorites', 'episodes_pkey'],
       buffers: 51 * 24,
     });

@@ -11,11 +11,11 @@ import {
 import { isOfOneUser } from '../../libs/database/testing/one.user.js';
 import { namedStatements } from './testing/named.statements.js';
 
-/** Statements for no user or all users. docs/design/scaling.md describes each on a cluster. */
+/** Statements for no user or all users. docs/design/scaling.md describes each on Citus. */
 const ofAllUsers = {
   'sync.select_migrations': 'reads the applied migrations',
   'sync.sweep_requests': 'deletes old rows of all users',
-  'sync.find_old_markers': 'finds old rows of all users on a cluster',
+  'sync.find_old_markers': 'finds old rows of all users on Citus',
   'sync.delete_markers': 'deletes rows of the users that were found',
   'sync.take_events': 'a relay publishes the changes of all users',
   'sync.select_lag': 'reads the age of the oldest event, for metrics',
@@ -28,14 +28,14 @@ const ofAllUsers = {
   'deletion.renumber_lost_erasure_jobs': 'assigns numbers; each record names its user',
   'deletion.select_pending_erasures': 'lists accounts with a pending erasure',
   'deletion.select_pending': 'counts pending deletions, for metrics',
-  'deletion.list_pending': 'lists pending deletions for an operator',
-  'deletion.list_failed': 'lists failed deletions for an operator',
+  'deletion.select_oldest_pending': 'lists pending deletions for an operator',
+  'deletion.select_latest_failed': 'lists failed deletions for an operator',
   'deletion.make_record_due': 'an operator has the id of a record, but not its user',
   'deletion.find_pending_record': 'an operator has the id of a record, but not its user',
   'deletion.find_record': 'an operator has the id of a record, but not its user',
 };
 
-/** Functions for one user that also change an account: the coordinator of a cluster runs them. */
+/** Functions for one user that also change an account: Citus runs them on the coordinator. */
 const undelegated = ['deletion.record_erasure'];
 
 let named: Map<string, Statement>;
@@ -53,7 +53,7 @@ afterAll(async () => {
   await database.drop();
 });
 
-/** Statements that a node of a cluster can run alone. */
+/** Statements that a node of a Citus cluster can run alone. */
 describe('every statement except those for all users', () => {
   it('the list of exceptions contains only existing statements', () => {
     expect(Object.keys(ofAllUsers).filter((name) => !named.has(name))).toEqual([]);
@@ -65,7 +65,7 @@ describe('every statement except those for all users', () => {
     expect(ofUsers().filter(({ text }) => !isOfOneUser(text, '$1'))).toEqual([]);
   });
 
-  it('breaks no rule of a cluster', () => {
+  it('breaks no rule of Citus', () => {
     const broken = [...named.values()].map(({ name, text }) => [name, ...faultsOf(text)]);
     expect(broken.filter(({ length }) => length > 1)).toEqual([]);
     const ofAll = Object.keys(ofAllUsers).filter((name) => name !== 'sync.sweep_requests');
@@ -102,7 +102,7 @@ describe('every statement except those for all users', () => {
       ({ called, first }) => reading.has(called) && !(reading.get(called) && first === '$1'),
     );
     expect(others).toEqual([]);
-    // A cluster runs such a call on the node of the user if the function is delegated.
+    // Citus runs such a call on the node of the user if the function is delegated.
     const ofUser = calls.filter(({ called }) => reading.get(called));
     expect(ofUser.filter(({ name }) => !callsAlone(named.get(name)?.text ?? ''))).toEqual([]);
     const listed = [...delegatedFunctions, ...undelegated];

@@ -86,7 +86,7 @@ describe('the log', () => {
     await device.send('DELETE', path, { headers: { 'x-request-id': 'mine-2' } });
     await eventually(async () =>
       expect(apps[2]?.output).toMatch(
-        /"correlationId":"mine-2".*"msg":"deletion ended in FAILURE: no data changed/,
+        /"correlationId":"mine-2".*"msg":"deletion ended in FAILURE.*: unexpected error/,
       ),
     );
     await owner.query('DROP FUNCTION public.fault() CASCADE');

@@ -8,7 +8,6 @@ import { peopleConfig } from './people/people.config.js';
 
 const requestLimit = integer(1, 1_000_000);
 
-/** Configuration of the issuer. */
 const issuerConfig = z.object({
   KEYS_DIRECTORY: z
     .string()
@@ -36,7 +35,6 @@ const issuerConfig = z.object({
     .describe('Registrations of apps per network and hour.'),
 });
 
-/** Configuration of sign-in by the operator's provider. */
 const relyingPartyConfig = z.object({
   SIGN_IN_ISSUER: z
     .url({ protocol: /^https?$/ })

@@ -63,7 +63,7 @@ export async function compose(
   const adapter = await createHttpAdapter(
     serverOptions(own, log, limits, {
       issuer: (request) => issuer?.handlerFor(request),
-      session: async (cookie) => sessions?.findByCookie(cookie),
+      session: async (cookie) => sessions?.findAndRecordUse(cookie),
     }),
   );
   await serveConsole(adapter.getInstance());

@@ -160,7 +160,7 @@ async function decide(
   const { pathname, searchParams } = new URL(request.url ?? '/', 'http://test');
   const send = (body: unknown) =>
     response.writeHead(body ? 200 : 404).end(JSON.stringify(body ?? null));
-  const approver = async () => {
+  const consentingUser = async () => {
     const accountId = String(request.headers[accountHeader]);
     const visitor = { address: '', userAgent: '' };
     const session =
@@ -172,18 +172,19 @@ async function decide(
   if (pathname.startsWith('/interaction/')) {
     const interactions = replica.app.get(Interactions);
     if (request.method === 'GET')
-      return void send(await interactions.findRequest(request, response));
+      return void send(await interactions.findAuthorizationRequest(request, response));
     if (isDenied) return void send(await interactions.denyRequest(request, response));
-    return void send(await interactions.allowRequest(request, response, await approver()));
+    return void send(await interactions.allowRequest(request, response, await consentingUser()));
   }
   if (pathname === '/device') {
     const devices = replica.app.get(DeviceAuthorizations);
     const code = searchParams.get('user_code') ?? '';
-    if (request.method === 'GET') return void send(await devices.findRequest(code, '127.0.0.1'));
+    if (request.method === 'GET')
+      return void send(await devices.findAuthorizationRequest(code, '127.0.0.1'));
     return void send(
       isDenied
         ? await devices.denyRequest(code)
-        : await devices.allowRequest(code, await approver()),
+        : await devices.allowRequest(code, await consentingUser()),
     );
   }
   send(undefined);

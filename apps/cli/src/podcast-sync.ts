@@ -107,7 +107,7 @@ function addCommand(
       parseNotEmpty,
     );
   command.description([toSentence(one.summary), one.details].filter(Boolean).join('\n'));
-  command.addHelpText('after', helpAfterOptions(one));
+  command.addHelpText('after', formatHelpAfterOptions(one));
   command.action(async () => {
     const { data, ...options } = command.opts<{ data?: string }>();
     const operands = (command.processedArgs as (string | string[] | undefined)[])
@@ -148,7 +148,7 @@ function toSentence(summary: string): string {
   return `${summary[0]?.toUpperCase()}${summary.slice(1)}.`;
 }
 
-function helpAfterOptions({
+function formatHelpAfterOptions({
   examples,
   environment,
   exitCodes = '0 done, 1 not done',

@@ -9,7 +9,7 @@ import { language } from './texts/texts.js';
 import '#ui/style.css';
 import './style.css';
 
-/** Milliseconds between the sign-in and the loading of the code of other pages. */
+/** Milliseconds after the first token until the code of other pages is loaded. */
 const preloadDelay = 1_500;
 
 /** Maximum time that the first rendering waits for a token, in milliseconds. */

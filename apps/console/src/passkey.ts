@@ -1,5 +1,6 @@
-// The script of account pages with forms for passkeys (apps/account/src/pages/views/
-// passkeys.view.tsx). It shows the forms, and sends the response of a passkey in their field.
+// The script of account pages with passkey forms (apps/account/src/pages/views/passkeys.view.tsx).
+// In browsers with passkeys it shows the forms. It submits the browser's response in the form's
+// field `credential`.
 import {
   browserSupportsWebAuthn,
   browserSupportsWebAuthnAutofill,

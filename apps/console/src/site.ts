@@ -6,7 +6,7 @@ import { showCurrentTab } from './ui/current.tab.js';
 /** Interval in milliseconds at which a page checks if an app has connected. */
 const pollMs = 3_000;
 
-/** Copies the text of an element; without TLS, browsers only copy a selection. */
+/** Copies the text of an element. Outside a secure context, the Clipboard API is missing. */
 async function copyText(button: HTMLButtonElement, element: HTMLElement): Promise<void> {
   if (isSecureContext) await navigator.clipboard.writeText(element.innerText.trim());
   else {

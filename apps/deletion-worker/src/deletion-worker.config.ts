@@ -21,7 +21,6 @@ function variablesOf<Of extends RedisOwner>(owner: Of) {
   };
 }
 
-/** The configuration of the deletion worker. */
 export const deletionWorkerConfig = z
   .object({
     ...serviceConfig.shape,

@@ -130,7 +130,11 @@ export class DeletionProcessor implements OnApplicationBootstrap, BeforeApplicat
       countOutcome(step, age);
       this.log.error(
         { err: error, deletionId, correlationId },
-        'deletion ended in FAILURE: no data changed; report this bug',
+        kind === 'permanent'
+          ? 'deletion ended in FAILURE, subscription not deleted: ' +
+              'unexpected error, report it as a bug'
+          : `deletion ended in FAILURE, subscription not deleted: ${counted} attempts failed, ` +
+              'check locks and timeouts in Postgres',
       );
     }
     throw new UnrecoverableError(step.cause);
@@ -157,7 +161,8 @@ export class DeletionProcessor implements OnApplicationBootstrap, BeforeApplicat
         countErasure('failure');
         this.log.error(
           { err: error, correlationId },
-          'erasure ended in FAILURE: data of the user remains; report this bug',
+          'erasure ended in FAILURE, some data of the user remains: ' +
+            'unexpected error, report it as a bug, then request the erasure again',
         );
       }
       throw new UnrecoverableError(cause);

@@ -32,7 +32,7 @@ export async function openEvents(): Promise<EventContext> {
   const fixture = new Fixture();
   const [base, server] = await Promise.all([
     fixture.database('deletion', true),
-    fixture.redis({ durable: true, eachWrite: true }),
+    fixture.redis({ durable: true, fsyncEachWrite: true }),
   ]);
   const redis = new Redis(server.url, { retryStrategy: () => 50 });
   redis.on('error', () => {});

@@ -8,7 +8,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { userId } from '#identity';
 import { callProgram, Fixture, type FixtureDatabase, startProgram } from '#testing';
 import { podcastSync } from '../../cli/src/podcast-sync.js';
-import { linesIn, partOf, StoredUser } from '../testing/dumped.user.js';
+import { linesIn, partOf, DumpedUser } from '../testing/dumped.user.js';
 import { DumpReader } from './dump.reader.js';
 
 const fixture = new Fixture();
@@ -29,7 +29,7 @@ const dump = (args: readonly string[] = [], url = database.urls.dump) =>
 const [a, b, c] = Array.from({ length: 3 }, () => randomUUID()).sort() as [string, string, string];
 const clock = '2026-01-01T00:00:00.000Z';
 
-async function dumped(user: StoredUser) {
+async function dumped(user: DumpedUser) {
   const { code, stdout, stderr } = await dump();
   expect({ code, stderr }).toEqual({
     code: 0,
@@ -40,7 +40,7 @@ async function dumped(user: StoredUser) {
 
 describe('a dump', () => {
   it('has a part per user with counts at its end, and a last line that counts users', async () => {
-    const user = await StoredUser.make(database.owner, clock);
+    const user = await DumpedUser.make(database.owner, clock);
     const subscription = await user.subscribe({ guid: a });
     await user.upload(subscription, 2);
     // The only start of the built program.
@@ -60,7 +60,7 @@ describe('a dump', () => {
   });
 
   it('contains the set fields of an episode, with times in their full form', async () => {
-    const user = await StoredUser.make(database.owner);
+    const user = await DumpedUser.make(database.owner);
     const subscription_id = await user.subscribe({ guid: a });
     const episode = {
       subscription_id,
@@ -99,7 +99,7 @@ describe('a dump', () => {
   });
 
   it('contains live subscriptions with current guid, URL and state, and no others', async () => {
-    const user = await StoredUser.make(database.owner);
+    const user = await DumpedUser.make(database.owner);
     const feed_url = 'https://podcast.example/feed';
     const is_subscribed_at = '2025-02-03T04:05:06.000007Z';
     const survivor = await user.subscribe({
@@ -123,7 +123,7 @@ describe('a dump', () => {
   });
 
   it('contains a snapshot of a user during concurrent writes', async () => {
-    const user = await StoredUser.make(database.owner, clock);
+    const user = await DumpedUser.make(database.owner, clock);
     const subscription = await user.subscribe({ guid: a });
     await user.upload(subscription, 2_500);
     const client = new pg.Client({
@@ -161,7 +161,7 @@ describe('a dump', () => {
   });
 
   it('reports the number of PENDING deletions', async () => {
-    const user = await StoredUser.make(database.owner);
+    const user = await DumpedUser.make(database.owner);
     await user.subscribe({ deletion_id: 7 });
     const users = join(folder, 'pending');
     writeFileSync(users, JSON.stringify({ id: user.id }));
@@ -171,7 +171,7 @@ describe('a dump', () => {
 
 describe('the users of a dump', () => {
   it('are all users once, each in one partition', async () => {
-    for (let n = 0; n < 30; n += 1) await StoredUser.make(database.owner);
+    for (let n = 0; n < 30; n += 1) await DumpedUser.make(database.owner);
     const { rows } = await database.owner.query<{ id: string }>(
       'SELECT user_id AS id FROM sync.user_clock ORDER BY 1',
     );
@@ -187,9 +187,9 @@ describe('the users of a dump', () => {
 
   it('are those of a file, in its order and form', async () => {
     const [issuer, subject] = ['https://id.example', 'ann'];
-    const ann = await StoredUser.make(database.owner, clock, userId(issuer, subject, ''));
+    const ann = await DumpedUser.make(database.owner, clock, userId(issuer, subject, ''));
     await ann.subscribe({ guid: a });
-    const bob = await StoredUser.make(database.owner);
+    const bob = await DumpedUser.make(database.owner);
     const [users, nobody] = [join(folder, 'users'), randomUUID()];
     writeFileSync(
       users,
@@ -212,7 +212,7 @@ describe('the users of a dump', () => {
 });
 
 describe('an omitted user', () => {
-  const named = ({ id }: StoredUser) => `{"id":"${id}"}\n`;
+  const named = ({ id }: DumpedUser) => `{"id":"${id}"}\n`;
   const idsIn = (stdout: string) =>
     linesIn(stdout).flatMap((line) => ('user' in line && 'id' in line.user ? [line.user.id] : []));
 
@@ -221,8 +221,8 @@ describe('an omitted user', () => {
     [3, 'was erased'],
   ])('is one with the refusal %i, who %s, among all users and in a file', async (why) => {
     const [refused, other] = [
-      await StoredUser.make(database.owner),
-      await StoredUser.make(database.owner),
+      await DumpedUser.make(database.owner),
+      await DumpedUser.make(database.owner),
     ];
     for (const user of [refused, other]) await user.upload(await user.subscribe(), 1);
     await database.owner.query('UPDATE sync.user_clock SET refused = $2 WHERE user_id = $1', [
@@ -248,7 +248,7 @@ describe('an omitted user', () => {
   });
 
   it('is not one who is only disabled', async () => {
-    const user = await StoredUser.make(database.owner);
+    const user = await DumpedUser.make(database.owner);
     await user.upload(await user.subscribe(), 1);
     await database.owner.query('UPDATE sync.user_clock SET refused = 1 WHERE user_id = $1', [
       user.id,

@@ -4,14 +4,12 @@ import { z } from 'zod';
 
 const { DATABASE_URL } = databaseConfig.shape;
 
-/** Configuration of `dump`. */
 export const dumpConfig = z.object({
   DATABASE_URL: DATABASE_URL.describe('Postgres itself, no pooler, with the login of `dump`.'),
   ...identityConfig.shape,
 });
 export type DumpConfig = z.output<typeof dumpConfig>;
 
-/** Configuration of `backup` and `restore`. */
 export const backupConfig = z
   .object({
     DATABASE_URL: DATABASE_URL.describe(
@@ -23,7 +21,6 @@ export const backupConfig = z
       '`POSTGRES_URL`, as `start`.',
   );
 
-/** Configuration of `copy-users`. */
 export const copyConfig = z.object({
   SOURCE_DATABASE_URL: DATABASE_URL.describe(
     'Postgres that has the users, as the owner of the database; no pooler.',
@@ -53,6 +50,6 @@ export interface DumpOptions {
 export interface CopyOptions {
   /** A file that names users. Default: all. */
   readonly users?: string;
-  /** Replaces an earlier state of a user in the target. */
+  /** Replaces the data of users that exist in the target. */
   readonly replace: boolean;
 }

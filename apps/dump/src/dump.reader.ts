@@ -55,12 +55,12 @@ export class DumpReader {
       return;
     }
     yield `${JSON.stringify({ user: name })}\n`;
-    for await (const page of pages(subscriptions, subscriptionsAfter)) {
+    for await (const page of readPages(subscriptions, subscriptionsAfter)) {
       counts.pending += page.filter(({ pending }) => pending).length;
       counts.subscriptions += page.length;
       yield page.map(subscriptionLine).join('');
     }
-    for await (const page of pages(episodes, episodesAfter)) {
+    for await (const page of readPages(episodes, episodesAfter)) {
       counts.episodes += page.length;
       yield page.map(({ line }) => `${line}\n`).join('');
     }
@@ -100,7 +100,7 @@ function subscriptionLine({
 }
 
 /** Yields all pages. Requests the next page before it yields the current one. */
-async function* pages<Row extends { id: string }>(
+async function* readPages<Row extends { id: string }>(
   first: Row[],
   after: (id: string) => Promise<Row[]>,
 ) {

@@ -16,7 +16,10 @@ const inPartition = (index: string, partitions: string) => `
      AND (uuid_hash_extended(c.user_id, 0) & 9223372036854775807) % ${partitions}
        = ${index}::bigint`;
 
-/** A page of users. $1 last user of the previous page, $2 limit, $3 partition, $4 partitions. */
+/**
+ * A page of the users of a partition, in the order of their ids, without users that were or are
+ * being erased. $1 last user of the previous page, $2 limit, $3 partition, $4 number of partitions.
+ */
 export const selectUsers = statement(
   'dump.select_users',
   `SELECT c.user_id AS id FROM sync.user_clock c
@@ -24,7 +27,7 @@ export const selectUsers = statement(
    ORDER BY c.user_id LIMIT $2`,
 );
 
-/** Number of users. $1 partition, $2 number of partitions. */
+/** Number of users of {@link selectUsers} on all pages. $1 partition, $2 number of partitions. */
 export const countUsers = statement(
   'dump.count_users',
   `SELECT count(*) AS users FROM sync.user_clock c
@@ -76,7 +79,10 @@ const metadataField = (name: MetadataName) => {
   );
 };
 
-/** Returns SQL for a state of an episode; needs a session in UTC. Keeps times without seconds. */
+/**
+ * Returns SQL for the field of a status with its timestamp. The time zone of the session must be
+ * UTC. A timestamp that a client sent without seconds (bit in `minute_forms`) has no seconds.
+ */
 const statusField = (column: string, bit: number) => {
   const minute = `to_char(s.${column}_at, '\\"YYYY-MM-DD"T"HH24:MI\\"')`;
   const time = `CASE WHEN s.minute_forms & ${1 << bit} = 0
@@ -89,7 +95,11 @@ const fields = [
   ...statusNames.map((name, bit) => statusField(wireNames[name], bit)),
 ].join('\n       || ');
 
-/** Episodes of a user. $1 user, $2 last row of the previous page, $3 limit. */
+/**
+ * Reads a page of a user's episodes as lines. `OFFSET 0` keeps the planner from flattening the
+ * subquery, so each row of `s` looks up its episode by its key. $1 user, $2 last row of the
+ * previous page, $3 limit.
+ */
 export const selectEpisodes = statement(
   'dump.select_episodes',
   `SELECT s.id, e.line FROM (

@@ -49,7 +49,7 @@ async function writeAll(
   );
   try {
     const text = Readable.from(lines(reader, users), { objectMode: false, highWaterMark: 1 });
-    const [out, isOwn] = opened(options.out, io);
+    const [out, isOwn] = openOutput(options.out, io);
     const end = { end: isOwn };
     if (options.out?.endsWith('.gz')) {
       const gzip = createGzip({ level: constants.Z_BEST_SPEED });
@@ -79,7 +79,7 @@ async function* lines(reader: DumpReader, users: AsyncIterable<NamedUser>): Asyn
 }
 
 /** Returns the output, and true if the dump has to end it: for a new file, not for stdout. */
-function opened(path: string | undefined, io: ProgramIo): [Writable, boolean] {
+function openOutput(path: string | undefined, io: ProgramIo): [Writable, boolean] {
   if (path === undefined) return [io.stdout, false];
   return [createWriteStream(path, { flags: 'wx', mode: 0o600, flush: true }), true];
 }
@@ -88,7 +88,7 @@ function opened(path: string | undefined, io: ProgramIo): [Writable, boolean] {
 function describeProgress(counts: Readonly<DumpCounts>, share: number, seconds: number): string {
   const left = share > 0 ? `, ${formatDuration((seconds / share) * (1 - share))} left` : '';
   const read = `${formatCount(counts.users)} users, ${formatCount(counts.episodes)} states`;
-  return `${Math.floor(share * 100)} %: ${read}, ${rate(counts, seconds)} states/s${left}`;
+  return `${Math.floor(share * 100)} %: ${read}, ${formatRate(counts, seconds)} states/s${left}`;
 }
 
 /** Returns the totals and the duration as text. */
@@ -97,10 +97,10 @@ function describeResult(counts: Readonly<DumpCounts>, seconds: number): string {
   return (
     `${formatCount(users)} users, ${formatCount(subscriptions)} subscriptions and ` +
     `${formatCount(episodes)} states in ${formatDuration(seconds)} ` +
-    `(${rate(counts, seconds)} states/s)`
+    `(${formatRate(counts, seconds)} states/s)`
   );
 }
 
-function rate({ episodes }: Readonly<DumpCounts>, seconds: number): string {
+function formatRate({ episodes }: Readonly<DumpCounts>, seconds: number): string {
   return formatCount(Math.round(episodes / Math.max(seconds, 0.001)));
 }

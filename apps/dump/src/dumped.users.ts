@@ -25,7 +25,7 @@ export async function readUsersOfPart(
   const { rows } = await client.query<{ users: string }>({ ...countUsers, values: [index, of] });
   const total = Number(rows[0]?.users);
   let readCount = 0;
-  async function* all(): AsyncGenerator<NamedUser> {
+  async function* readUsers(): AsyncGenerator<NamedUser> {
     for (let after = beforeAll, isLast = false; !isLast;) {
       const page = await client.query<{ id: string }>({
         ...selectUsers,
@@ -39,7 +39,7 @@ export async function readUsersOfPart(
       isLast = page.rows.length < pageUsers;
     }
   }
-  return { users: all(), share: () => (total === 0 ? 1 : Math.min(readCount / total, 1)) };
+  return { users: readUsers(), share: () => (total === 0 ? 1 : Math.min(readCount / total, 1)) };
 }
 
 /**

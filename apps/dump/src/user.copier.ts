@@ -1,7 +1,7 @@
 import { pipeline } from 'node:stream/promises';
 import pg from 'pg';
 import { from as copyFrom, to as copyTo } from 'pg-copy-streams';
-import { migrations, type Table, tables } from './backup/backup.format.js';
+import { selectMigrations, type Table, selectTables } from './backup/backup.format.js';
 
 /** Tables with the rows of a user, in an order in which referenced tables come first. */
 export const copiedTables = [
@@ -51,7 +51,7 @@ interface CopiedClock {
   readonly refused: number | null;
 }
 
-const clocks = `
+const selectClocks = `
   SELECT c.user_id AS id, to_char(c.stamp, 'YYYY-MM-DD"T"HH24:MI:SS.MS') AS stamp, c.refused
   FROM sync.user_clock c WHERE c.user_id = ANY ($1::uuid[])`;
 const pendingDeletions = `
@@ -83,14 +83,14 @@ export class UserCopier {
   async checkSchemas(): Promise<void> {
     const [here, there] = await Promise.all(
       [this.source, this.target].map(
-        async (client) => (await client.query<{ name: string }>(migrations)).rows,
+        async (client) => (await client.query<{ name: string }>(selectMigrations)).rows,
       ),
     );
     if (JSON.stringify(here) !== JSON.stringify(there))
       throw new Error(
         'the databases have different schema versions: run the same release of migrate on both',
       );
-    const { rows } = await this.source.query<Table>(tables);
+    const { rows } = await this.source.query<Table>(selectTables);
     for (const { name, columns } of rows) this.columns.set(name, columns);
   }
 
@@ -166,7 +166,7 @@ export class UserCopier {
       rows += into.rowCount;
     }
     for (const [sequence, table] of copiedSequences) {
-      // On a cluster, a statement about rows of users cannot read a sequence as well.
+      // On Citus, a statement about rows of users cannot read a sequence as well.
       const newest = await this.target.query<{ id: string | null }>(
         `SELECT max(id) AS id FROM ${table} WHERE user_id = ANY ($1::uuid[])`,
         [ids],
@@ -185,6 +185,6 @@ async function clocksOf(
   client: pg.Client,
   ids: readonly string[],
 ): Promise<Map<string, CopiedClock>> {
-  const { rows } = await client.query<CopiedClock>(clocks, [ids]);
+  const { rows } = await client.query<CopiedClock>(selectClocks, [ids]);
   return new Map(rows.map((clock) => [clock.id, clock]));
 }

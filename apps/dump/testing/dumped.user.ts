@@ -26,7 +26,7 @@ const lineSchema = z.union([
 type DataLine = z.output<typeof lineSchema>;
 
 /** A user whose rows are written directly into Postgres. */
-export class StoredUser {
+export class DumpedUser {
   constructor(
     private readonly owner: pg.Client,
     readonly id = freshUser(),
@@ -37,8 +37,8 @@ export class StoredUser {
     owner: pg.Client,
     clock = '2026-01-01T00:00:00.000Z',
     id?: string,
-  ): Promise<StoredUser> {
-    const user = new StoredUser(owner, id);
+  ): Promise<DumpedUser> {
+    const user = new DumpedUser(owner, id);
     await owner.query('INSERT INTO sync.user_clock (user_id, stamp) VALUES ($1, $2)', [
       user.id,
       clock,

@@ -10,7 +10,7 @@ import { type Bound, clockOfUser, type Database, statement, unlessRefused } from
 import { subscriptionOf } from './action.sql.js';
 import {
   comparableEnclosureUrl,
-  inFull,
+  microsecondText,
   jsonBytes,
   rowTables,
   shownColumns,
@@ -29,7 +29,7 @@ const maxBytes = 2 * 1_024 * 1_024;
 const maxSortedRows = 10_000;
 
 /** SQL of a time: that of a status in microseconds, others as the pool reads them. */
-const timeOf = (column: string) => (column.endsWith('_at') ? inFull(column) : column);
+const timeOf = (column: string) => (column.endsWith('_at') ? microsecondText(column) : column);
 
 /**
  * Returns the statement of a page. $1 user, $2 Unix time in seconds: only later changes, $3 last
@@ -67,18 +67,19 @@ const sinceSecond = 'to_timestamp($2::double precision)';
 const walkCondition = `s.user_id = $1 AND s.id > $3 AND greatest(s.changed) > ${sinceSecond}`;
 const inOrder = 'ORDER BY s.id LIMIT $4 + 1';
 
-/** Lists the episodes of all podcasts by the primary key, for a client without data. */
-export const listAll = selectPageSql(
-  'episode.list_acted',
+/** Selects the episodes of all podcasts by the primary key, for a client without data. */
+export const selectByPrimaryKey = selectPageSql(
+  'episode.select_acted_by_primary_key',
   `SELECT s.id FROM episode.states s WHERE ${walkCondition} ${inOrder}`,
 );
 
 /**
- * Lists changed episodes by the index on `changed`: with few changes the cost does not depend on
- * the number of the user's rows. Unless the user's clock is later than $2, it reads no episode.
+ * Selects changed episodes by the index on `changed`: with few changes the cost does not depend on
+ * the number of the user's rows. Above `maxSortedRows` changes it scans the primary key instead.
+ * Unless the user's clock is later than $2, it reads no episode.
  */
-export const listChanged = selectPageSql(
-  'episode.list_acted_changed',
+export const selectByChanged = selectPageSql(
+  'episode.select_acted_by_changed',
   `(SELECT id FROM matches WHERE (SELECT few FROM counted) AND id > $3 ORDER BY id LIMIT $4 + 1)
    UNION ALL
    (SELECT s.id FROM episode.states s
@@ -91,24 +92,24 @@ export const listChanged = selectPageSql(
    ), counted AS MATERIALIZED (SELECT count(*) <= ${maxSortedRows} AS few FROM matches),`,
 );
 
-/** Lists favourites, by the index of favourites. */
-export const listFavorites = selectPageSql(
-  'episode.list_acted_favorites',
+/** Selects favourites, by the index of favourites. */
+export const selectFavorites = selectPageSql(
+  'episode.select_acted_favorites',
   `SELECT s.id FROM episode.states s WHERE ${walkCondition} AND s.favorite_status ${inOrder}`,
 );
 
 /**
- * SQL condition for the rows of {@link listByFeed}. $5 key of the feed URL, $6 its derived guid, $7
- * true for favourites only.
+ * SQL condition for the rows of {@link selectOfFeed}. $5 key of the feed URL, $6 its derived guid,
+ * $7 true for favourites only.
  */
 const ofFeed = `${walkCondition} AND (NOT $7::boolean OR s.favorite_status)`;
 const feed = `feed AS MATERIALIZED (
      SELECT n.subscription_id FROM ${subscriptionOf('$5::bytea', '$6::uuid')} n
    )`;
 
-/** Lists the episodes of one podcast. */
-export const listByFeed = selectPageSql(
-  'episode.list_acted_of_feed',
+/** Selects the episodes of one podcast. */
+export const selectOfFeed = selectPageSql(
+  'episode.select_acted_of_feed',
   `(SELECT s.id FROM matches CROSS JOIN LATERAL (
       SELECT s.id FROM episode.states s WHERE ${ofFeed} AND s.id = matches.id OFFSET 0
     ) s WHERE (SELECT few FROM counted) ${inOrder})
@@ -134,9 +135,9 @@ function selectPage(request: ActionsRequest, since: number): Bound<ActedRow & He
   const { userId, feedUrl, favorites = false, perPage, further } = request;
   const values = [userId, since, further?.after ?? 0, perPage];
   if (feedUrl === undefined)
-    return [favorites ? listFavorites : since > 0 ? listChanged : listAll, values];
+    return [favorites ? selectFavorites : since > 0 ? selectByChanged : selectByPrimaryKey, values];
   const key = Buffer.from(urlKey(feedUrl), 'hex');
-  return [listByFeed, [...values, key, podcastGuid(feedUrl), favorites]];
+  return [selectOfFeed, [...values, key, podcastGuid(feedUrl), favorites]];
 }
 
 /**

@@ -14,8 +14,8 @@ const good: Action = {
   statuses: {},
 };
 
-/** Returns the data read for actions on one feed: the episodes of subscription 10. */
-const known = (...episodes: Parameters<typeof stored>[]) =>
+/** Returns a set with all episodes of subscription 10, as read for actions on its feed. */
+const episodeSetOf = (...episodes: Parameters<typeof stored>[]) =>
   new EpisodeSet(
     {
       reach: 'all',
@@ -24,7 +24,7 @@ const known = (...episodes: Parameters<typeof stored>[]) =>
       aliases: [],
       incomplete: [],
       newIds: [100, 101, 102],
-      room: { episodes: 10, aliases: 10 },
+      remaining: { episodes: 10, aliases: 10 },
     },
     now,
     Date.parse(now),
@@ -69,7 +69,7 @@ describe('applyActions', () => {
   };
 
   it('applies actions in order and returns the outcome of each', async () => {
-    const episodes = known();
+    const episodes = episodeSetOf();
     const at = (minute: number) => `2026-01-01T10:0${minute}:00Z`;
     const position = (value: number, minute: number) => ({
       statuses: { playbackPosition: { value, at: at(minute) } },
@@ -97,7 +97,7 @@ describe('applyActions', () => {
         aliases: [],
         incomplete: [[0, 1, 7]],
         newIds: [100, 101],
-        room: { episodes: 0, aliases: 0 },
+        remaining: { episodes: 0, aliases: 0 },
       },
       now,
       Date.parse(now),
@@ -114,7 +114,7 @@ describe('applyActions', () => {
     const current = {
       playedStatus: { value: true, at: '2026-01-01T00:00:00.000000Z', minuteForm: false },
     };
-    const episodes = known([
+    const episodes = episodeSetOf([
       1,
       { episodeGuid: 'guid', enclosureUrl: good.enclosureUrl, statuses: current },
     ]);

@@ -3,7 +3,7 @@ import {
   areAlikeUrls,
   type EntryFailureCode,
   faultInHttpUrl,
-  readEntry,
+  parseEntry,
   type RequestOf,
   statusNames,
   type uploadActions,
@@ -29,7 +29,10 @@ export type Action = RequestOf<typeof uploadActions>['entries'][number];
  */
 const latestTime = '9999-12-31T23:59:59Z';
 
-/** Validates one action, and converts it to an upload with the feed URL as `podcast`. */
+/**
+ * Converts an action to an upload with the feed URL as `podcast`. Returns a FailedEntry for an
+ * invalid action.
+ */
 export function validateAction({
   feedUrl,
   episodeGuid,
@@ -47,9 +50,9 @@ export function validateAction({
     const status = statuses[name];
     if (status) sent[wireNames[name]] = { value: status.value, timestamp: status.at ?? latestTime };
   }
-  const read = readEntry(sent);
-  if ('code' in read) return actionFailure(read.code);
-  return { podcast: feedUrl, metadata: read.metadata, statuses: read.statuses, rawEntry: {} };
+  const parsed = parseEntry(sent);
+  if ('code' in parsed) return actionFailure(parsed.code);
+  return { podcast: feedUrl, metadata: parsed.metadata, statuses: parsed.statuses, rawEntry: {} };
 }
 
 /** Applies actions in order. @returns the outcome of each. */

@@ -9,7 +9,7 @@ import {
   uploadActions,
   urlKey,
 } from '#contracts';
-import { Database, readClock, type Transaction, unlessRefused, type Write } from '#database';
+import { Database, selectClock, type Transaction, unlessRefused, type Write } from '#database';
 import { answerList, sessionTimestamp } from '#gpodder-sync';
 import { type CallContext, Handle } from '#transport';
 import { readActions } from './action.repository.js';
@@ -111,7 +111,9 @@ export class ActionService {
     requestId = context.requestId,
   ): Promise<{ outcomes: ActionResult[]; moved: [string, string][] }> {
     if (actions.length === 0) {
-      unlessRefused((await this.database.read<{ refused: number | null }>(readClock, [userId]))[0]);
+      unlessRefused(
+        (await this.database.read<{ refused: number | null }>(selectClock, [userId]))[0],
+      );
       return { outcomes: [], moved: [] };
     }
     const write = { ...this.writeOf(userId, actions, context), requestId };

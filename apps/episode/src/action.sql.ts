@@ -3,12 +3,12 @@ import { type Bound, statement } from '#database';
 import type { Upload } from './upload.rules.js';
 import type { EpisodeQuotas } from './episode.config.js';
 import {
-  incomplete,
+  incompleteLookups,
   jsonBytes,
   keptRows,
   keptEpisodes,
   candidateLookupSql,
-  room,
+  remainingQuotas,
   sameEnclosure,
   sameGuid,
 } from './episode.sql.js';
@@ -78,10 +78,10 @@ export const selectActedEpisodes = statement(
      (SELECT json_agg(json_build_object('feedUrl', "feedUrl", 'currentUrl', feed_url))
       FROM feeds WHERE "feedUrl" <> feed_url) AS renamed,
      ${keptEpisodes},
-     ${incomplete},
+     ${incompleteLookups},
      (SELECT json_agg(nextval('episode.episode_id')) FROM by_guid WHERE id IS NULL) AS "newIds",
      'all' AS reach,
-     ${room('$4', '$5')}`,
+     ${remainingQuotas('$4', '$5')}`,
 );
 
 /**

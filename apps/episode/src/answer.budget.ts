@@ -1,5 +1,5 @@
 import { type EpisodeEntry, Failure, type UploadAnswer } from '#contracts';
-import { type EpisodeRow, shown } from './episode.rules.js';
+import { type EpisodeRow, toShownEpisode } from './episode.rules.js';
 
 /** The failure of an entry in the answer: code, message and the entry's identifiers. */
 export type FailedEntry = UploadAnswer['failure'][number];
@@ -40,7 +40,7 @@ export class AnswerBudget {
    * this episode, too. @returns false, without a reservation, if the budget is too small.
    */
   reserve(row: EpisodeRow, guid: string, absorbed: readonly EpisodeRow[] = []): boolean {
-    const text = JSON.stringify(shown(row, row.statuses, guid));
+    const text = JSON.stringify(toShownEpisode(row, row.statuses, guid));
     const bytes = Buffer.byteLength(text) + 1;
     const before = [row, ...absorbed].map(({ id }) => this.items.get(id) ?? { bytes: 0, shown: 0 });
     const items = before.reduce((sum, item) => sum + item.shown, 1);

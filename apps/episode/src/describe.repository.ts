@@ -42,8 +42,9 @@ const selectFollowedEpisodes = statement(
 );
 
 /**
- * Reports to the feed service the feeds of the subscriptions $2 of user $1, which have new episodes
- * without a title. It omits unsubscribed podcasts.
+ * Adds the feeds of the subscriptions $2 of user $1 to the outbox feed.touched, so that the feed
+ * service looks for titles. The caller passes subscriptions with new untitled episodes. Omits
+ * unsubscribed podcasts.
  */
 const insertTouched = statement(
   'episode.insert_touched',

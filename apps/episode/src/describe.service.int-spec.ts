@@ -33,7 +33,7 @@ beforeEach(async () => {
 });
 
 /** Stores a feed as the feed service does. */
-async function know(url: string, ...items: object[]): Promise<void> {
+async function storeFeed(url: string, ...items: object[]): Promise<void> {
   await context.owner.query(
     `INSERT INTO feed.feeds (url_sha256, url, last_read_at, status, episodes)
      VALUES ($1, $2, now(), 'ok', $3)
@@ -70,7 +70,7 @@ const describeAll = (url = feedUrl) => describing.describe({ userId, feedUrl: ur
 
 describe('a new episode without a title', () => {
   it('gets title, date, URL and duration from the stored feed', async () => {
-    await know(feedUrl, { episode_guid: '0', title: 'None' }, item);
+    await storeFeed(feedUrl, { episode_guid: '0', title: 'None' }, item);
     await play(item.enclosure_url);
     expect(await episodes()).toMatchObject([
       {
@@ -87,7 +87,10 @@ describe('a new episode without a title', () => {
 
   it.each([
     ['unknown', () => Promise.resolve()],
-    ['stored without it', () => know(feedUrl, { ...item, enclosure_url: 'https://x.example' })],
+    [
+      'stored without it',
+      () => storeFeed(feedUrl, { ...item, enclosure_url: 'https://x.example' }),
+    ],
   ])('makes the feed service look for its feed, which is %s', async (_, prepare) => {
     await prepare();
     await play(item.enclosure_url);
@@ -99,7 +102,7 @@ describe('a new episode without a title', () => {
 
   it('gets no title for a feed that was just added, to hide whether others follow it', async () => {
     const url = 'https://new.example/feed';
-    await know(url, item);
+    await storeFeed(url, item);
     await context.feed(userId, url);
     await context.owner.query(
       `UPDATE subscription.subscriptions SET changed = now(), subscription_changed = now()
@@ -110,13 +113,13 @@ describe('a new episode without a title', () => {
     expect([(await episodes())[0]?.title, await touched()]).toEqual(['', [url]]);
     // A podcast that is not subscribed gets no titles.
     const other = 'https://other.example/feed';
-    await know(other, item);
+    await storeFeed(other, item);
     await play(item.enclosure_url, { feedUrl: other });
     expect([(await episodes())[1]?.title, await touched()]).toEqual(['', [url]]);
   });
 
   it('gets no title from POST /episodes, which reports its feed to the feed service', async () => {
-    await know(feedUrl, item);
+    await storeFeed(feedUrl, item);
     const { rows } = await context.owner.query<{ guid: string }>(
       'SELECT guid FROM subscription.subscriptions WHERE user_id = $1',
       [userId],
@@ -147,7 +150,7 @@ describe('the titles of a feed that is stored later', () => {
     await play('https://media.example/3.mp3', { episodeGuid: '3' });
     expect(await describeAll()).toEqual({ described: 0 });
     const before = await clock();
-    await know(feedUrl, item, {
+    await storeFeed(feedUrl, item, {
       ...item,
       episode_guid: '2',
       title: 'Two',
@@ -168,9 +171,9 @@ describe('the titles of a feed that is stored later', () => {
   it('concern only episodes of the subscription with exactly this URL', async () => {
     await play(item.enclosure_url);
     const other = 'http://podcast.example/feed';
-    await know(other, item);
+    await storeFeed(other, item);
     expect(await describeAll(other)).toEqual({ described: 0 });
-    await know(feedUrl, item);
+    await storeFeed(feedUrl, item);
     expect(await describing.describe({ userId: freshUser(), feedUrl }, call())).toEqual({
       described: 0,
     });
@@ -178,7 +181,7 @@ describe('the titles of a feed that is stored later', () => {
 
   it('do not replace the title that a client sends at the same time', async () => {
     await play(item.enclosure_url);
-    await know(feedUrl, item);
+    await storeFeed(feedUrl, item);
     const { rows } = await context.owner.query<{ guid: string }>(
       'SELECT guid FROM subscription.subscriptions WHERE user_id = $1',
       [userId],

@@ -1,6 +1,6 @@
 import type { listEpisodes, ReplyOf, RequestOf } from '#contracts';
 import { type Database, listing, listPage } from '#database';
-import { type Metadata, shown } from './episode.rules.js';
+import { type Metadata, toShownEpisode } from './episode.rules.js';
 import { type StatusFields, statusesOf } from './episode.repository.js';
 import { shownColumns } from './episode.sql.js';
 
@@ -50,7 +50,7 @@ export function listChanged(
   { podcastGuid, ...request }: RequestOf<typeof listEpisodes>,
 ): Promise<ReplyOf<typeof listEpisodes>> {
   const toItem = (row: ListRow) =>
-    shown(
+    toShownEpisode(
       row,
       statusesOf(row, (value, at) => ({ value, at })),
       row.podcastGuid,

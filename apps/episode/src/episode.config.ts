@@ -3,7 +3,7 @@ import { databaseNodes, nodesOf, quotaVariable, subscriptionQuotas, syncIdQuota 
 import { serviceConfig } from '#transport/service';
 import { z } from 'zod';
 
-/** The configuration of the episode service. */
+/** With feeds, `DATABASE_URL` is one node: the coordinator of a Citus cluster has the feeds. */
 export const episodeConfig = z
   .object({
     ...serviceConfig.shape,

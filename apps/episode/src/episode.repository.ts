@@ -42,7 +42,7 @@ const typesOfMetadata: { [Name in MetadataName]?: string } = {
   duration: 'double precision',
 };
 /** The columns of metadata with their types, in the order of {@link updateMetadata}. */
-export const describing: ReadonlyMap<string, string> = new Map([
+export const metadataColumns: ReadonlyMap<string, string> = new Map([
   ...metadataNames.map((name): [string, string] => [
     wireNames[name],
     typesOfMetadata[name] ?? 'text',
@@ -50,7 +50,7 @@ export const describing: ReadonlyMap<string, string> = new Map([
   ['comparable_enclosure_url', 'text'],
 ]);
 /** The columns that change in a state with their types, in the order of {@link updateStates}. */
-export const changing: ReadonlyMap<string, string> = new Map([
+export const stateColumns: ReadonlyMap<string, string> = new Map([
   ['changed', 'timestamptz'],
   ['minute_forms', 'smallint'],
   ...statusNames.flatMap((name): [string, string][] => [
@@ -58,8 +58,10 @@ export const changing: ReadonlyMap<string, string> = new Map([
     [`${wireNames[name]}_at`, 'timestamptz'],
   ]),
 ]);
-const identity = ['id', 'subscription_id', 'sync_id', ...describing.keys()].join(', ');
-const state = ['id', 'sync_id', ...changing.keys()].join(', ');
+const episodeColumnNames = ['id', 'subscription_id', 'sync_id', ...metadataColumns.keys()].join(
+  ', ',
+);
+const stateColumnNames = ['id', 'sync_id', ...stateColumns.keys()].join(', ');
 
 /**
  * Returns the SQL that updates existing rows. $2 are the keys of the rows, the other parameters the
@@ -70,15 +72,15 @@ const state = ['id', 'sync_id', ...changing.keys()].join(', ');
 const updateSql = (
   table: string,
   key: 'id' | 'sync_id',
-  type: 'bigint' | 'uuid',
+  keyType: 'bigint' | 'uuid',
   columns: ReadonlyMap<string, string>,
 ) => {
-  const values = [...columns.values()].map((of, n) => `($${n + 3}::${of}[])[place]`);
+  const values = [...columns.values()].map((type, n) => `($${n + 3}::${type}[])[place]`);
   return `
    UPDATE episode.${table} t
    SET (${[...columns.keys()].join(', ')}) = (
      SELECT ${values.join(', ')}
-     FROM (SELECT array_position($2::${type}[], t.${key}) AS place OFFSET 0) p
+     FROM (SELECT array_position($2::${keyType}[], t.${key}) AS place OFFSET 0) p
    )
    WHERE t.user_id = $1 AND t.${key} = ANY ($2)`;
 };
@@ -86,24 +88,24 @@ const updateSql = (
 /** Inserts episodes with their states. $1 user, $2 JSON array of rows. */
 const insertEpisodes = statement(
   'episode.insert_episodes',
-  `WITH made AS (
-     INSERT INTO episode.episodes (user_id, ${identity})
-     SELECT $1, ${identity} FROM json_populate_recordset(NULL::episode.episodes, $2)
+  `WITH new_episodes AS (
+     INSERT INTO episode.episodes (user_id, ${episodeColumnNames})
+     SELECT $1, ${episodeColumnNames} FROM json_populate_recordset(NULL::episode.episodes, $2)
    )
-   INSERT INTO episode.states (user_id, ${state})
-   SELECT $1, ${state} FROM json_populate_recordset(NULL::episode.states, $2)`,
+   INSERT INTO episode.states (user_id, ${stateColumnNames})
+   SELECT $1, ${stateColumnNames} FROM json_populate_recordset(NULL::episode.states, $2)`,
 );
 
 /** Updates metadata. $1 user, $2 sync_ids, then the values of each column. */
 export const updateMetadata = statement(
   'episode.update_metadata',
-  updateSql('episodes', 'sync_id', 'uuid', describing),
+  updateSql('episodes', 'sync_id', 'uuid', metadataColumns),
 );
 
 /** Updates states. $1 user, $2 row ids, then the values of each column. */
 export const updateStates = statement(
   'episode.update_states',
-  updateSql('states', 'id', 'bigint', changing),
+  updateSql('states', 'id', 'bigint', stateColumns),
 );
 
 /** Inserts or moves aliases. $1 user, $2 JSON array of [sync_id, row id of the episode]. */
@@ -195,7 +197,7 @@ export function toUploadData([result]: readonly UploadDataResult[]): UploadData 
     incomplete: result?.incomplete ?? [],
     episodes: (result?.episodes ?? []).map(toEpisodeRow),
     newIds: result?.newIds ?? [],
-    room: result?.room ?? { episodes: 0, aliases: 0 },
+    remaining: result?.remaining ?? { episodes: 0, aliases: 0 },
   };
 }
 
@@ -220,18 +222,21 @@ export async function saveChanges(
       userId,
       // Object.assign is several times as fast in V8 as spreading both objects into a new one.
       JSON.stringify(
-        rowsOf(inserted).map((row) => Object.assign(identityColumns(row), stateColumns(row))),
+        rowsOf(inserted).map((row) => Object.assign(identityValues(row), stateValues(row))),
       ),
     ]);
   if (changedMetadata.size > 0)
     transaction.sendWithCommit(updateMetadata, [
       userId,
-      ...arraysOf(['sync_id', ...describing.keys()], rowsOf(changedMetadata).map(identityColumns)),
+      ...arraysOf(
+        ['sync_id', ...metadataColumns.keys()],
+        rowsOf(changedMetadata).map(identityValues),
+      ),
     ]);
   if (changedStates.size > 0)
     transaction.sendWithCommit(updateStates, [
       userId,
-      ...arraysOf(['id', ...changing.keys()], rowsOf(changedStates).map(stateColumns)),
+      ...arraysOf(['id', ...stateColumns.keys()], rowsOf(changedStates).map(stateValues)),
     ]);
   if (aliases.length > 0) transaction.sendWithCommit(addAliases, [userId, JSON.stringify(aliases)]);
   const [added, addedAliases] = [inserted.size - changes.removed, changes.addedAliases];
@@ -248,29 +253,33 @@ export function arraysOf(
 }
 
 /** Field names of each status, built once: a page has hundreds of them. */
-const statusFields = statusNames.map((name, bit) => ({
+const statusFields = statusNames.map((name, index) => ({
   name,
   at: `${name}At` as const,
-  bit: 1 << bit,
+  mask: 1 << index,
 }));
 
-/** Returns the statuses of a row that are set. `read` converts each of them. */
+/**
+ * Returns the statuses of a row that are set. `read` converts each of them; `mask` is the bit of
+ * the status in `minute_forms`.
+ */
 export function statusesOf<Register>(
   row: StatusFields,
-  read: (value: Status['value'], at: string, bit: number) => Register,
+  read: (value: Status['value'], at: string, mask: number) => Register,
 ) {
   const statuses: Partial<Record<StatusName, Register>> = {};
-  for (const { name, at: nameOfTime, bit } of statusFields) {
+  for (const { name, at: nameOfTime, mask } of statusFields) {
     const [value, at] = [row[name], row[nameOfTime]];
-    if (value !== null && at !== null) statuses[name] = read(value, at, bit);
+    if (value !== null && at !== null) statuses[name] = read(value, at, mask);
   }
   return statuses;
 }
 
-/** Converts `2023-02-23 14:00:00.5` (Postgres, no zone) to the form of {@link Status}. */
-const instant = (time: string) =>
+/** Converts `2023-02-23 14:00:00.5` (Postgres, UTC) to ISO 8601 with microseconds. */
+const toIsoMicroseconds = (time: string) =>
   `${time.slice(0, 10)}T${time.slice(11, 19)}.${time.slice(20).padEnd(6, '0')}Z`;
-const stamp = (time: string) => `${instant(time).slice(0, 23)}Z`;
+/** Converts the same form to ISO 8601 with milliseconds. */
+const toIsoMilliseconds = (time: string) => `${toIsoMicroseconds(time).slice(0, 23)}Z`;
 
 /** Converts a row that {@link selectNamedEpisodes} or {@link selectAllCandidates} has read. */
 export function toEpisodeRow(read: StateRow): EpisodeRow {
@@ -283,18 +292,18 @@ export function toEpisodeRow(read: StateRow): EpisodeRow {
     enclosureUrl: read.enclosureUrl,
     episodeUrl: read.episodeUrl,
     duration: read.duration,
-    publishDate: stamp(read.publishDate),
-    changed: stamp(read.changed),
-    statuses: statusesOf(read, (value, at, bit) => ({
+    publishDate: toIsoMilliseconds(read.publishDate),
+    changed: toIsoMilliseconds(read.changed),
+    statuses: statusesOf(read, (value, at, mask) => ({
       value,
-      at: instant(at),
-      minuteForm: (read.minuteForms & bit) !== 0,
+      at: toIsoMicroseconds(at),
+      minuteForm: (read.minuteForms & mask) !== 0,
     })),
   };
 }
 
 /** Returns the identity and metadata of a row by column name. */
-export function identityColumns(row: EpisodeRow): Record<string, unknown> {
+export function identityValues(row: EpisodeRow): Record<string, unknown> {
   const { id, subscriptionId, syncId } = row;
   const values: Record<string, unknown> = { id, subscription_id: subscriptionId, sync_id: syncId };
   for (const name of metadataNames) values[wireNames[name]] = row[name];
@@ -303,7 +312,7 @@ export function identityColumns(row: EpisodeRow): Record<string, unknown> {
 }
 
 /** Returns the id and the mutable state of a row by column name. */
-export function stateColumns({
+export function stateValues({
   id,
   syncId,
   changed,
@@ -311,12 +320,12 @@ export function stateColumns({
 }: EpisodeRow): Record<string, unknown> {
   const values: Record<string, unknown> = { id, sync_id: syncId, changed };
   let minuteForms = 0;
-  for (const [bit, name] of statusNames.entries()) {
+  for (const [index, name] of statusNames.entries()) {
     const status = statuses[name];
     if (!status) continue;
     values[wireNames[name]] = status.value;
     values[`${wireNames[name]}_at`] = status.at;
-    if (status.minuteForm) minuteForms |= 1 << bit;
+    if (status.minuteForm) minuteForms |= 1 << index;
   }
   values.minute_forms = minuteForms;
   return values;

@@ -33,7 +33,7 @@ export interface EpisodeRow extends Readonly<Metadata> {
  * Returns an episode as clients receive it. An unknown duration and unset statuses are omitted,
  * times are cut to the minute.
  */
-export function shown(
+export function toShownEpisode(
   row: Readonly<Metadata> & { readonly syncId: string },
   statuses: Readonly<Partial<Record<StatusName, Pick<Status, 'value' | 'at'>>>>,
   podcastGuid: string,

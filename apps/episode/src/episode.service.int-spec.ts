@@ -10,7 +10,7 @@ import {
   uploadedSchema,
 } from '#contracts';
 import { contentOf, freshUser } from '#testing';
-import { type Identity, shown as shownEpisode } from './episode.rules.js';
+import { type Identity, toShownEpisode } from './episode.rules.js';
 import {
   metadata,
   podcast,
@@ -207,7 +207,7 @@ describe('an upload', () => {
         uploadInMemory(inMemory, ...sent);
         const rows = inMemory.changes().rows.sort((a, b) => a.id - b.id);
         const expected = rows.map((row) => ({
-          ...shownEpisode(row, row.statuses, podcast),
+          ...toShownEpisode(row, row.statuses, podcast),
           sync_id: '',
         }));
         expect((await list()).map((of) => ({ ...of, sync_id: '' }))).toEqual(expected);

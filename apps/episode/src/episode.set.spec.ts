@@ -37,7 +37,7 @@ const entry = fc
     ...rest,
   }));
 
-/** The contents of the tables after a batch must satisfy every constraint. */
+/** A batch leaves guids and sync_ids unique, and refers to no absorbed episode. */
 it('keeps sync_ids and episode_guids unique for any batches', () => {
   fc.assert(
     fc.property(fc.array(entry, { maxLength: 15 }), (entries) => {

@@ -9,6 +9,9 @@ import {
 } from './episode.rules.js';
 import { MatchIndex, type Rank } from './match.rules.js';
 
+/** Rank of lookups by sync_id in {@link UploadData.incomplete}. Others have the rank of a match. */
+const bySyncIdRank = 0;
+
 /** A live subscription that an upload refers to by a guid or feed URL. */
 export interface NamedSubscription {
   id: number;
@@ -30,14 +33,14 @@ export interface UploadData {
   episodes: EpisodeRow[];
   aliases: [syncId: string, episodeId: number][];
   /**
-   * Lookups (by rank; 0: by sync_id) that omitted candidates because of the limits of one upload.
+   * Lookups (by rank or by sync_id) that omitted candidates because of the limits of one upload.
    * Only candidates with ids up to `completeTo` were all read.
    */
-  incomplete: [entry: number, rank: 0 | Rank, completeTo: number][];
+  incomplete: [entry: number, rank: typeof bySyncIdRank | Rank, completeTo: number][];
   /** Reserved ids for new episodes. */
   newIds: number[];
   /** The number of further episodes and aliases that the quotas allow. */
-  room: { episodes: number; aliases: number };
+  remaining: { episodes: number; aliases: number };
 }
 
 /** The changes of an upload, for the statements that write it. */
@@ -63,7 +66,8 @@ export interface EpisodeChanges {
 
 /**
  * The episodes that one upload has read, and its changes so far (identity map and unit of work).
- * - A sync_id permanently names one episode of the user, or after a merge its survivor.
+ * - A sync_id permanently names one episode of the user, or after a merge its survivor. The quota
+ *   of aliases is the exception: beyond it, a merge forgets the sync_id of the absorbed episode.
  * - No two episodes of a subscription have the same episode_guid.
  * - A lookup returns `'unread'` if an episode that was not read can be the match. If only named
  *   episodes were read, `isIncomplete` then becomes true: the caller discards all results and
@@ -116,16 +120,16 @@ export class EpisodeSet {
   bySyncId(syncId: string, entry: number): EpisodeRow | undefined | 'unread' {
     const id = this.idsBySyncId.get(syncId);
     if (id !== undefined) return this.byId(id);
-    return this.completeTo.has(`${entry} 0`) ? 'unread' : undefined;
+    return this.completeTo.has(`${entry} ${bySyncIdRank}`) ? 'unread' : undefined;
   }
 
   /** Returns the match of the lowest rank, then of the lowest row id; or `'unread'`. */
   findMatch(
     subscriptionId: number,
-    searched: Identity,
+    lookup: Identity,
     entry: number,
   ): EpisodeRow | undefined | 'unread' {
-    const best = this.index.find(subscriptionId, searched);
+    const best = this.index.find(subscriptionId, lookup);
     if (!best && !this.hasAllCandidates) return this.requireAllCandidates();
     for (const rank of [1, 2, 3, 4] as const) {
       const id = best?.rank === rank ? best.id : Infinity;
@@ -156,11 +160,11 @@ export class EpisodeSet {
 
   /** True if the quota of episodes allows another episode. */
   get allowsNewEpisode(): boolean {
-    return this.candidates.room.episodes > 0;
+    return this.candidates.remaining.episodes > 0;
   }
 
   /**
-   * Returns a new row with the next reserved id. The row is no change until {@link saveRow} gets
+   * Returns a new row with the next reserved id. The row is no change until {@link setRow} gets
    * it.
    */
   draftRow(subscriptionId: number, metadata: Metadata, syncId: string = randomUUID()): EpisodeRow {
@@ -175,19 +179,23 @@ export class EpisodeSet {
     return { id, subscriptionId, syncId, changed: this.stamp, statuses: {}, ...described };
   }
 
-  /** Stores a row, in place of any row with its id, and merges the `absorbed` rows into it. */
-  saveRow(row: EpisodeRow, absorbed: readonly EpisodeRow[] = []): void {
+  /**
+   * Replaces or adds a row in memory; {@link changes} returns it later. Removes the `absorbed`
+   * rows. Their sync_ids become aliases of the row, except new aliases beyond the quota, which are
+   * lost.
+   */
+  setRow(row: EpisodeRow, absorbed: readonly EpisodeRow[] = []): void {
     for (const other of absorbed) {
       this.index.remove(other);
       this.rows.delete(other.id);
       this.changedIds.delete(other.id);
       this.survivors.set(other.id, row.id);
-      this.candidates.room.episodes += 1;
+      this.candidates.remaining.episodes += 1;
       this.storeAlias(other.syncId, row.id);
     }
     const before = this.rows.get(row.id);
     if (before === row) return;
-    if (!before) this.candidates.room.episodes -= 1;
+    if (!before) this.candidates.remaining.episodes -= 1;
     this.changedIds.add(row.id);
     // Most entries only change a status. The match index does not contain statuses.
     if (before && metadataNames.every((name) => before[name] === row[name])) {
@@ -268,7 +276,7 @@ export class EpisodeSet {
   /** Adds or moves an alias. @returns false if it is new and the quota of aliases is reached. */
   private storeAlias(syncId: string, id: number): boolean {
     const isNew = !this.storedAliases.has(syncId) && !this.aliases.has(syncId);
-    if (isNew && this.addedAliases >= this.candidates.room.aliases) return false;
+    if (isNew && this.addedAliases >= this.candidates.remaining.aliases) return false;
     if (isNew) this.addedAliases += 1;
     this.aliases.set(syncId, id);
     return true;

@@ -23,12 +23,12 @@ export const shownColumns = (time: (column: string) => string) => {
  * SQL of a time as text in microseconds, `2026-01-01 10:00:00.5`, in UTC. The pool's parser would
  * cut it to milliseconds.
  */
-export const inFull = (time: string) => `(${time} AT TIME ZONE 'UTC')::text`;
+export const microsecondText = (time: string) => `(${time} AT TIME ZONE 'UTC')::text`;
 
 /** All columns of an episode `e` with its state `s`, for `toEpisodeRow` of the repository. */
 export const rowColumns = `
            e.id, e.subscription_id AS "subscriptionId", s.minute_forms AS "minuteForms",
-           ${inFull('s.changed')} AS changed, ${shownColumns(inFull)}`;
+           ${microsecondText('s.changed')} AS changed, ${shownColumns(microsecondText)}`;
 
 /**
  * The tables of {@link rowColumns}, for a condition on `s`. `OFFSET 0` fixes the plan: as a plain
@@ -88,7 +88,10 @@ export const candidateLookupSql = (
      ) f WHERE f.agrees OR f.place = ${max}`;
 /** SQL of the comparable form of the enclosure URL of an episode `e`, as in the index. */
 export const comparableEnclosureUrl = 'coalesce(e.comparable_enclosure_url, e.enclosure_url)';
-/** SQL condition: an episode `e` has the enclosure URL of an entry `x` and is in its group. */
+/**
+ * SQL condition: an episode `e` has the enclosure URL of an entry `x`, and has an episode_guid
+ * unless `x.bare`.
+ */
 export const sameEnclosure = `episode.enclosure_key(e.episode_guid = '', ${comparableEnclosureUrl})
          = episode.enclosure_key(x.bare, x."enclosureUrl")`;
 /** SQL condition: an episode `e` has the episode_guid of an entry `x`. */
@@ -119,12 +122,12 @@ const currentGuids = `
       )))
       FROM named_subscriptions) AS subscriptions`;
 /** Returns the SQL of the remaining quotas. */
-export const room = (episodes: string, aliases: string) => `
+export const remainingQuotas = (episodes: string, aliases: string) => `
      (SELECT json_build_object(
         'episodes', ${episodes} - coalesce(max(t.episodes), 0),
         'aliases', ${aliases} - coalesce(max(t.sync_ids), 0)
       )
-      FROM episode.totals t WHERE t.user_id = $1) AS room`;
+      FROM episode.totals t WHERE t.user_id = $1) AS remaining`;
 
 /**
  * SQL that selects from the candidates in `found` those within the limits of one upload, in the
@@ -149,7 +152,8 @@ export const keptEpisodes = `(SELECT json_agg(r) FROM (
  * SQL of the lookups (entry, rank) that omitted candidates because of the limits in `kept` or their
  * own row limit. Only candidates with ids up to `complete_to` were all read.
  */
-export const incomplete = `(SELECT json_agg(json_build_array(i.entry, i.rank, i.complete_to)) FROM (
+export const incompleteLookups = `(
+     SELECT json_agg(json_build_array(i.entry, i.rank, i.complete_to)) FROM (
        SELECT f.entry, f.rank, least(
            min(f.id) FILTER (WHERE f.last),
            min(f.id) FILTER (WHERE k.id IS NULL) - 1
@@ -205,7 +209,7 @@ export const selectNamedEpisodes = statement(
      SELECT ${currentGuids},
        (SELECT json_agg(json_build_array(sync_id, episode_id)) FROM aliases) AS aliases,
        (SELECT CASE WHEN fits THEN 'named' ELSE 'none' END FROM total) AS reach,
-       ${room('$5', '$6')}
+       ${remainingQuotas('$5', '$6')}
    )
    SELECT h.*, r.* FROM head h LEFT JOIN rows r ON false
    UNION ALL SELECT NULL, NULL, NULL, NULL, r.* FROM rows r WHERE (SELECT fits FROM total)`,
@@ -277,8 +281,8 @@ export const selectAllCandidates = statement(
    SELECT ${currentGuids},
      (SELECT json_agg(json_build_array(sync_id, episode_id)) FROM aliases) AS aliases,
      ${keptEpisodes},
-     ${incomplete},
+     ${incompleteLookups},
      (SELECT json_agg(nextval('episode.episode_id')) FROM generate_series(1, $3)) AS "newIds",
      'all' AS reach,
-     ${room('$4', '$5')}`,
+     ${remainingQuotas('$4', '$5')}`,
 );

@@ -93,11 +93,11 @@ describe('the rank of two episodes', () => {
 
   it('ignores a publish_date of 1970', () => {
     const undated = { publishDate: unknownMetadata.publishDate };
-    const searched = metadata(1, { ...undated, episodeGuid: '' });
+    const lookup = metadata(1, { ...undated, episodeGuid: '' });
     expect(
-      matchRank(searched, other({ ...undated, ...pick('title'), episodeGuid: '' })),
+      matchRank(lookup, other({ ...undated, ...pick('title'), episodeGuid: '' })),
     ).toBeUndefined();
-    expect(matchRank(searched, other({ ...undated, ...pick('episodeUrl') }))).toBeUndefined();
+    expect(matchRank(lookup, other({ ...undated, ...pick('episodeUrl') }))).toBeUndefined();
     expect(
       matchRank(metadata(1, undated), other({ ...undated, ...pick('enclosureUrl') })),
     ).toBeUndefined();
@@ -161,13 +161,13 @@ describe('MatchIndex', () => {
       id: fc.integer({ min: 1, max: 12 }),
       row: any,
       gone: fc.boolean(),
-      searched: any,
+      lookup: any,
     });
     fc.assert(
       fc.property(fc.array(step, { maxLength: 40 }), (steps) => {
         const index = new MatchIndex();
         const rows = new Map<number, Identity & { id: number; subscriptionId: number }>();
-        for (const { id, row, gone, searched } of steps) {
+        for (const { id, row, gone, lookup } of steps) {
           const before = rows.get(id);
           if (before) index.remove(before);
           rows.delete(id);
@@ -178,16 +178,16 @@ describe('MatchIndex', () => {
             rows.set(id, { ...row, id, subscriptionId: 10 });
             index.add({ ...row, id, subscriptionId: 10 });
           }
-          const best = bestMatch(searched, rows.values());
-          expect(index.find(10, searched)).toEqual(
-            best && { id: best.id, rank: plainRank(searched, best) },
+          const best = bestMatch(lookup, rows.values());
+          expect(index.find(10, lookup)).toEqual(
+            best && { id: best.id, rank: plainRank(lookup, best) },
           );
           const lacking = [...rows.values()].filter(
-            (of) => of.episodeGuid === '' && of.enclosureUrl === searched.enclosureUrl,
+            (of) => of.episodeGuid === '' && of.enclosureUrl === lookup.enclosureUrl,
           );
           const ids =
-            searched.enclosureUrl === '' ? [] : lacking.map((of) => of.id).sort((a, b) => a - b);
-          expect(index.findWithoutGuid(10, searched.enclosureUrl)).toEqual(ids);
+            lookup.enclosureUrl === '' ? [] : lacking.map((of) => of.id).sort((a, b) => a - b);
+          expect(index.findWithoutGuid(10, lookup.enclosureUrl)).toEqual(ids);
         }
       }),
       { numRuns: process.env.TEST_FULL ? 5_000 : 300 },

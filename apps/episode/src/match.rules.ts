@@ -5,8 +5,10 @@ import type { Identity } from './episode.rules.js';
 export type Rank = 1 | 2 | 3 | 4;
 
 /**
- * A lookup key: a searched episode matches a candidate that has an equal key. `kind` names the
- * fields of `texts`; the second text is empty for a key of one field.
+ * A lookup key. The episode of a lookup matches a candidate of its subscription if the two have a
+ * key with equal `kind` and `texts`. `kind` names the fields of `texts`, and for ranks 2 and 3
+ * whether the episode of the lookup has an episode_guid. A key of one field has `''` as its second
+ * text.
  */
 export interface MatchKey {
   rank: Rank;
@@ -14,7 +16,7 @@ export interface MatchKey {
   texts: readonly [string, string];
 }
 
-/** Key kinds for searched episodes with an episode_guid and for those without. */
+/** Key kinds for lookups of episodes with an episode_guid and of those without. */
 const [withGuid, withoutGuid] = ['with guid', 'without guid'] as const;
 const keyKindsOf = (kind: string) => ({
   [withGuid]: `${withGuid} ${kind}`,
@@ -38,10 +40,10 @@ const urlAndTitleKinds = keyKindsOf('url and title');
  * Enclosure URLs are compared in their comparable form. Unknown values never match.
  *
  * At ranks 2 and 3, an episode with a guid must not match a candidate with a guid. The key kinds
- * ensure this: a searched episode has keys of one kind, `with guid` or `without guid`. A candidate
- * with a guid has only keys of kind `without guid`; a candidate without a guid has keys of both.
+ * ensure this: the episode of a lookup has keys of one kind, `with guid` or `without guid`. A
+ * candidate with a guid has only keys of kind `without guid`; a candidate without a guid has both.
  *
- * @param isCandidate false for the searched episode.
+ * @param isCandidate false for the episode of a lookup.
  * @param maxRank the highest rank to include.
  */
 export function matchKeys(episode: Identity, isCandidate: boolean, maxRank: Rank = 4): MatchKey[] {
@@ -56,9 +58,9 @@ export function matchKeys(episode: Identity, isCandidate: boolean, maxRank: Rank
   add(1, 'guid', episodeGuid);
   if (maxRank === 1) return keys;
   const enclosureUrl = comparableUrl(episode.enclosureUrl);
-  const searched = [hasGuid ? withGuid : withoutGuid];
+  const lookup = [hasGuid ? withGuid : withoutGuid];
   const candidate = [withoutGuid, ...(hasGuid ? [] : [withGuid])];
-  for (const side of isCandidate ? candidate : searched) {
+  for (const side of isCandidate ? candidate : lookup) {
     add(2, enclosureKinds[side], enclosureUrl);
     add(3, dateAndUrlKinds[side], date, episodeUrl);
     add(3, dateAndTitleKinds[side], date, title);
@@ -110,12 +112,12 @@ export class MatchIndex {
   /** @param maxRank the highest rank to find: 1 (by episode_guid only) or 4 (all). */
   constructor(private readonly maxRank: 1 | 4 = 4) {}
 
-  /** Returns the best match of a searched episode: the lowest rank, then the lowest row id. */
-  find(subscriptionId: number, searched: Identity): { rank: Rank; id: number } | undefined {
+  /** Returns the best match of an episode: the lowest rank, then the lowest row id. */
+  find(subscriptionId: number, lookup: Identity): { rank: Rank; id: number } | undefined {
     const ofSubscription = this.buckets.get(subscriptionId);
     if (!ofSubscription) return undefined;
     let best: { rank: Rank; id: number } | undefined;
-    for (const key of matchKeys(searched, false, this.maxRank)) {
+    for (const key of matchKeys(lookup, false, this.maxRank)) {
       if (best && best.rank < key.rank) break;
       const id = lowestId(ofSubscription.get(key.kind)?.get(this.numberOfKey(key)));
       if (id !== undefined && (!best || id < best.id)) best = { rank: key.rank, id };

@@ -10,12 +10,7 @@ import { bestMatch, matchRank } from '../testing/plain.match.js';
 import { openService, type ServiceContext } from '../testing/service.context.js';
 import { rowColumns, rowTables } from './episode.sql.js';
 import { type EpisodeRow, mergeRows, newerStatus } from './episode.rules.js';
-import {
-  type StateRow,
-  identityColumns,
-  stateColumns,
-  toEpisodeRow,
-} from './episode.repository.js';
+import { type StateRow, identityValues, stateValues, toEpisodeRow } from './episode.repository.js';
 import { matchKeys } from './match.rules.js';
 
 /** Compares the rules in TypeScript (uploads) and in SQL (merges), singly and in full merges. */
@@ -48,7 +43,7 @@ const one = (
 /** Returns episodes as a parameter of type json, for json_populate_recordset. */
 const asJson = (episodes: readonly EpisodeRow[], userId = freshUser()) =>
   JSON.stringify(
-    episodes.map((row) => ({ user_id: userId, ...identityColumns(row), ...stateColumns(row) })),
+    episodes.map((row) => ({ user_id: userId, ...identityValues(row), ...stateValues(row) })),
   );
 
 async function store(userId: string, episodes: readonly EpisodeRow[]): Promise<void> {

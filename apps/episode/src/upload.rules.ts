@@ -5,7 +5,7 @@ import {
   type EpisodeEntry,
   isJsonObject,
   JsonText,
-  readEntry,
+  parseEntry,
   unknownMetadata,
   type UploadAnswer,
 } from '#contracts';
@@ -30,16 +30,16 @@ export interface Upload extends Omit<EpisodeEntry, 'podcastGuid'> {
 export function validateEntry(rawEntry: unknown): Upload | FailedEntry {
   if (!isJsonObject(rawEntry))
     return { code: 'invalid_value', message: 'An entry must be an object' };
-  const read = readEntry(rawEntry);
-  const isFault = 'code' in read;
+  const parsed = parseEntry(rawEntry);
+  const isFault = 'code' in parsed;
   // An entry with several faults reports a bad temporary_id first, then a missing podcast_guid.
   if (
     (rawEntry.podcast_guid ?? undefined) === undefined &&
-    !(isFault && read.field === 'temporary_id')
+    !(isFault && parsed.field === 'temporary_id')
   )
     return failedEntry({ rawEntry }, 'missing_identifier', 'podcast_guid is missing');
-  if (isFault) return failedEntry({ rawEntry }, read.code, read.message);
-  const { podcastGuid, syncId, temporaryId, metadata, statuses } = read;
+  if (isFault) return failedEntry({ rawEntry }, parsed.code, parsed.message);
+  const { podcastGuid, syncId, temporaryId, metadata, statuses } = parsed;
   return { podcast: podcastGuid as string, syncId, temporaryId, metadata, statuses, rawEntry };
 }
 
@@ -148,7 +148,7 @@ export function applyUpload(
   );
   if (!budget.reserve(next, subscription.currentGuid, duplicates))
     return failedEntry(upload, 'limit_reached', tooLarge);
-  episodes.saveRow(next, duplicates);
+  episodes.setRow(next, duplicates);
   if (upload.syncId !== undefined) episodes.addAlias(next.id, upload.syncId);
   return { id: next.id, subscription, temporaryId: upload.temporaryId };
 }
@@ -171,13 +171,13 @@ function matchEpisode(
     );
   if (!named && metadata.episodeGuid === undefined && metadata.enclosureUrl === undefined)
     return failedEntry(upload, 'missing_identifier', syncId ? unknownSyncId : noIdentifier);
-  const searched = { ...unknownMetadata, ...metadata };
-  const found = named ?? episodes.findMatch(subscriptionId, searched, entry);
+  const allMetadata = { ...unknownMetadata, ...metadata };
+  const found = named ?? episodes.findMatch(subscriptionId, allMetadata, entry);
   const duplicates =
     found && found !== 'unread' ? episodes.duplicatesOf(found, metadata, entry) : [];
   if (found === 'unread' || duplicates === 'unread')
     return failedEntry(upload, 'limit_reached', tooManyCandidates);
   if (!found && !episodes.allowsNewEpisode)
     return failedEntry(upload, 'limit_reached', quotaReached);
-  return { row: found ?? episodes.draftRow(subscriptionId, searched, syncId), duplicates };
+  return { row: found ?? episodes.draftRow(subscriptionId, allMetadata, syncId), duplicates };
 }

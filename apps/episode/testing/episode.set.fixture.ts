@@ -56,7 +56,7 @@ export function episodeSet(
   episodes: EpisodeRow[] = [],
   aliases: UploadData['aliases'] = [],
   incomplete: UploadData['incomplete'] = [],
-  room: UploadData['room'] = { episodes: 1_000, aliases: 1_000 },
+  remaining: UploadData['remaining'] = { episodes: 1_000, aliases: 1_000 },
   reach: UploadData['reach'] = 'all',
 ): EpisodeSet {
   return new EpisodeSet(
@@ -71,7 +71,7 @@ export function episodeSet(
       incomplete,
       reach,
       newIds: Array.from({ length: 50 }, (_, index) => 100 + index),
-      room: { ...room },
+      remaining: { ...remaining },
     },
     now,
     Date.parse(now),

@@ -21,12 +21,12 @@ export function matchRank(a: Identity, b: Identity): Rank | undefined {
 
 /** Returns the match of the lowest rank, then of the lowest row id. */
 export function bestMatch<Candidate extends Identity & { id: number }>(
-  searched: Identity,
+  lookup: Identity,
   candidates: Iterable<Candidate>,
 ): Candidate | undefined {
   let best: { candidate: Candidate; rank: Rank } | undefined;
   for (const candidate of candidates) {
-    const rank = matchRank(searched, candidate);
+    const rank = matchRank(lookup, candidate);
     if (rank === undefined) continue;
     if (!best || rank < best.rank || (rank === best.rank && candidate.id < best.candidate.id))
       best = { candidate, rank };

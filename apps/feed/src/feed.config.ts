@@ -13,7 +13,6 @@ const allowedHosts = commaList.transform((entries, context) => {
   }
 });
 
-/** The configuration of the feed service. */
 export const feedConfig = z.object({
   // This service writes no data of users, so it stores no answers and sends no events.
   ...serviceConfig.omit({ EVENTS: true, QUOTA_STORED_ANSWER_BYTES: true }).shape,

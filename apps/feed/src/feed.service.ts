@@ -79,7 +79,7 @@ export class FeedService {
    * Returns a page of the episodes of all the user's podcasts that the server first saw after
    * `since`.
    *
-   * @throws as {@link listPodcasts}.
+   * @throws Failure `unauthorized` for a refused user.
    */
   @Handle(listNewEpisodes)
   async listNewEpisodes({ userId, after, since }: RequestOf<typeof listNewEpisodes>) {

@@ -1,6 +1,6 @@
 import { statement } from '#database';
 
-/** Days without a read by a follower after which a feed is no longer fetched, and deleted. */
+/** A feed that no subscribed user has read for this many days is no longer fetched, and deleted. */
 export const retentionDays = 14;
 /** Days after a push during which a feed is kept and not fetched. */
 const pushedDays = 30;
@@ -14,31 +14,31 @@ export const nextChange = `greatest(now(), f.changed + interval '1 ms')`;
 
 /**
  * Inserts missing feeds, and updates `last_read_at` of the others once a day, which keeps them
- * scheduled. New feeds are due before all others of their lane. It locks in the order of keys and
- * lanes, or skips locked rows. $1 keys, $2 URLs, $3 lanes.
+ * scheduled. A new feed is due before all other feeds of its lane. Inserts in the order of keys and
+ * lanes, and skips existing feeds that are locked. $1 keys, $2 URLs, $3 lanes.
  */
 export const ensureFeeds = statement(
   'feed.ensure_feeds',
-  `WITH sent AS (
-     SELECT DISTINCT * FROM unnest($1::bytea[], $2::text[], $3::text[]) s (key, url, lane)
-   ), noted AS (
+  `WITH input AS (
+     SELECT DISTINCT * FROM unnest($1::bytea[], $2::text[], $3::text[]) i (key, url, lane)
+   ), touched_feeds AS (
      UPDATE feed.feeds f SET last_read_at = now() WHERE f.url_sha256 IN (
        SELECT o.url_sha256 FROM feed.feeds o
        WHERE o.url_sha256 = ANY ($1) AND o.last_read_at < now() - interval '1 day'
        FOR NO KEY UPDATE SKIP LOCKED
      ) RETURNING f.url_sha256
-   ), made AS (
+   ), new_feeds AS (
      INSERT INTO feed.feeds (url_sha256, url, last_read_at)
-     SELECT s.key, s.url, now() FROM sent s
-     WHERE NOT EXISTS (SELECT FROM feed.feeds f WHERE f.url_sha256 = s.key)
-     ORDER BY s.key ON CONFLICT DO NOTHING RETURNING url_sha256
-   ), scheduled AS (
+     SELECT i.key, i.url, now() FROM input i
+     WHERE NOT EXISTS (SELECT FROM feed.feeds f WHERE f.url_sha256 = i.key)
+     ORDER BY i.key ON CONFLICT DO NOTHING RETURNING url_sha256
+   ), new_fetches AS (
      INSERT INTO feed.fetches (url_sha256, lane, next_at)
-     SELECT s.key, s.lane, 'epoch' FROM made m JOIN sent s ON s.key = m.url_sha256
+     SELECT i.key, i.lane, 'epoch' FROM new_feeds n JOIN input i ON i.key = n.url_sha256
    )
    INSERT INTO feed.lanes AS l (lane, next_at)
-   SELECT DISTINCT s.lane, now() FROM sent s
-   WHERE s.key IN (SELECT m.url_sha256 FROM made m UNION ALL SELECT n.url_sha256 FROM noted n)
+   SELECT DISTINCT i.lane, now() FROM input i
+   WHERE i.key IN (SELECT url_sha256 FROM new_feeds UNION ALL SELECT url_sha256 FROM touched_feeds)
    ORDER BY 1
    ON CONFLICT (lane) DO UPDATE SET next_at = least(l.next_at, excluded.next_at)`,
 );
@@ -149,60 +149,79 @@ const [crowdedFeeds, crowdedShare] = [20, 0.05];
  */
 export const startVisits = statement(
   'feed.start_visits',
-  `WITH feed AS MATERIALIZED (
-     SELECT t.*, f.url, f.declared_guid
-     FROM feed.fetches t JOIN feed.feeds f ON f.url_sha256 = t.url_sha256
-     WHERE t.url_sha256 = ANY ($1) AND (
-       t.visited_at < now() - interval '1 day'
-       OR (t.move_proven AND t.moved_to IS DISTINCT FROM t.move_to)
-       OR t.named_guid IS DISTINCT FROM f.declared_guid
-     ) ORDER BY t.url_sha256 FOR NO KEY UPDATE OF t
-   ), change AS MATERIALIZED (
-     SELECT v.url_sha256, v.url, v.moved_to,
-       CASE WHEN v.move_proven AND c.is_crowded THEN 'move'
-         WHEN $3 AND v.move_to IS NULL AND g.is_copied THEN 'guid' END AS held,
-       CASE WHEN $2 AND v.move_proven AND NOT c.is_crowded AND (
-         v.moved_to = v.move_to OR v.moved_at IS NULL OR v.moved_at < now() - interval '7 days'
+  `WITH
+   -- Locks the feeds whose followers must be visited.
+   feed AS MATERIALIZED (
+     SELECT fetches.*, feeds.url, feeds.declared_guid
+     FROM feed.fetches JOIN feed.feeds ON feeds.url_sha256 = fetches.url_sha256
+     WHERE fetches.url_sha256 = ANY ($1) AND (
+       fetches.visited_at < now() - interval '1 day'
+       OR (fetches.move_proven AND fetches.moved_to IS DISTINCT FROM fetches.move_to)
+       OR fetches.named_guid IS DISTINCT FROM feeds.declared_guid
+     ) ORDER BY fetches.url_sha256 FOR NO KEY UPDATE OF fetches
+   ),
+   -- Decides for each feed: its new URL or guid (null: unchanged), and the kind of a held change.
+   change AS MATERIALIZED (
+     SELECT feed.url_sha256, feed.url, feed.moved_to,
+       CASE WHEN feed.move_proven AND crowd.is_crowded THEN 'move'
+         WHEN $3 AND feed.move_to IS NULL AND copies.is_copied THEN 'guid' END AS held,
+       CASE WHEN $2 AND feed.move_proven AND NOT crowd.is_crowded AND (
+         feed.moved_to = feed.move_to OR feed.moved_at IS NULL
+         OR feed.moved_at < now() - interval '7 days'
        ) AND NOT EXISTS (
-         SELECT FROM feed.fetches b
-         WHERE b.url_sha256 = sha256(convert_to(v.move_to, 'UTF8')) AND b.move_to = v.url
-       ) THEN v.move_to END AS to_url,
-       CASE WHEN $3 AND v.move_to IS NULL AND (
-         v.named_guid = v.declared_guid OR v.named_at IS NULL
-         OR v.named_at < now() - interval '7 days'
-       ) AND NOT g.is_copied THEN v.declared_guid END AS guid
-     FROM feed v CROSS JOIN LATERAL (
-       SELECT s.same >= ${crowdedFeeds} AND s.same > ${crowdedShare} * s.all_feeds AS is_crowded
+         SELECT FROM feed.fetches target
+         WHERE target.url_sha256 = sha256(convert_to(feed.move_to, 'UTF8'))
+           AND target.move_to = feed.url
+       ) THEN feed.move_to END AS to_url,
+       CASE WHEN $3 AND feed.move_to IS NULL AND (
+         feed.named_guid = feed.declared_guid OR feed.named_at IS NULL
+         OR feed.named_at < now() - interval '7 days'
+       ) AND NOT copies.is_copied THEN feed.declared_guid END AS guid
+     FROM feed CROSS JOIN LATERAL (
+       SELECT lane.same >= ${crowdedFeeds} AND lane.same > ${crowdedShare} * lane.all_feeds
+         AS is_crowded
        FROM (
-         SELECT count(*) FILTER (WHERE x.move_to = v.move_to) AS same, count(*) AS all_feeds
-         FROM feed.fetches x WHERE x.lane = v.lane AND v.move_proven
-       ) s
-     ) c CROSS JOIN LATERAL (
+         SELECT count(*) FILTER (WHERE other.move_to = feed.move_to) AS same, count(*) AS all_feeds
+         FROM feed.fetches other WHERE other.lane = feed.lane AND feed.move_proven
+       ) lane
+     ) crowd CROSS JOIN LATERAL (
        SELECT EXISTS (
-         SELECT FROM feed.feeds o JOIN feed.fetches x ON x.url_sha256 = o.url_sha256
-         WHERE o.declared_guid = v.declared_guid AND o.url_sha256 <> v.url_sha256
-           AND x.move_to IS DISTINCT FROM v.url AND ${bareUrl('o.url')} <> ${bareUrl('v.url')}
+         SELECT FROM feed.feeds other
+         JOIN feed.fetches other_fetch ON other_fetch.url_sha256 = other.url_sha256
+         WHERE other.declared_guid = feed.declared_guid AND other.url_sha256 <> feed.url_sha256
+           AND other_fetch.move_to IS DISTINCT FROM feed.url
+           AND ${bareUrl('other.url')} <> ${bareUrl('feed.url')}
        ) AS is_copied
-     ) g
-   ), visited AS (
-     UPDATE feed.fetches t SET visited_at = now(),
-       moved_to = coalesce(c.to_url, t.moved_to), named_guid = coalesce(c.guid, t.named_guid),
-       moved_at = CASE WHEN c.to_url <> coalesce(t.moved_to, '') THEN now() ELSE t.moved_at END,
-       named_at = CASE WHEN t.named_guid IS DISTINCT FROM coalesce(c.guid, t.named_guid)
-         THEN now() ELSE t.named_at END
-     FROM change c WHERE t.url_sha256 = c.url_sha256
-   ), reached AS (
-     UPDATE feed.fetches b SET moved_at = now() FROM change c
-     WHERE b.url_sha256 = sha256(convert_to(c.to_url, 'UTF8')) AND b.url_sha256 <> c.url_sha256
-       AND c.moved_to IS DISTINCT FROM c.to_url
-   ), started AS (
-     INSERT INTO feed.tasks AS k (url_sha256, kind, to_url, guid)
-     SELECT c.url_sha256, 'apply', c.to_url, c.guid FROM change c
-     WHERE c.to_url IS NOT NULL OR c.guid IS NOT NULL ORDER BY 1
+     ) copies
+   ),
+   -- Records the visit and the applied change of each feed.
+   visited AS (
+     UPDATE feed.fetches SET visited_at = now(),
+       moved_to = coalesce(change.to_url, fetches.moved_to),
+       named_guid = coalesce(change.guid, fetches.named_guid),
+       moved_at = CASE WHEN change.to_url <> coalesce(fetches.moved_to, '') THEN now()
+         ELSE fetches.moved_at END,
+       named_at = CASE
+         WHEN fetches.named_guid IS DISTINCT FROM coalesce(change.guid, fetches.named_guid)
+         THEN now() ELSE fetches.named_at END
+     FROM change WHERE fetches.url_sha256 = change.url_sha256
+   ),
+   -- Records that the feed at the new URL is the target of a move, so that it does not move soon.
+   targets AS (
+     UPDATE feed.fetches SET moved_at = now() FROM change
+     WHERE fetches.url_sha256 = sha256(convert_to(change.to_url, 'UTF8'))
+       AND fetches.url_sha256 <> change.url_sha256
+       AND change.moved_to IS DISTINCT FROM change.to_url
+   ),
+   -- Creates the tasks, or starts existing ones again with the current change.
+   started AS (
+     INSERT INTO feed.tasks (url_sha256, kind, to_url, guid)
+     SELECT change.url_sha256, 'apply', change.to_url, change.guid FROM change
+     WHERE change.to_url IS NOT NULL OR change.guid IS NOT NULL ORDER BY 1
      ON CONFLICT (url_sha256, kind) DO UPDATE
        SET to_url = excluded.to_url, guid = excluded.guid, cursor = DEFAULT, created_at = now()
    )
-   SELECT c.url, c.held AS kind FROM change c WHERE c.held IS NOT NULL`,
+   SELECT change.url, change.held AS kind FROM change WHERE change.held IS NOT NULL`,
 );
 
 /**

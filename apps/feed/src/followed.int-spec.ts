@@ -48,7 +48,7 @@ async function clientOf(url: string): Promise<Client> {
   return client;
 }
 
-/** Changes the subscriptions of a user, at a time in seconds before now. */
+/** Runs the SQL assignments `change` on all subscriptions of a user, dated `secondsAgo` ago. */
 const changeSubscriptions = (userId: string, change: string, secondsAgo = 60) =>
   context.owner.query(
     `UPDATE subscription.subscriptions SET changed = t, subscription_changed = t, ${change}

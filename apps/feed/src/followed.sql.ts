@@ -19,7 +19,7 @@ const isNew = `v.changed > now() - interval '${hiddenSeconds} s'`;
  * - The feed of a new subscription is not looked up, so neither rows nor version depend on whether
  *   other users follow it.
  * - The version covers no row ids, because clients could guess them from its hash.
- * - A cluster runs the first CTE on the node of the user, and all else on the coordinator.
+ * - Citus runs the first CTE on the node of the user, and all else on the coordinator.
  *
  * `next` is the id of the page's last subscription if others follow. `unread` are the URLs of feeds
  * that were not found, or not read for a day. $1 user, $2 id of the previous page's last

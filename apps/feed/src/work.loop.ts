@@ -18,13 +18,13 @@ interface LoopKind {
   readonly kind: WorkKind;
   /** Maximum number of items that run at the same time. */
   readonly concurrency: number;
-  /** Maximum number of items that one claim starts. Default: `concurrency`. */
-  readonly claimed?: number;
+  /** Maximum number of items that one statement claims. Default: `concurrency`. */
+  readonly claimLimit?: number;
   /** Pause after a claim that started items, in milliseconds. Default: none. */
-  readonly claimMs?: number;
+  readonly pauseAfterClaimMs?: number;
   /** Pause after a fault, in milliseconds. */
-  readonly faultMs: number;
-  /** Log lines for the start and the end of a fault. Without them, only FetchLoop logs outages. */
+  readonly pauseAfterFaultMs: number;
+  /** Log lines for the start and the end of a fault. Without them, FetchLoop logs outages. */
   readonly messages?: FaultMessages;
   /** Returns the server whose outage an error shows, for the log. Default: `postgresOutage`. */
   readonly serverOf?: (error: unknown) => string | undefined;
@@ -99,19 +99,19 @@ export abstract class WorkLoop<Item, Options extends LoopOptions = LoopOptions>
   private async runAll(): Promise<void> {
     const { signal } = this.stopped;
     const { client, work } = this.options;
-    const { kind, concurrency, claimed, claimMs, faultMs } = this.loop;
+    const { kind, concurrency, claimLimit, pauseAfterClaimMs, pauseAfterFaultMs } = this.loop;
     const aborted = new Promise((resolve) => {
       signal.addEventListener('abort', resolve, { once: true });
     });
     await Promise.race([client?.connect(), aborted]);
     while (!signal.aborted) {
       this.hasFault = false;
-      const started = await this.startDue(claimed).catch((error: unknown) =>
+      const started = await this.startDue(claimLimit).catch((error: unknown) =>
         this.reportFault(error),
       );
-      if (started && claimMs) await this.pause(claimMs);
+      if (started && pauseAfterClaimMs) await this.pause(pauseAfterClaimMs);
       if (this.running.size >= concurrency) await Promise.race(this.running);
-      if (this.hasFault) await this.pause(faultMs);
+      if (this.hasFault) await this.pause(pauseAfterFaultMs);
       else {
         this.faults?.recordSuccess();
         if (started === 0) await work.wait(kind, signal);

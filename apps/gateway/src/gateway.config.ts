@@ -6,7 +6,6 @@ import { commaList as list, commonConfig, integer, opsConfig, tracingConfig } fr
 import { z } from 'zod';
 import { trustedIssuers } from './auth/trusted.issuers.js';
 
-/** The configuration of the gateway. */
 export const gatewayConfig = z
   .object({
     ...commonConfig.shape,

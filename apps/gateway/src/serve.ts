@@ -43,7 +43,7 @@ export async function serve(config: GatewayConfig, log: Log): Promise<RunningPro
 export async function compose(
   config: GatewayConfig,
   log: Log,
-  { client, revocations, appPasswords, limits, missing }: Connections,
+  { client, revocations, appPasswords, limits, missingConnections }: Connections,
   bounds?: StreamBounds,
 ): Promise<HttpApp> {
   const credentials = { revocations, ...(acceptsAppPasswords(config) && { appPasswords }) };
@@ -71,7 +71,7 @@ export async function compose(
     serveOpenPaths(app, authenticator, config);
     watchStreams(() => streams);
     return {
-      missing,
+      missing: missingConnections,
       drain: (overMs) => (overMs > 0 ? streams.drain(overMs) : streams.close()),
       close: async () => clockSubscriber.close(),
     };

@@ -4,7 +4,6 @@ import { redisConfig } from '#redis';
 import { commonConfig, integer, opsConfig, tracingConfig } from '#runtime';
 import { z } from 'zod';
 
-/** The configuration of the gpodder app. */
 export const gpodderConfig = z.object({
   ...commonConfig.shape,
   ...opsConfig.shape,

@@ -32,7 +32,7 @@ export async function compose(
   log: Log,
   connections: Connections,
 ): Promise<HttpApp> {
-  const { client, revocations, appPasswords, limits, missing } = connections;
+  const { client, revocations, appPasswords, limits, missingConnections } = connections;
   const sessions = new GpodderSessions(client, revocations);
   const services = new Services(client, config);
   const { limiter } = services;
@@ -41,5 +41,9 @@ export async function compose(
     serverOptions(config, { authenticator, limits, limiter }, log),
   );
   const module = GpodderModule.forRoot({ config, log, services, sessions });
-  return { module, adapter, configure: async () => ({ missing, close: async () => {} }) };
+  return {
+    module,
+    adapter,
+    configure: async () => ({ missing: missingConnections, close: async () => {} }),
+  };
 }

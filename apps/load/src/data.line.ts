@@ -37,7 +37,7 @@ export type ParsedLine =
 /** The file has an unsupported format. */
 export class FormatError extends Error {}
 
-const unusable = (message: string): ParsedLine => ({ kind: 'unusable', message });
+const toUnusableLine = (message: string): ParsedLine => ({ kind: 'unusable', message });
 
 /**
  * Parses a line (docs/reference/data.md, "The format"). The service validates the fields of
@@ -47,21 +47,21 @@ const unusable = (message: string): ParsedLine => ({ kind: 'unusable', message }
  */
 export function readLine(text: string): ParsedLine {
   const line = parseJson(text);
-  if (line === undefined) return unusable('The line is not JSON');
-  if (!isJsonObject(line)) return unusable('The line is not a JSON object');
-  if (isJsonObject(line.episode)) return episode(line.episode);
-  if (isJsonObject(line.subscription)) return subscription(line.subscription);
+  if (line === undefined) return toUnusableLine('The line is not JSON');
+  if (!isJsonObject(line)) return toUnusableLine('The line is not a JSON object');
+  if (isJsonObject(line.episode)) return parseEpisode(line.episode);
+  if (isJsonObject(line.subscription)) return parseSubscription(line.subscription);
   if (isJsonObject(line.user))
     return { kind: 'user', user: dataUserSchema.safeParse(line.user).data };
   if (isJsonObject(line.end)) return { kind: 'end', end: dataEndSchema.safeParse(line.end).data };
   if (isJsonObject(line.complete)) return { kind: 'complete' };
-  if (isJsonObject(line.podcast_sync)) return format(line.podcast_sync.format);
-  return unusable(
+  if (isJsonObject(line.podcast_sync)) return parseFormat(line.podcast_sync.format);
+  return toUnusableLine(
     'The line has none of the keys user, subscription, episode and end with an object',
   );
 }
 
-function format(number: unknown): ParsedLine {
+function parseFormat(number: unknown): ParsedLine {
   if (number === dataFormat) return { kind: 'format' };
   throw new FormatError(
     `the file has format ${JSON.stringify(number)}; this release reads format ${dataFormat}`,
@@ -70,24 +70,24 @@ function format(number: unknown): ParsedLine {
 
 const fields = entryNames.filter((name) => name !== 'temporaryId').map((name) => wireNames[name]);
 
-function episode(sent: Record<string, unknown>): ParsedLine {
+function parseEpisode(sent: Record<string, unknown>): ParsedLine {
   const entry = Object.fromEntries(
     fields.flatMap((name) => (name in sent ? [[name, sent[name]]] : [])),
   );
   return { kind: 'episode', entry };
 }
 
-function subscription(sent: Record<string, unknown>): ParsedLine {
+function parseSubscription(sent: Record<string, unknown>): ParsedLine {
   // As in HTTP, `null` counts as not sent.
   const present = Object.fromEntries(Object.entries(sent).filter(([, value]) => value !== null));
   const { data, error } = dataSubscriptionSchema.safeParse(present);
   if (!data) {
     const { path, message } = error.issues[0] as (typeof error.issues)[number];
-    return unusable(`${path.join('.')}: ${message}`);
+    return toUnusableLine(`${path.join('.')}: ${message}`);
   }
   const { feed_url, guid, is_subscribed = true, timestamp, title } = data;
   if (timestamp !== undefined && !parseTime(timestamp))
-    return unusable('timestamp: not a date and time (RFC 3339)');
+    return toUnusableLine('timestamp: not a date and time (RFC 3339)');
   return {
     kind: 'subscription',
     entry: { feed_url: feed_url.trim(), guid, isSubscribed: is_subscribed, timestamp, title },

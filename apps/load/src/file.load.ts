@@ -4,7 +4,7 @@ import type { Readable } from 'node:stream';
 import type { DataUser } from '#contracts';
 import { type ProgramIo, ProgressLine } from '#runtime';
 import type { StreamClient } from '#transport';
-import { type FileOffset, startOfFile, unpacked } from './line.reader.js';
+import { type FileOffset, startOfFile, decompressFile } from './line.reader.js';
 import type { LoadOptions } from './load.options.js';
 import { PartReader } from './part.reader.js';
 import { PartSender } from './part.sender.js';
@@ -13,10 +13,10 @@ import { describeProgress, describeResult } from './load.progress.js';
 import type { CompletePart, RejectedLine } from './user.part.js';
 
 /**
- * Result of loading a file: `refused` if some lines were rejected, `broken` for a corrupt gzip,
+ * Result of loading a file: `rejected` if some lines were rejected, `broken` for a corrupt gzip,
  * `stopped` by a signal.
  */
-export type LoadOutcome = 'loaded' | 'refused' | 'broken' | 'stopped';
+export type LoadOutcome = 'loaded' | 'rejected' | 'broken' | 'stopped';
 
 /**
  * Loads one file. Invariants:
@@ -25,12 +25,12 @@ export type LoadOutcome = 'loaded' | 'refused' | 'broken' | 'stopped';
  * - rejected lines are written before the progress file points past them.
  */
 export class FileLoad {
-  private readonly counts = { users: 0, dropped: 0, refused: 0 };
+  private readonly counts = { users: 0, dropped: 0, rejected: 0 };
   /** Parts in file order, from the first part that is not completely loaded. */
   private readonly queue: { next: FileOffset; isDone: boolean }[] = [];
   private readonly running = new Set<Promise<void>>();
   private readonly sender: PartSender;
-  private refusals: Promise<FileHandle> | undefined;
+  private rejectionFile: Promise<FileHandle> | undefined;
   private failure: unknown;
 
   constructor(
@@ -41,7 +41,7 @@ export class FileLoad {
     private readonly stopped: AbortSignal,
     private readonly io: ProgramIo,
   ) {
-    this.sender = new PartSender(client, (refusals) => this.refuse(refusals), stopped);
+    this.sender = new PartSender(client, (lines) => this.writeRejections(lines), stopped);
   }
 
   /**
@@ -60,25 +60,25 @@ export class FileLoad {
     const state = () => ({ ...this.sender.sent, ...this.counts, ...done() });
     const { stderr } = this.io;
     if (from.line > 0) stderr.write(`load: ${this.path}: continuing after line ${from.line}\n`);
-    const line = new ProgressLine(stderr, `load: ${this.path}`, (seconds) =>
+    const progressLine = new ProgressLine(stderr, `load: ${this.path}`, (seconds) =>
       describeProgress(state(), seconds),
     );
     try {
-      await this.sendAll(skipped(await unpacked(source), from.offset), from, progress);
+      await this.sendAll(skipBytes(await decompressFile(source), from.offset), from, progress);
     } catch (error) {
       this.failure ??= error;
     } finally {
       source.destroy();
       await Promise.allSettled(this.running);
       await progress?.save();
-      line.end();
-      stderr.write(`load: ${this.path}: ${describeResult(state(), line.seconds)}\n`);
-      await (await this.refusals)?.close();
+      progressLine.end();
+      stderr.write(`load: ${this.path}: ${describeResult(state(), progressLine.seconds)}\n`);
+      await (await this.rejectionFile)?.close();
     }
-    return this.outcome(progress);
+    return this.finishLoad(progress);
   }
 
-  private async outcome(progress: ProgressFile | undefined): Promise<LoadOutcome> {
+  private async finishLoad(progress: ProgressFile | undefined): Promise<LoadOutcome> {
     if (this.stopped.aborted) {
       this.io.stderr.write(
         `load: stopped; a later run continues after line ${progress?.reached.line ?? 0}\n`,
@@ -94,7 +94,7 @@ export class FileLoad {
       return 'broken';
     }
     await progress?.remove();
-    return this.counts.refused > 0 ? 'refused' : 'loaded';
+    return this.counts.rejected > 0 ? 'rejected' : 'loaded';
   }
 
   private async sendAll(
@@ -104,9 +104,10 @@ export class FileLoad {
   ): Promise<void> {
     const reader = new PartReader({
       userId: this.userId,
-      refuse: async (refusal) => {
+      reject: async (rejectedLine) => {
         // A stop interrupts the reading of a part, which must not be reported as incomplete.
-        if (!this.stopped.aborted && this.failure === undefined) await this.refuse([refusal]);
+        if (!this.stopped.aborted && this.failure === undefined)
+          await this.writeRejections([rejectedLine]);
       },
       dropped: () => (this.counts.dropped += 1),
     });
@@ -142,18 +143,18 @@ export class FileLoad {
     this.running.add(sending);
   }
 
-  private async refuse(refusals: RejectedLine[]): Promise<void> {
-    this.counts.refused += refusals.length;
+  private async writeRejections(rejectedLines: RejectedLine[]): Promise<void> {
+    this.counts.rejected += rejectedLines.length;
     const name =
       this.options.refused ?? (this.path === '-' ? 'stdin.refused' : `${this.path}.refused`);
-    this.refusals ??= open(name, 'a', 0o600);
+    this.rejectionFile ??= open(name, 'a', 0o600);
     await (
-      await this.refusals
-    ).appendFile(refusals.map((refusal) => `${JSON.stringify(refusal)}\n`).join(''));
+      await this.rejectionFile
+    ).appendFile(rejectedLines.map((line) => `${JSON.stringify(line)}\n`).join(''));
   }
 }
 
-async function* skipped(stream: AsyncIterable<Buffer>, offset: number): AsyncGenerator<Buffer> {
+async function* skipBytes(stream: AsyncIterable<Buffer>, offset: number): AsyncGenerator<Buffer> {
   let left = offset;
   for await (const chunk of stream) {
     if (left >= chunk.length) left -= chunk.length;

@@ -4,7 +4,7 @@ import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { maxLineBytes } from '#contracts';
 import { collected } from '../testing/collected.js';
-import { type Line, linesOf, type FileOffset, unpacked } from './line.reader.js';
+import { type Line, linesOf, type FileOffset, decompressFile } from './line.reader.js';
 
 async function read(bytes: Buffer, piece = bytes.length, from?: FileOffset): Promise<Line[]> {
   const pieces: Buffer[] = [];
@@ -52,7 +52,7 @@ describe('the lines of a file', () => {
 
 describe('a file', () => {
   const content = async (bytes: Buffer[]) =>
-    Buffer.concat(await collected(await unpacked(Readable.from(bytes)))).toString();
+    Buffer.concat(await collected(await decompressFile(Readable.from(bytes)))).toString();
 
   it('is read as gzip by its first bytes, in chunks of any size', async () => {
     const zipped = gzipSync('a line\n');

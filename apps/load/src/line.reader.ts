@@ -26,7 +26,9 @@ export interface FileOffset {
 export const startOfFile: FileOffset = { offset: 0, line: 0 };
 
 /** Returns the uncompressed bytes of a file. Detects gzip by its first bytes. */
-export async function unpacked(source: AsyncIterable<Buffer>): Promise<AsyncIterable<Buffer>> {
+export async function decompressFile(
+  source: AsyncIterable<Buffer>,
+): Promise<AsyncIterable<Buffer>> {
   const pieces = source[Symbol.asyncIterator]();
   const head: Buffer[] = [];
   for (let bytes = 0; bytes < 2; bytes += head.at(-1)?.length ?? 0) {

@@ -4,7 +4,7 @@ import type { SentTotals } from './part.sender.js';
 interface LoadState extends SentTotals {
   users: number;
   dropped: number;
-  refused: number;
+  rejected: number;
   /** Bytes read and size of the file. Missing for the standard input. */
   read?: number;
   size?: number | undefined;
@@ -12,15 +12,15 @@ interface LoadState extends SentTotals {
 
 /** Returns the progress as text. */
 export function describeProgress(state: LoadState, seconds: number): string {
-  const { users, episodes, refused, dropped, read, size, waitingSince } = state;
+  const { users, episodes, rejected, dropped, read, size, waitingSince } = state;
 
   const share = read !== undefined && size ? read / size : undefined;
   const facts = [
     share === undefined ? undefined : `${(share * 100).toFixed(1)} %`,
     `${formatCount(users)} users, ` +
       `${formatCount(episodes)} episodes (${perSecond(state, seconds)}/s)`,
-    refused + dropped > 0
-      ? `${formatCount(dropped)} users omitted, ${formatCount(refused)} lines rejected`
+    rejected + dropped > 0
+      ? `${formatCount(dropped)} users omitted, ${formatCount(rejected)} lines rejected`
       : undefined,
     waitingSince === undefined
       ? undefined
@@ -36,10 +36,10 @@ function perSecond({ episodes }: LoadState, seconds: number): string {
 
 /** Returns the totals and the duration as text. */
 export function describeResult(state: LoadState, seconds: number): string {
-  const { users, subscriptions, episodes, dropped, refused } = state;
+  const { users, subscriptions, episodes, dropped, rejected } = state;
   return [
     `${formatCount(users)} users with ${formatCount(subscriptions)} subscriptions`,
     `${formatCount(episodes)} episodes in ${seconds.toFixed(1)} s (${perSecond(state, seconds)}/s)`,
-    `${formatCount(dropped)} users omitted, ${formatCount(refused)} lines rejected`,
+    `${formatCount(dropped)} users omitted, ${formatCount(rejected)} lines rejected`,
   ].join('; ');
 }

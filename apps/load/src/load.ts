@@ -28,7 +28,7 @@ export async function load(options: LoadOptions, io: ProgramIo): Promise<number>
   const stop = () => stopped.abort();
   for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, stop);
   try {
-    await connected(client, stopped.signal, io);
+    await waitForConnection(client, stopped.signal, io);
     const outcomes: LoadOutcome[] = [];
     for (const file of options.files) {
       const userOf = (user: DataUser) => namedUserId(user, config);
@@ -36,7 +36,7 @@ export async function load(options: LoadOptions, io: ProgramIo): Promise<number>
       if (outcomes.at(-1) === 'stopped') break;
     }
     if (outcomes.some((outcome) => outcome === 'stopped' || outcome === 'broken')) return 1;
-    return outcomes.includes('refused') ? 3 : 0;
+    return outcomes.includes('rejected') ? 3 : 0;
   } finally {
     for (const signal of ['SIGINT', 'SIGTERM'] as const) process.removeListener(signal, stop);
     await client.close();
@@ -44,7 +44,11 @@ export async function load(options: LoadOptions, io: ProgramIo): Promise<number>
 }
 
 /** Waits until Redis is connected, and prints a message after {@link messageAfterMs}. */
-async function connected(client: StreamClient, stopped: AbortSignal, io: ProgramIo): Promise<void> {
+async function waitForConnection(
+  client: StreamClient,
+  stopped: AbortSignal,
+  io: ProgramIo,
+): Promise<void> {
   const connecting = client.connect();
   const isConnected = await Promise.race([
     connecting.then(() => true),

@@ -16,11 +16,11 @@ async function read(...lines: (object | string)[]) {
   const text = lines
     .map((line) => `${typeof line === 'string' ? line : JSON.stringify(line)}\n`)
     .join('');
-  const refusals: RejectedLine[] = [];
+  const rejectedLines: RejectedLine[] = [];
   let dropped = 0;
   const reader = new PartReader({
     userId: (of) => ('id' in of ? of.id : `${of.issuer} ${of.subject}`),
-    refuse: async (refusal) => void refusals.push(refusal),
+    reject: async (line) => void rejectedLines.push(line),
     dropped: () => (dropped += 1),
   });
   const parts: unknown[] = [];
@@ -35,12 +35,12 @@ async function read(...lines: (object | string)[]) {
     });
     part.dispose();
   }
-  return { parts, refused: refusals.map(({ line, code }) => [line, code]), dropped };
+  return { parts, rejected: rejectedLines.map(({ line, code }) => [line, code]), dropped };
 }
 
 describe('a part of a file', () => {
   it('is returned after its last line, subscriptions before episodes, in order', async () => {
-    const { parts, refused } = await read(
+    const { parts, rejected } = await read(
       user(),
       subscription,
       episode(1),
@@ -50,7 +50,7 @@ describe('a part of a file', () => {
       end(0, 0),
     );
     expect(parts).toEqual([{ user: user().user.id, chunks: [[2, 4], [3]], line: 5 }]);
-    expect(refused).toEqual([[6, 'invalid_user']]);
+    expect(rejected).toEqual([[6, 'invalid_user']]);
   });
 
   it('names its user by credential or by id', async () => {
@@ -72,17 +72,17 @@ describe('a part of a file', () => {
     ['no end', [episode(1)]],
     ['another user in it', [episode(1), user()]],
   ])('is omitted if the counts of its last line do not match: %s', async (_, lines) => {
-    const { parts, refused, dropped } = await read(user(), ...lines);
+    const { parts, rejected, dropped } = await read(user(), ...lines);
     expect(parts).toEqual([]);
-    expect(refused).toContainEqual([1, 'incomplete']);
+    expect(rejected).toContainEqual([1, 'incomplete']);
     expect(dropped).toBeGreaterThan(0);
   });
 
   it('is complete with invalid lines if the counts allow for them', async () => {
     const lines = ['broken', '{"other":{}}', '[]', episode(1), '{"subscription":{}}', end(2, 3)];
-    const { parts, refused } = await read(user(), ...lines);
+    const { parts, rejected } = await read(user(), ...lines);
     expect(parts).toMatchObject([{ chunks: [[5]] }]);
-    expect(refused).toEqual([2, 3, 4, 6].map((line) => [line, 'invalid_line']));
+    expect(rejected).toEqual([2, 3, 4, 6].map((line) => [line, 'invalid_line']));
   });
 
   it('is split into chunks of up to 1,000 entries, and spooled to a file if large', async () => {
@@ -98,7 +98,7 @@ describe('a part of a file', () => {
 
 it('rejects lines between users by their fault, and ends at another format', async () => {
   const broken = '{"user": {"subject"';
-  expect((await read('', episode(1), user(), end(0, 0), broken, episode(1))).refused).toEqual([
+  expect((await read('', episode(1), user(), end(0, 0), broken, episode(1))).rejected).toEqual([
     [2, 'no_user'],
     [5, 'invalid_line'],
     [6, 'no_user'],

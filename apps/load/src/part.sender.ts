@@ -22,7 +22,7 @@ export interface SentTotals {
 }
 
 /** Time of a subscription for which the file has no time. Every change from a device is newer. */
-const oldest = '1970-01-01T00:00:00Z';
+const oldestTimestamp = '1970-01-01T00:00:00Z';
 /** Time of an unsubscription without a time. At equal times the subscription would win. */
 const afterOldest = '1970-01-01T00:00:00.000001Z';
 
@@ -42,7 +42,7 @@ export class PartSender {
 
   constructor(
     private readonly client: StreamClient,
-    private readonly refuse: (refusals: RejectedLine[]) => Promise<void>,
+    private readonly reject: (rejectedLines: RejectedLine[]) => Promise<void>,
     private readonly stopped: AbortSignal,
   ) {}
 
@@ -51,17 +51,17 @@ export class PartSender {
     const userId = part.userId as string;
     try {
       for await (const chunk of part.subscriptions.chunks()) {
-        await this.applyOrRefuse(chunk.lines, () => this.subscribe(userId, chunk));
+        await this.applyOrReject(chunk.lines, () => this.subscribe(userId, chunk));
         this.sent.subscriptions += chunk.entries.length;
       }
       for await (const chunk of part.episodes.chunks()) {
-        await this.applyOrRefuse(chunk.lines, () => this.upload(userId, chunk));
+        await this.applyOrReject(chunk.lines, () => this.upload(userId, chunk));
         this.sent.episodes += chunk.entries.length;
       }
     } catch (error) {
       if (!isOfRefusedUser(error)) throw error;
       const message = 'the user is disabled or erased';
-      await this.refuse([{ line: part.line, code: 'user_refused', message }]);
+      await this.reject([{ line: part.line, code: 'user_refused', message }]);
     } finally {
       part.dispose();
     }
@@ -72,7 +72,7 @@ export class PartSender {
    *
    * @throws Failure `unauthorized` for a disabled or erased user; other errors than Failure.
    */
-  private async applyOrRefuse(
+  private async applyOrReject(
     lines: readonly number[],
     apply: () => Promise<unknown>,
   ): Promise<void> {
@@ -81,7 +81,7 @@ export class PartSender {
     } catch (error) {
       if (!(error instanceof Failure) || isOfRefusedUser(error)) throw error;
       const { message } = error;
-      await this.refuse(lines.map((line) => ({ line, code: message, message })));
+      await this.reject(lines.map((line) => ({ line, code: message, message })));
     }
   }
 
@@ -90,10 +90,10 @@ export class PartSender {
     userId: string,
     { entries, lines }: Chunk<LoadedSubscription>,
   ): Promise<void> {
-    const posted = entries.map(({ isSubscribed, timestamp = oldest, ...names }) => ({
+    const posted = entries.map(({ isSubscribed, timestamp = oldestTimestamp, ...names }) => ({
       ...names,
       // A POST subscribes: it has the oldest time, so that the PATCH wins.
-      timestamp: isSubscribed ? timestamp : oldest,
+      timestamp: isSubscribed ? timestamp : oldestTimestamp,
     }));
     const { success, failure } = (
       await this.call(subscribe, { userId, body: { subscriptions: posted } })
@@ -107,10 +107,10 @@ export class PartSender {
       return left.splice(place, 1)[0]?.line as number;
     };
     // `superseded` means that the stored state is newer, which is not a rejection.
-    const refused = failure.filter(({ code }) => code !== 'superseded');
-    if (refused.length > 0)
-      await this.refuse(
-        refused.map(({ feed_url, code, message }) => ({ line: lineOf(feed_url), code, message })),
+    const rejected = failure.filter(({ code }) => code !== 'superseded');
+    if (rejected.length > 0)
+      await this.reject(
+        rejected.map(({ feed_url, code, message }) => ({ line: lineOf(feed_url), code, message })),
       );
     const accepted = new Set(success.map(({ feed_url }) => feed_url));
     for (const [
@@ -124,7 +124,7 @@ export class PartSender {
         isSubscribed,
         timestamp: timestamp ?? afterOldest,
       };
-      await this.applyOrRefuse([lines[index] as number], () =>
+      await this.applyOrReject([lines[index] as number], () =>
         this.call(updateSubscription, patch),
       );
     }
@@ -141,10 +141,10 @@ export class PartSender {
       message,
     }));
     const isRepeated = (code: string) => code === 'limit_reached' && entries.length > fewEntries;
-    const refusals = failed.filter(({ code }) => !isRepeated(code));
-    if (refusals.length > 0)
-      await this.refuse(
-        refusals.map(({ entry, code, message }) => ({
+    const rejected = failed.filter(({ code }) => !isRepeated(code));
+    if (rejected.length > 0)
+      await this.reject(
+        rejected.map(({ entry, code, message }) => ({
           line: lines[entry] as number,
           code,
           message,

@@ -4,7 +4,7 @@ import { parseJson } from '#runtime';
 import { z } from 'zod';
 import { type FileOffset, startOfFile } from './line.reader.js';
 
-const stored = z.object({ file: z.string(), offset: z.int().min(0), line: z.int().min(0) });
+const progressSchema = z.object({ file: z.string(), offset: z.int().min(0), line: z.int().min(0) });
 
 /** Bytes at the start of a file. Their hash, its size and its time of change identify the file. */
 const headBytes = 65_536;
@@ -13,7 +13,8 @@ const saveMs = 1_000;
 
 /** Stores the progress of a load. The progress of another file or other content is ignored. */
 export class ProgressFile {
-  private saved = 0;
+  /** Time of the last write, by `performance.now()`. */
+  private savedAtMs = 0;
 
   private constructor(
     private readonly path: string,
@@ -31,7 +32,7 @@ export class ProgressFile {
     const { bytesRead } = await handle.read(head, 0, headBytes, 0).finally(() => handle.close());
     const hash = createHash('sha256').update(head.subarray(0, bytesRead)).digest('hex');
     const identity = `${size} ${Math.floor(mtimeMs)} ${hash}`;
-    const found = stored.safeParse(
+    const found = progressSchema.safeParse(
       await readFile(path, 'utf8').then(parseJson, () => undefined),
     ).data;
     return new ProgressFile(path, identity, size, found?.file === identity ? found : startOfFile);
@@ -39,11 +40,11 @@ export class ProgressFile {
 
   /** Saves the progress, unless it was saved within the last second. */
   async saveIfDue(): Promise<void> {
-    if (performance.now() - this.saved >= saveMs) await this.save();
+    if (performance.now() - this.savedAtMs >= saveMs) await this.save();
   }
 
   async save(): Promise<void> {
-    this.saved = performance.now();
+    this.savedAtMs = performance.now();
     const { offset, line } = this.reached;
     const temporary = `${this.path}.${process.pid}`;
     await writeFile(temporary, JSON.stringify({ file: this.identity, offset, line }), {

@@ -35,7 +35,7 @@ export class UserPart {
   }
 
   /** Returns why the part lacks lines that its last line counts; `undefined` if it is complete. */
-  missing(end: DataEnd | undefined): string | undefined {
+  describeMissing(end: DataEnd | undefined): string | undefined {
     if (!end) return 'the last line of the part has no counts';
     const { subscriptions, episodes } = this.counts;
     const isAll = end.subscriptions + end.episodes === subscriptions + episodes + this.unusable;

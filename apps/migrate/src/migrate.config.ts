@@ -8,7 +8,6 @@ const login = (app: string) =>
       'creates the login.',
   );
 
-/** Configuration of `migrate`. */
 export const migrateConfig = z.object({
   ...commonConfig.shape,
   DATABASE_URL: databaseConfig.shape.DATABASE_URL.describe(

@@ -51,7 +51,7 @@ describe('migrate', () => {
     expect(applied.length).toBeGreaterThan(0);
   });
 
-  it('names the missing extension of a cluster, and changes nothing', async () => {
+  it('names the missing extension of Citus, and changes nothing', async () => {
     await expect(run({ DATABASE_DISTRIBUTION: 'citus' })).rejects.toThrow('CREATE EXTENSION citus');
     expect(await query(url, "SELECT to_regclass('sync.user_clock') AS clock")).toEqual([
       { clock: null },

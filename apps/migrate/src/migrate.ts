@@ -49,7 +49,7 @@ export async function migrate(config: z.output<typeof migrateConfig>, log: Log):
     if (config.MIGRATE_GROUPS === 'none') skipGroupGrants(lock);
     await lock.query('CREATE SCHEMA IF NOT EXISTS sync');
     for (const migration of await applyMigrations(lock, config.DATABASE_DISTRIBUTION))
-      log.info({ migration }, 'migrated');
+      log.info({ migration }, 'migration applied');
     const logins = {
       [groups.subscription]: config.SUBSCRIPTION_DATABASE_URL,
       [groups.episode]: config.EPISODE_DATABASE_URL,

@@ -16,7 +16,7 @@ export interface AppProgram {
   readonly log: AppLog;
 }
 
-/** Maximum milliseconds for the start of an app, until it is ready. */
+/** Maximum milliseconds for the start of an app, until it is ready. Then it is killed. */
 const readyTimeoutMs = 60_000;
 /** Limit of an app's heap in MiB, as in a container (k8s/chart). `NODE_OPTIONS` overrides it. */
 const heapLimit = '--max-old-space-size=384';

@@ -1,6 +1,6 @@
 import { join } from 'node:path';
 import type { FeedsMode } from '#contracts';
-import { secretFile, writePrivateFile } from '#embedded';
+import { readOrCreateSecret, writePrivateFile } from '#embedded';
 import { AppLog } from './app.log.js';
 import type { AppProgram } from './app.process.js';
 import type { Outages } from './outages.js';
@@ -112,7 +112,7 @@ function edgeEnvironment({ publicUrl, host, port, data }: ProgramOptions): Recor
     // Without a public URL, the empty value makes links have the host of each request.
     PUBLIC_URL: publicUrl ?? '',
     // The key is stored, so that session cookies stay valid after a restart.
-    SESSION_KEY: secretFile(join(data, 'passwords', 'session-key')),
+    SESSION_KEY: readOrCreateSecret(join(data, 'passwords', 'session-key')),
   };
 }
 
@@ -123,13 +123,13 @@ function accountEnvironment(options: ProgramOptions): Record<string, string> {
     REDIS_URL: redisUrl,
     PUBLIC_URL: baseUrl,
     KEYS_DIRECTORY: join(data, accountKeys),
-    SECRETS_KEY: secretFile(join(data, 'passwords', 'secrets-key')),
+    SECRETS_KEY: readOrCreateSecret(join(data, 'passwords', 'secrets-key')),
   };
 }
 
 /** Returns the URL of a role with a stored password; the owner's URL if it cannot create roles. */
 function roleUrl({ postgresUrl, canCreateRoles, data }: ProgramOptions, role: string): string {
   if (!canCreateRoles) return postgresUrl;
-  const password = secretFile(join(data, 'passwords', role));
+  const password = readOrCreateSecret(join(data, 'passwords', role));
   return Object.assign(new URL(postgresUrl), { username: `podcast_sync_${role}`, password }).href;
 }

@@ -152,7 +152,7 @@ export class StandaloneStack {
   /** Returns the port, and the URL for clients: `--public-url`, or a URL of host and port. */
   private async chooseAddress(): Promise<ServedAddress> {
     const { host, publicUrl, port: wanted } = this.options;
-    await refuseBusyPort(host, wanted);
+    await requireFreePort(host, wanted);
     const port = wanted || (await freePort());
     return { port, baseUrl: publicUrl ?? reachableUrl(host, port) };
   }
@@ -172,7 +172,7 @@ export class StandaloneStack {
 
   private async startBackends(data: string): Promise<Backends> {
     const { POSTGRES_URL, REDIS_URL } = this.options;
-    const progress = this.printLine;
+    const reportProgress = this.printLine;
     const [postgresUrl, redisUrl] = await Promise.all([
       POSTGRES_URL ??
         this.startServer('Postgres', (port) =>
@@ -180,7 +180,7 @@ export class StandaloneStack {
             directory: join(data, 'postgres'),
             database: 'podcast_sync',
             port,
-            progress,
+            reportProgress,
           }),
         ),
       REDIS_URL ??
@@ -189,7 +189,7 @@ export class StandaloneStack {
             directory: join(data, 'redis'),
             programs: join(data, 'programs'),
             port,
-            progress,
+            reportProgress,
           }),
         ),
     ]);
@@ -258,7 +258,7 @@ type PortIndependentOptions = Backends & Pick<ProgramOptions, 'canCreateRoles' |
 const maxPortAttempts = 5;
 
 /** Checks the port before anything starts, so that a failure leaves nothing behind. */
-async function refuseBusyPort(host: string, port: number): Promise<void> {
+async function requireFreePort(host: string, port: number): Promise<void> {
   const failure = await listenFailure(host, port);
   if (failure?.code === 'EADDRINUSE')
     throw new StartError(

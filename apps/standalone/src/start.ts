@@ -10,7 +10,10 @@ const sameSignalMs = 1_000;
 const printLine = (line: string) => process.stdout.write(`${line}\n`);
 
 /** Runs all parts on this machine until a signal ends the process. @throws ConfigurationError */
-export async function start(options: StartOptions, environment: NodeJS.ProcessEnv): Promise<void> {
+export async function startStandalone(
+  options: StartOptions,
+  environment: NodeJS.ProcessEnv,
+): Promise<void> {
   // The bundled code of this file is in the folder of the apps' programs (apps/bundle.mjs).
   const stack = new StandaloneStack(
     { ...options, ...loadConfig(standaloneConfig, environment) },

@@ -11,7 +11,7 @@ import {
   normalizedUrl,
   urlKey,
 } from '#contracts';
-import { Database, readClock, unlessRefused } from '#database';
+import { Database, selectClock, unlessRefused } from '#database';
 import { answerList, answerWrite, sessionTimestamp } from '#gpodder-sync';
 import { type CallContext, Handle } from '#transport';
 import { applyFeeds, findFeed, type MatchedFeeds, toFeed } from './feeds.rules.js';
@@ -136,7 +136,7 @@ export class FeedUrlService {
     const entries = feedUrls.map(toEntry);
     const [select, values] = store.selectMatchesOfEntries(userId, entries, 0, this.quotas);
     const [[clock], found] = await Promise.all([
-      query<{ refused: number | null }>(readClock, [userId]),
+      query<{ refused: number | null }>(selectClock, [userId]),
       query<SnapshotRow>(select, values),
     ]);
     unlessRefused(clock);

@@ -1,7 +1,7 @@
 import type { ListRequest, ReplyOf, listSubscriptions } from '#contracts';
 import { type Database, listing, listPage } from '#database';
 
-/** SQL condition: a subscription other than `r` and its survivor has this current guid. */
+/** SQL condition: the current guid of a subscription other than `r` and its survivor is `guid`. */
 const belongsToAnother = (guid: string) => `EXISTS (
   SELECT 1 FROM subscription.guids g
   JOIN subscription.subscriptions x ON x.user_id = $1 AND x.id = g.subscription_id

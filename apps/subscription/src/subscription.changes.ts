@@ -2,10 +2,10 @@ import type { RowCounts } from './remaining.quota.js';
 import { earliestTime, type SubscriptionRow } from './subscription.row.js';
 
 /**
- * The owner of a guid. `sent` is true if a client or a feed ever declared the guid, `derived` if it
- * is the derived guid of a URL of the owner.
+ * The owner of a guid. `declared`: a client or a feed ever declared the guid. `derived`: it is the
+ * derived guid of a URL of the owner.
  */
-export type GuidOwner = [subscriptionId: number, sent: boolean, derived: boolean];
+export type GuidEntry = [subscriptionId: number, declared: boolean, derived: boolean];
 
 /**
  * The data that a write reads before it applies the rules: the subscriptions that match its guids
@@ -13,7 +13,7 @@ export type GuidOwner = [subscriptionId: number, sent: boolean, derived: boolean
  */
 export interface Snapshot {
   rows: SubscriptionRow[];
-  guids: [guid: string, ...owner: GuidOwner][];
+  guids: [guid: string, ...entry: GuidEntry][];
   /** The owner of each URL. `key` is the lookup key of the URL in hexadecimal. */
   urls: [key: string, subscriptionId: number][];
   /** Reserved ids for new rows. */
@@ -33,7 +33,7 @@ export interface Merge {
 /** The changes of a write, for the statements that store them. */
 export interface SubscriptionChanges {
   rows: (SubscriptionRow & { changed: string })[];
-  guids: [guid: string, ...owner: GuidOwner][];
+  guids: [guid: string, ...entry: GuidEntry][];
   /** `url` is null for the current URL, which is in the row, and if only the key was read. */
   urls: [key: string, subscriptionId: number, url: string | null][];
   /** URLs that were current before this write. */

@@ -3,7 +3,7 @@ import {
   type Bound,
   clockOfUser,
   type Database,
-  instant,
+  isoTimeSql,
   statement,
   type Transaction,
   unlessRefused,
@@ -16,14 +16,14 @@ import type { SubscriptionRow } from './subscription.row.js';
 
 const columns = `
   s.id, s.feed_url AS "feedUrl", s.guid, s.is_subscribed AS "isSubscribed",
-  ${instant('s.is_subscribed_at')} AS "subscribedAt",
+  ${isoTimeSql('s.is_subscribed_at')} AS "subscribedAt",
   s.subscription_changed AS "subscriptionChanged", s.flipped AS "flippedAt",
   s.guid_changed AS "guidChanged",
   s.declared_guids AS "declaredGuids", s.deletion_id AS "deletionId", s.deleted,
   s.merged_into AS "mergedInto", s.merged_at AS "mergedAt", s.has_lost_url AS "hasLostUrl",
-  s.title, ${instant('s.title_at')} AS "titleAt"`;
+  s.title, ${isoTimeSql('s.title_at')} AS "titleAt"`;
 
-const remaining = (limit: string, total: string) =>
+const remainingQuota = (limit: string, total: string) =>
   `${limit}::bigint - coalesce(max(t.${total}), 0)`;
 
 /**
@@ -56,14 +56,14 @@ export const selectSnapshot = statement(
      (SELECT json_agg(nextval('subscription.subscription_id'))
       FROM generate_series(1, $4)) AS "newIds",
      (SELECT json_build_object(
-        'live', ${remaining('$5', 'live')},
-        'pointers', ${remaining('$6', 'pointers')},
-        'guidChanges', ${remaining('$6', 'guid_changes')},
-        'guids', ${remaining('$6', 'guids')},
-        'urls', ${remaining('$6', 'urls')}
+        'live', ${remainingQuota('$5', 'live')},
+        'pointers', ${remainingQuota('$6', 'pointers')},
+        'guidChanges', ${remainingQuota('$6', 'guid_changes')},
+        'guids', ${remainingQuota('$6', 'guids')},
+        'urls', ${remainingQuota('$6', 'urls')}
       )
       FROM subscription.totals t WHERE t.user_id = $1) AS remaining,
-     ${instant('clock_timestamp()')} AS now`,
+     ${isoTimeSql('clock_timestamp()')} AS now`,
 );
 
 /** Counts the episode states of each subscription of $2, at most up to $3. $1 user. */

@@ -17,7 +17,7 @@ import {
 } from '#contracts';
 import { Database, type Transaction } from '#database';
 import { type CallContext, Handle } from '#transport';
-import { listFormer } from './former-names.repository.js';
+import { listFormer } from './former-aliases.repository.js';
 import { applyFeedChange } from './feed-change.rules.js';
 import { SubscriptionSet } from './subscription.set.js';
 import { MergeBudget } from './merge.budget.js';
@@ -66,7 +66,7 @@ export class SubscriptionService {
       newRows: accepted.length,
       quotas: this.quotas,
     });
-    const write = { userId, smallAnswer: false, changes, reads, ...context.write };
+    const write = { userId, smallAnswer: false, changes: changedKinds, reads, ...context.write };
     return this.database.write(write, async (transaction) => {
       const { result, subscriptions } = await applyWithMerges(
         transaction,
@@ -99,7 +99,7 @@ export class SubscriptionService {
     const urls = newFeedUrl === undefined ? [] : [newFeedUrl];
     const guids = [guid, ...(newGuid === undefined ? [] : [newGuid]), ...urls.map(podcastGuid)];
     const reads = selectMatches(userId, { guids, urls, newRows: 0, quotas: this.quotas });
-    const write = { userId, smallAnswer: false, changes, reads, ...context.write };
+    const write = { userId, smallAnswer: false, changes: changedKinds, reads, ...context.write };
     return this.database.write(write, async (transaction) => {
       const subscriptions = new SubscriptionSet(
         toSnapshot(transaction.found),
@@ -124,7 +124,7 @@ export class SubscriptionService {
     const urls = [change.fromUrl, ...(change.toUrl === undefined ? [] : [change.toUrl])];
     const guids = [...(change.guid === undefined ? [] : [change.guid]), ...urls.map(podcastGuid)];
     const reads = selectMatches(userId, { guids, urls, newRows: 0, quotas: this.quotas });
-    const write = { userId, smallAnswer: true, changes, reads, ...context.write };
+    const write = { userId, smallAnswer: true, changes: changedKinds, reads, ...context.write };
     return this.database.write(write, async (transaction) => {
       const { result: outcome, subscriptions } = await applyWithMerges(
         transaction,
@@ -175,7 +175,7 @@ export class SubscriptionService {
 }
 
 /** The kind of event of every write. `saveChanges` adds `episodes` if it merges subscriptions. */
-const changes = ['subscriptions'] as const;
+const changedKinds = ['subscriptions'] as const;
 
 /**
  * Applies rules. If they merge subscriptions, counts the episode states of these and applies the

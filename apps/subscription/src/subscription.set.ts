@@ -1,6 +1,6 @@
 import { clampedTime, isSuperseded, podcastGuid } from '#contracts';
 import { RemainingQuota } from './remaining.quota.js';
-import type { SubscriptionChanges, GuidOwner, Snapshot, Merge } from './subscription.changes.js';
+import type { SubscriptionChanges, GuidEntry, Snapshot, Merge } from './subscription.changes.js';
 import { lastChangeOfIsSubscribed, laterOf, urlChange } from './subscription.changes.js';
 import * as stored from './subscription.row.js';
 
@@ -25,7 +25,7 @@ export class SubscriptionSet {
   /** Remaining quotas of the user. This class counts rows; most limits are checked by the rules. */
   readonly quota: RemainingQuota;
   private readonly rows: Map<number, SubscriptionRow>;
-  private readonly guids: Map<string, GuidOwner>;
+  private readonly guidEntries: Map<string, GuidEntry>;
   private readonly urls: Map<string, number>;
   private readonly subscribedBeforeWrite: ReadonlySet<number>;
   private readonly urlKeys = new stored.UrlKeys();
@@ -45,7 +45,7 @@ export class SubscriptionSet {
     readonly arrivedMs: number,
   ) {
     this.rows = new Map(snapshot.rows.map((row) => [row.id, { ...row }]));
-    this.guids = new Map(snapshot.guids.map(([guid, ...owner]) => [guid, owner]));
+    this.guidEntries = new Map(snapshot.guids.map(([guid, ...entry]) => [guid, entry]));
     this.urls = new Map(snapshot.urls);
     this.subscribedBeforeWrite = new Set(
       snapshot.rows.filter(({ isSubscribed }) => isSubscribed).map(({ id }) => id),
@@ -54,8 +54,8 @@ export class SubscriptionSet {
   }
 
   byGuid(guid: string): SubscriptionRow | undefined {
-    const owner = this.guids.get(guid);
-    return owner && this.byId(owner[0]);
+    const [subscriptionId] = this.guidEntries.get(guid) ?? [];
+    return subscriptionId === undefined ? undefined : this.byId(subscriptionId);
   }
 
   byUrl(feedUrl: string): SubscriptionRow | undefined {
@@ -81,8 +81,8 @@ export class SubscriptionSet {
     return row;
   }
 
-  /** Creates a subscription that is subscribed. @param sent true if a client sent the guid. */
-  create(feedUrl: string, guid: string, sent: boolean, timestamp?: string): SubscriptionRow {
+  /** Creates a subscription that is subscribed. @param isDeclared see {@link assignGuid}. */
+  create(feedUrl: string, guid: string, isDeclared: boolean, timestamp?: string): SubscriptionRow {
     const id = this.snapshot.newIds[this.usedIds++];
     if (id === undefined)
       throw new Error('reserved subscription ids exhausted: more new rows than entries (bug)');
@@ -91,7 +91,7 @@ export class SubscriptionSet {
     this.createdIds.add(id);
     this.changedRows.add(id);
     this.quota.countAdded('live');
-    this.assignGuid(row, guid, sent);
+    this.assignGuid(row, guid, isDeclared);
     this.assignUrl(row, feedUrl);
     this.setSubscribed(row, true, timestamp);
     return row;
@@ -185,15 +185,19 @@ export class SubscriptionSet {
    * Assigns a guid that no other live subscription has. If it is the current guid of a tombstone,
    * the tombstone is merged into the row.
    *
-   * @param sent true if a client or a feed declared the guid.
+   * @param isDeclared true if a client or a feed declared the guid.
    */
-  assignGuid(row: SubscriptionRow, guid: string, sent: boolean): void {
+  assignGuid(row: SubscriptionRow, guid: string, isDeclared: boolean): void {
     const owner = this.byGuid(guid);
     const isTransferred = owner !== undefined && owner !== row;
     if (isTransferred && owner.guid === guid) this.absorb(owner, row);
-    const [, wasSent, wasDerived] = this.guids.get(guid) ?? [row.id, false, false];
+    const [, wasDeclared, wasDerived] = this.guidEntries.get(guid) ?? [row.id, false, false];
     const isDerived = wasDerived && !(isTransferred && owner.mergedInto === null);
-    this.setOwner(guid, [row.id, sent || wasSent, isDerived || guid === podcastGuid(row.feedUrl)]);
+    this.setOwner(guid, [
+      row.id,
+      isDeclared || wasDeclared,
+      isDerived || guid === podcastGuid(row.feedUrl),
+    ]);
   }
 
   /** Assigns a URL, and the guid derived from it unless another live subscription has it. */
@@ -231,7 +235,7 @@ export class SubscriptionSet {
         return stored.withChanged({ ...row, ...pointsTo, flippedAt });
       }),
       guids: [...this.changedGuids].map((guid) => {
-        const [id, ...flags] = this.guids.get(guid) as GuidOwner;
+        const [id, ...flags] = this.guidEntries.get(guid) as GuidEntry;
         return [guid, this.byId(id).id, ...flags];
       }),
       urls: [...this.changedUrls].map((key) =>
@@ -316,34 +320,34 @@ export class SubscriptionSet {
   ): void {
     const owner = this.byGuid(guid);
     if (!owner && !this.quota.allows({ guids: 1 })) return;
-    const wasSent = this.guids.get(guid)?.[1] ?? false;
+    const wasDeclared = this.guidEntries.get(guid)?.[1] ?? false;
     if (owner && owner !== row) {
       const isCurrent = owner.guid === guid;
       if (isLive(owner)) {
         if (owner !== formerOfUrl) return;
         if (isCurrent)
-          return this.setOwner(guid, [owner.id, wasSent, podcastGuid(owner.feedUrl) === guid]);
+          return this.setOwner(guid, [owner.id, wasDeclared, podcastGuid(owner.feedUrl) === guid]);
       } else if (isCurrent) {
         if (!this.quota.allows({ pointers: 1 })) return;
         this.absorb(owner, row);
       }
     }
-    this.setOwner(guid, [row.id, wasSent, true]);
+    this.setOwner(guid, [row.id, wasDeclared, true]);
   }
 
   /** Sets the owner of a guid, and updates `declaredGuids` of the old and the new owner. */
-  private setOwner(guid: string, owner: GuidOwner): void {
-    const before = this.guids.get(guid);
-    if (before?.every((part, index) => part === owner[index])) return;
+  private setOwner(guid: string, entry: GuidEntry): void {
+    const before = this.guidEntries.get(guid);
+    if (before?.every((part, index) => part === entry[index])) return;
     if (before) this.countDeclared(before, -1);
     else this.quota.countAdded('guids');
-    this.countDeclared(owner, 1);
-    this.guids.set(guid, owner);
+    this.countDeclared(entry, 1);
+    this.guidEntries.set(guid, entry);
     this.changedGuids.add(guid);
   }
 
-  private countDeclared([id, sent, derived]: GuidOwner, count: number): void {
-    if (!sent || derived) return;
+  private countDeclared([id, declared, derived]: GuidEntry, count: number): void {
+    if (!declared || derived) return;
     const row = this.byId(id);
     row.declaredGuids += count;
     this.changedRows.add(row.id);

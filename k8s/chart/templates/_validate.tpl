@@ -55,6 +55,10 @@
 {{- $why := "the gateway would reject the tokens of accounts" -}}
 {{- fail (printf "apps.gateway.env.AUTH_ISSUER: does not contain accounts.url, %s; %s" .Values.accounts.url $why) -}}
 {{- end -}}
+{{- if not (or .Values.ingress.enabled .Values.apps.account.env.API_URLS) -}}
+{{- $why := "set it to the URL of the gateway, for which apps request tokens" -}}
+{{- fail (printf "apps.account.env.API_URLS: is required without an Ingress of the chart; %s" $why) -}}
+{{- end -}}
 {{- end -}}
 {{- end }}
 

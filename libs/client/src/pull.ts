@@ -20,8 +20,8 @@ import type { Store } from './store.js';
 import type { Episode, Subscription } from './wire.js';
 
 /**
- * Maximum number of repetitions of {@link Pull.compareCounts} in one pull. It is repeated after a
- * concurrent write on the server.
+ * Maximum number of repetitions of {@link Pull.reloadIfCountsDiffer} in one pull. It is repeated
+ * after a concurrent write on the server.
  */
 const maxRepeatedCounts = 3;
 
@@ -43,7 +43,7 @@ export class Pull {
       await this.readSubscriptions();
       await this.readEpisodes();
       const { needsCount } = await readMeta(this.store);
-      if (!needsCount || (await this.compareCounts()) || count >= maxRepeatedCounts) break;
+      if (!needsCount || (await this.reloadIfCountsDiffer()) || count >= maxRepeatedCounts) break;
     }
     for (const [, { kind, changes }] of done)
       if (kind === 'subscribe')
@@ -62,7 +62,7 @@ export class Pull {
       if (current === undefined || current === guid) return;
       await updateRecords(this.store, (writes) => this.moveRecords(guid, current, writes));
     } catch (error) {
-      // Ignores a subscription that the server rejected or another client has deleted.
+      // `not_found`: the server rejected the subscription. `deleted`: a client has deleted it.
       if (!(error instanceof ApiError) || (error.code !== 'not_found' && error.code !== 'deleted'))
         throw error;
     }
@@ -109,7 +109,7 @@ export class Pull {
 
   /**
    * Moves stored rows and pending changes from a former to the current guid, after a change of the
-   * guid or a merge. {@link compareCounts} detects episodes that the server merged.
+   * guid or a merge. {@link reloadIfCountsDiffer} detects episodes that the server merged.
    */
   private async moveRecords(former: string, guid: string, writes: PendingWrites): Promise<void> {
     writes.set(keys.subscription(former), undefined);
@@ -193,10 +193,10 @@ export class Pull {
    * Compares the number of stored episodes with the server's, and reads all episodes again if they
    * differ. Lists do not show episodes that a merge or a new subscription removed.
    *
-   * @returns false if the numbers cannot be compared: the server's stamp differs from the stored
-   *   stamps because of a concurrent write.
+   * @returns true if the counts were compared; false if a concurrent write prevented it, because
+   *   the server's stamp then differs from a stored one.
    */
-  private async compareCounts(): Promise<boolean> {
+  private async reloadIfCountsDiffer(): Promise<boolean> {
     const meta = await readMeta(this.store);
     const { total, syncTimestamp } = await this.api.listEpisodes(
       { perPage: 1 },
@@ -221,10 +221,10 @@ export class Pull {
     await updateRecords(this.store, async (writes) => {
       for (const [key] of await this.store.list(prefixes.episodes))
         if (!listed.has(key)) writes.set(key, undefined);
-      const { subscriptions } = await readMeta(this.store);
+      const { subscriptions: subscriptionsStamp } = await readMeta(this.store);
       // Stored subscriptions can lack a deletion that happened during the read.
-      const needsCount = stamp !== subscriptions;
-      await writeMeta(this.store, writes, { episodes: stamp, needsCount });
+      const needsCountCheck = stamp !== subscriptionsStamp;
+      await writeMeta(this.store, writes, { episodes: stamp, needsCount: needsCountCheck });
     });
   }
 

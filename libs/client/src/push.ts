@@ -25,7 +25,7 @@ import type { EntryFailureCode, EpisodeEntry, SubscriptionEntry } from './wire.j
 export interface SyncFailure {
   kind: 'subscription' | 'episode';
   code: EntryFailureCode | ApiErrorCode;
-  /** English message of the server; of the ApiError if the server rejected the whole request. */
+  /** English message: that of the change's error, or of the ApiError of a rejected request. */
   message: string;
   /** The podcast's guid on this device. */
   podcast: string;
@@ -55,7 +55,10 @@ const maxBodyBytes = 1_000_000;
 /** Number of 500 responses to one batch after which it is split into smaller batches. */
 const maxServerFaults = 3;
 
-/** Maximum number of batches per sync, which bounds a sync while changes continue. */
+/**
+ * Maximum number of batches per sync, which bounds a sync while changes continue. Further changes
+ * stay pending until the next sync.
+ */
 const maxBatches = 10_000;
 
 /** Sends a store's pending changes to the server. Run only one push at a time on a store. */
@@ -63,7 +66,7 @@ export class Push {
   constructor(
     private readonly api: Api,
     private readonly store: Store,
-    private readonly clock: () => number,
+    private readonly now: () => number,
     private readonly signal: AbortSignal | undefined,
     private readonly onFailure: (failure: SyncFailure) => void,
   ) {}
@@ -171,7 +174,7 @@ export class Push {
       if (inFlight) return inFlight;
       const { offset, maxChanges = Infinity } = await readMeta(this.store);
       const [kind, pending] = await this.nextChanges();
-      const now = this.clock();
+      const now = this.now();
       const changes: KeyedChange[] = [];
       const entries: object[] = [];
       const limit = Math.min(maxEntries[kind], maxChanges, pending.length);

@@ -54,7 +54,10 @@ export interface SubscriptionAction extends ChangeTime {
   feed_url: string;
   /** True if the feed declares the guid. */
   isDeclared: boolean;
-  /** The listener's title of `setTitle`, or of a new subscription; empty to remove it. */
+  /**
+   * The listener's title. `setTitle` always has it; empty removes the title. `subscribe` has it
+   * only if the listener gave one.
+   */
   title?: string;
 }
 

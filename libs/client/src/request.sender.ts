@@ -53,13 +53,13 @@ export class RequestSender {
   private tokenRenewal: { rejected: string; token: Promise<string> } | undefined;
   private readonly baseUrl: string;
   private readonly fetch: typeof globalThis.fetch;
-  private readonly clock: () => number;
+  private readonly now: () => number;
 
   constructor(private readonly options: ApiOptions) {
     this.baseUrl = options.baseUrl.replace(/\/$/, '');
     // Wraps `fetch`, because a browser's `fetch` fails as a method of another object.
     this.fetch = options.fetch ?? ((input, init) => globalThis.fetch(input, init));
-    this.clock = options.clock ?? Date.now;
+    this.now = options.clock ?? Date.now;
   }
 
   /** Sends a request, retries transient errors and reads the response. @throws ApiError */
@@ -116,7 +116,7 @@ export class RequestSender {
   }
 
   private async fetchOnce(request: Request, signal: AbortSignal, token: string): Promise<Response> {
-    const started = this.clock();
+    const started = this.now();
     const response = await this.fetch(`${this.baseUrl}${request.path}`, {
       method: request.method,
       headers: {
@@ -144,7 +144,7 @@ export class RequestSender {
   private updateClockOffset(response: Response, started: number): void {
     const date = Date.parse(response.headers.get('date') ?? '');
     if (Number.isNaN(date)) return;
-    const now = this.clock();
+    const now = this.now();
     const offset = date + 500 - (started + now) / 2;
     const tolerance = 2_000 + Math.abs(now - started) / 2;
     // Without the 500 ms, a corrected clock is behind the server's: no change lies in the future.

@@ -70,11 +70,11 @@ const renewalMargin = 30_000;
  */
 export class SignIn {
   private cachedIssuer: Promise<Issuer> | undefined;
-  private readonly clock: () => number;
+  private readonly now: () => number;
   private readonly fetch: typeof globalThis.fetch;
 
   constructor(private readonly options: SignInOptions) {
-    this.clock = options.clock ?? Date.now;
+    this.now = options.clock ?? Date.now;
     this.fetch = options.fetch ?? ((input, init) => globalThis.fetch(input, init));
   }
 
@@ -85,7 +85,7 @@ export class SignIn {
    */
   readonly token = async ({ rejected }: { rejected?: string } = {}): Promise<string> => {
     const isValid = (tokens: Tokens) =>
-      tokens.access !== rejected && tokens.expires - renewalMargin > this.clock();
+      tokens.access !== rejected && tokens.expires - renewalMargin > this.now();
     const stored = await this.readTokens();
     if (isValid(stored)) return stored.access;
     return this.options.store.withLock('token', async () => {
@@ -252,7 +252,7 @@ export class SignIn {
    */
   private storeTokens(response: TokenResponse, clientId: string): Promise<void> {
     const { access_token: access, refresh_token: refresh, expires_in: seconds = 600 } = response;
-    const tokens: Tokens = { access, refresh, expires: this.clock() + seconds * 1_000, clientId };
+    const tokens: Tokens = { access, refresh, expires: this.now() + seconds * 1_000, clientId };
     return this.putValue(tokensKey, tokens);
   }
 
@@ -276,9 +276,9 @@ export class SignIn {
    */
   private async isRegistered(client_id: string): Promise<boolean> {
     const form = { grant_type: 'refresh_token', refresh_token: 'none', client_id };
-    const error: unknown = await this.requestTokens(form).catch((failure: unknown) => failure);
-    if (error instanceof ApiError) throw error;
-    return !(error instanceof OAuthError && error.error === 'invalid_client');
+    const outcome: unknown = await this.requestTokens(form).catch((failure: unknown) => failure);
+    if (outcome instanceof ApiError) throw outcome;
+    return !(outcome instanceof OAuthError && outcome.error === 'invalid_client');
   }
 
   private async discover(): Promise<Issuer> {

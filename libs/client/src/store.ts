@@ -53,18 +53,18 @@ function copyValue<T extends Value | undefined>(value: T): T {
 
 /** Returns {@link Store.withLock} for a store that only one process uses. */
 export function processLocks(): Store['withLock'] {
-  const last = new Map<string, Promise<unknown>>();
+  const lastHolderByLock = new Map<string, Promise<unknown>>();
   return async (name, run) => {
-    const previous = last.get(name);
+    const previous = lastHolderByLock.get(name);
     const current = (async () => {
       await previous?.catch(() => {});
       return run();
     })();
-    last.set(name, current);
+    lastHolderByLock.set(name, current);
     try {
       return await current;
     } finally {
-      if (last.get(name) === current) last.delete(name);
+      if (lastHolderByLock.get(name) === current) lastHolderByLock.delete(name);
     }
   };
 }

@@ -61,7 +61,7 @@ export interface SyncClientOptions {
 export class SyncClient {
   private readonly api: Api;
   private readonly store: Store;
-  private readonly clock: () => number;
+  private readonly now: () => number;
   private lastChangeTime = 0;
   private readonly changeListeners = new Set<() => void>();
   private readonly failureListeners = new Set<(failure: SyncFailure) => void>();
@@ -70,7 +70,7 @@ export class SyncClient {
   constructor({ api, store, clock = Date.now }: SyncClientOptions) {
     this.api = api;
     this.store = store;
-    this.clock = clock;
+    this.now = clock;
     this.liveSync = new LiveSync({ api, store, sync: (signal) => this.sync({ signal }) });
   }
 
@@ -130,7 +130,7 @@ export class SyncClient {
       const all = mergeEpisodeChanges(merged.get(key) ?? change, change);
       merged.set(key, all);
       const states = Object.entries(all.states).map(([name, state]) => {
-        const time = new Date(serverTimeOf(state, this.clock(), offset));
+        const time = new Date(serverTimeOf(state, this.now(), offset));
         return [name, { value: state.value, timestamp: time.toISOString().slice(0, 16) }];
       });
       local.set(key, {
@@ -236,7 +236,7 @@ export class SyncClient {
       const pull = new Pull(this.api, this.store, signal);
       await pull.readAllChanges();
       this.notifyChange();
-      const push = new Push(this.api, this.store, this.clock, signal, (failure) => {
+      const push = new Push(this.api, this.store, this.now, signal, (failure) => {
         for (const listener of this.failureListeners) listener(failure);
       });
       await push.sendPendingChanges();
@@ -308,7 +308,7 @@ export class SyncClient {
 
   /** Returns the device's time, later than the last change unless set back by 1 s or more. */
   private nextChangeTime(): number {
-    const now = this.clock();
+    const now = this.now();
     this.lastChangeTime =
       now > this.lastChangeTime - 1_000 ? Math.max(now, this.lastChangeTime + 1) : now;
     return this.lastChangeTime;

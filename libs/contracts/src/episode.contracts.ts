@@ -12,7 +12,7 @@ export const uploadEpisodes = rpc({
   write: true,
   request: z.object({
     userId: z.guid(),
-    /** The body as the client sent it; `readEntry` validates its entries. */
+    /** The body as the client sent it; `parseEntry` validates its entries. */
     body: z.object({ episodes: z.array(z.unknown()) }),
     /** Maximum bytes of the reply. Entries for which it has no room fail with `limit_reached`. */
     maxBytes: z.int().min(1).optional(),

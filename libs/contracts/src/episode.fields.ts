@@ -221,7 +221,7 @@ export const wireNames = Object.fromEntries(
   entryNames.map((name) => [name, name.replace(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`)]),
 ) as { [Name in EntryName]: SnakeCase<Name> };
 
-/** Returns one property of each field, by the name of the field. */
+/** Returns one property of each field: `pluck(metadata, 'unknown').title` is the title's one. */
 function pluck<Table extends object, Part extends keyof Table[keyof Table]>(
   table: Table,
   part: Part,
@@ -232,7 +232,7 @@ function pluck<Table extends object, Part extends keyof Table[keyof Table]>(
   };
 }
 
-/** Returns fields by their names in HTTP. */
+/** Returns the fields of a table, keyed by their names in HTTP instead of those in code. */
 function byWireName<Table extends object>(table: Table) {
   const fields = Object.entries(table).map(([name, field]) => [
     wireNames[name as EntryName],
@@ -252,7 +252,7 @@ export interface EpisodeEntry {
   statuses: Partial<Record<StatusName, Status>>;
 }
 
-/** The first error that {@link readEntry} finds in an entry. `field` is the field's HTTP name. */
+/** The first error that {@link parseEntry} finds in an entry. `field` is the field's HTTP name. */
 export interface EntryFault {
   field: string;
   code: EntryFailureCode;
@@ -282,9 +282,9 @@ const entryReaders = [
 
 /**
  * Validates and normalises a client's entry, or returns its first error. `null` counts as absent,
- * because many serializers write it. The caller checks which identifiers are required.
+ * because many serializers write it. The caller must check which identifiers are required.
  */
-export function readEntry(sent: Readonly<Record<string, unknown>>): EpisodeEntry | EntryFault {
+export function parseEntry(sent: Readonly<Record<string, unknown>>): EpisodeEntry | EntryFault {
   // Creates all fields first, because V8 is slow to add properties by computed names.
   const entry: EpisodeEntry = {
     podcastGuid: undefined,

@@ -74,7 +74,7 @@ export const listPodcasts = rpc({
     perPage: z.int().min(1).max(maxPodcasts),
     /** Only podcasts whose feed or subscription changed later. */
     since: stampSchema.optional(),
-    /** Start of the URLs `artwork`, which {@link readArtwork} serves; absent for no `artwork`. */
+    /** First part of the URLs in `artwork` (see {@link readArtwork}). Absent: no `artwork`. */
     artworkUrl: z.string().optional(),
     /** Versions of this page that the client has: if one is current, the reply has no feeds. */
     versions: z.array(z.string()).optional(),
@@ -232,8 +232,8 @@ export const stopImport = rpc({
   reply: importSchema,
 });
 
-/** Maximum number of entries in one request of {@link pushFeeds}. */
-export const maxPushed = 500;
+/** Maximum number of feeds in one request of {@link pushFeeds}. */
+export const maxFeedsPerPush = 500;
 
 /**
  * The answer of POST /feeds: successes and failures. An entry with invalid episodes is in both
@@ -253,7 +253,7 @@ export type PushAnswer = z.output<typeof pushedSchema>;
 export const pushFeeds = rpc({
   pattern: 'feed.push',
   write: false,
-  request: z.object({ body: z.object({ feeds: z.array(z.unknown()).max(maxPushed) }) }),
+  request: z.object({ body: z.object({ feeds: z.array(z.unknown()).max(maxFeedsPerPush) }) }),
   reply: jsonOf(pushedSchema),
 });
 

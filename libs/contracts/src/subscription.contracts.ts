@@ -211,7 +211,7 @@ export const ensureFeed = rpc({
   }),
 });
 
-/** Returns the number of subscribed feeds, as {@link listFeeds} lists them without a reader. */
+/** Returns the number of feeds to which the user subscribes. */
 export const countFeeds = rpc({
   pattern: 'subscription.count_feeds',
   write: false,

@@ -36,12 +36,15 @@ export class Availability {
     return this.problems.length === 0;
   }
 
-  /** Registers a listener for changes of availability after this call. */
+  /**
+   * Registers a listener, which gets the new value at each change. It is not called with the value
+   * at the registration.
+   */
   onChange(listener: (isAvailable: boolean) => void): void {
     this.listeners.push(listener);
   }
 
-  /** Polls Postgres. Callers report a failed statement that indicates an outage by this method. */
+  /** Polls Postgres. Callers call it after a statement failed as in an outage. */
   suspect(): void {
     if (this.isAvailable && !this.isClosed) void this.check();
   }

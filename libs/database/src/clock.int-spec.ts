@@ -3,7 +3,7 @@ import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { Failure } from '#contracts';
 import { freshUser } from '#testing';
 import { type DatabaseContext, openDatabase } from '../testing/database.world.js';
-import { countdown, readClock, statement } from './index.js';
+import { countdown, selectClock, statement } from './index.js';
 import type { Transaction, Write } from './database.js';
 
 let fixture: DatabaseContext;
@@ -23,7 +23,7 @@ beforeEach(() => {
 afterAll(() => fixture.close());
 
 const clock = async () =>
-  (await fixture.database.read<{ clock: string }>(readClock, [userId]))[0]?.clock;
+  (await fixture.database.read<{ clock: string }>(selectClock, [userId]))[0]?.clock;
 const write = (run: (transaction: Transaction) => Promise<unknown>, more: Partial<Write> = {}) =>
   fixture.database.write(
     {

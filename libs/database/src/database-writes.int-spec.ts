@@ -10,8 +10,8 @@ const addEffect = statement(
   'test.add',
   'INSERT INTO public.effects (user_id, name) VALUES ($1, $2)',
 );
-const readEffects = statement(
-  'test.read',
+const selectEffects = statement(
+  'test.select',
   'SELECT name FROM public.effects WHERE user_id = $1 ORDER BY name',
 );
 const fail = statement('test.fail', 'SELECT 1 / $1::int');
@@ -42,8 +42,8 @@ beforeEach(() => {
 });
 
 const effects = async () =>
-  (await database.read<{ name: string }>(readEffects, [userId])).map(({ name }) => name);
-const reads = (): Bound<{ name: string }> => [readEffects, [userId]];
+  (await database.read<{ name: string }>(selectEffects, [userId])).map(({ name }) => name);
+const reads = (): Bound<{ name: string }> => [selectEffects, [userId]];
 const failing = (error: unknown) => () => Promise.reject(error as Error);
 
 function a(write: Partial<Write<{ name: string }>> = {}): Write<{ name: string }> {
@@ -101,7 +101,7 @@ describe('the first read of a write', () => {
     proxy.hold();
     commit();
     await earlier;
-    const hasRead = { state: 'idle in transaction', query: readEffects.text };
+    const hasRead = { state: 'idle in transaction', query: selectEffects.text };
     await eventually(async () => expect(await activity('second')).toMatchObject([hasRead]));
     proxy.release();
     expect(await later).toEqual([{ name: 'one' }]);
@@ -161,7 +161,7 @@ describe('the last statements of a write', () => {
     const seen = await database.write(a(), async (transaction) => {
       await add(transaction);
       transaction.sendWithCommit(rename, [userId]);
-      return transaction.query(readEffects, [userId]);
+      return transaction.query(selectEffects, [userId]);
     });
     expect(seen).toEqual([]);
     expect(await effects()).toEqual(['one of two']);

@@ -12,8 +12,8 @@ const addEffect = statement(
   'test.add_stamp',
   'INSERT INTO public.effects (user_id, stamp) VALUES ($1, $2)',
 );
-const readEffects = statement(
-  'test.read_clock_and_effects',
+const selectEffects = statement(
+  'test.select_clock_and_effects',
   `SELECT coalesce((SELECT stamp FROM sync.user_clock WHERE user_id = $1), 'epoch') AS clock,
      (SELECT json_agg(to_char(stamp AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"'))
       FROM public.effects
@@ -62,7 +62,7 @@ async function addOne(transaction: Transaction): Promise<string> {
 
 /** Reads the clock and the effects from one snapshot. */
 async function seen(): Promise<{ clock: string; stamps: string[] }> {
-  const [row] = await database.read<{ clock: string; stamps: string[] | null }>(readEffects, [
+  const [row] = await database.read<{ clock: string; stamps: string[] | null }>(selectEffects, [
     userId,
   ]);
   return { clock: row?.clock ?? '', stamps: (row?.stamps ?? []).sort() };

@@ -136,7 +136,7 @@ const busyPoolMessage = /^timeout exceeded/;
  */
 export class Database {
   /** The availability of Postgres, by the last check of this process. */
-  readonly availability = new Availability(() => this.missing());
+  readonly availability = new Availability(() => this.findMissingMigrations());
   private readonly reads: SharedReads;
   private readonly queue = new UserQueue();
   private readonly clocks = new Set<ClockCallback>();
@@ -166,12 +166,18 @@ export class Database {
    * @throws Failure `unavailable` if a later attempt can succeed; other errors are bugs.
    */
   async read<Row extends object>(query: Statement, values: readonly unknown[]): Promise<Row[]> {
-    return this.alone(query, () => this.reads.read<Row>(bind(query, values, this.prepared)));
+    return this.runWithoutTransaction(query, () =>
+      this.reads.read<Row>(bind(query, values, this.prepared)),
+    );
   }
 
-  /** Runs and commits one statement that changes or locks rows. @throws as {@link read}. */
+  /**
+   * Runs and commits one statement that changes or locks rows.
+   *
+   * @throws Failure `unavailable` if a later attempt can succeed; other errors are bugs.
+   */
   async change<Row extends object>(query: Statement, values: readonly unknown[]): Promise<Row[]> {
-    const rows = await this.alone(query, () =>
+    const rows = await this.runWithoutTransaction(query, () =>
       this.pool.query<Row>(bind(query, values, this.prepared)),
     );
     const clock = clockIn(values, rows);
@@ -191,7 +197,7 @@ export class Database {
     for (const listener of this.clocks) listener(userId, stamp);
   };
 
-  private async alone<Row>(
+  private async runWithoutTransaction<Row>(
     { name }: Statement,
     run: () => Promise<{ rows: Row[] }>,
   ): Promise<Row[]> {
@@ -219,10 +225,10 @@ export class Database {
     run: (transaction: Transaction<Found>) => Promise<Reply>,
   ): Promise<Reply> {
     try {
-      return await this.once(write, run);
+      return await this.runOnce(write, run);
     } catch (error) {
       if (!(error instanceof Failure) || !storedFailures.has(error.code)) throw error;
-      return this.once<Reply, Found>(
+      return this.runOnce<Reply, Found>(
         { ...write, reads: undefined },
         async () => new StoredFailure(error.code),
         false,
@@ -230,7 +236,7 @@ export class Database {
     }
   }
 
-  private async once<Reply, Found extends object>(
+  private async runOnce<Reply, Found extends object>(
     write: Write<Found>,
     run: (transaction: Transaction<Found>) => Promise<Reply | StoredFailure>,
     changes = true,
@@ -350,7 +356,7 @@ export class Database {
   }
 
   /** Returns a text for each migration of this build that is not applied to the database. */
-  private async missing(): Promise<string[]> {
+  private async findMissingMigrations(): Promise<string[]> {
     const { rows } = await this.pool.query<{ name: string }>(
       bind(selectMigrations, [], this.prepared),
     );

@@ -28,7 +28,7 @@ export const delegatedFunctions: readonly string[] = [
 const colocationTable = 'sync.user_clock';
 
 /** Selects the tables with rows of users. A table follows the tables that its foreign keys need. */
-const tablesOfUsers = `
+const selectTablesOfUsers = `
   WITH RECURSIVE tables AS (
     SELECT c.oid, 0 AS level FROM pg_class c
     JOIN pg_attribute a ON a.attrelid = c.oid AND a.attname = 'user_id' AND NOT a.attisdropped
@@ -43,7 +43,7 @@ const tablesOfUsers = `
 
 /** Returns the tables to distribute, in the order that foreign keys require. */
 export async function readTablesOfUsers(runner: Pick<QueryRunner, 'query'>): Promise<string[]> {
-  const rows = (await runner.query(tablesOfUsers)) as { name: string }[];
+  const rows = (await runner.query(selectTablesOfUsers)) as { name: string }[];
   return rows.map(({ name }) => name);
 }
 

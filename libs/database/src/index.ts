@@ -33,6 +33,6 @@ export { clockOfUser, unlessRefused } from './refused.users.js';
 export { groups, ensureGroups, ensureLogin, skipGroupGrants } from './roles.js';
 export { type ClockCallback, type PgTransaction } from './pg.transaction.js';
 export { countdown, UserQueue } from './user.queue.js';
-export { type Bound, instant, statement, statements, type Statement } from './statement.js';
-export { type Listing, listing, listPage, readClock } from './listing.js';
+export { type Bound, isoTimeSql, statement, statements, type Statement } from './statement.js';
+export { type Listing, listing, listPage, selectClock } from './listing.js';
 export { RequestSweep, sweepRequests } from './request.sweep.js';

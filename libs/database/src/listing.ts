@@ -39,8 +39,8 @@ interface ListParts {
 }
 
 /** Reads the clock of a user and whether the user is refused. $1 user. */
-export const readClock = statement(
-  'sync.read_clock',
+export const selectClock = statement(
+  'sync.select_clock',
   `SELECT clock, refused FROM ${clockOfUser} c`,
 );
 
@@ -190,7 +190,7 @@ export async function listPage<Row extends object, Item>(
   const { userId, perPage, cursor, knownClock } = request;
   const since = cursor.from === 'page' ? request.since : undefined;
   if (knownClock !== undefined || since !== undefined) {
-    const [read] = await database.read<Pick<PageHead, 'clock' | 'refused'>>(readClock, [userId]);
+    const [read] = await database.read<Pick<PageHead, 'clock' | 'refused'>>(selectClock, [userId]);
     const { clock } = unlessRefused(read);
     if (clock === knownClock) return { unchanged: true as const, clock };
     // Stamps are ISO texts of the same format, so the greater text is the later stamp.

@@ -67,7 +67,7 @@ export class PgTransaction {
    * pooler it also sets the plan mode, which other connections have from their start.
    */
   async begin(): Promise<this> {
-    const limit = this.limit();
+    const limit = this.requireRemainingMs();
     const first: Bound[] = [
       [begin, []],
       [limitStatements, [String(limit)]],
@@ -84,15 +84,18 @@ export class PgTransaction {
     query: Statement,
     values: readonly unknown[],
   ): Promise<Row[]> => {
-    const limit = this.limit() + graceMs;
+    const limit = this.requireRemainingMs() + graceMs;
     const { rows } = await inStatementSpan(query.name, () => this.send(query, values, limit));
     this.reportClock(values, rows as Row[]);
     return rows as Row[];
   };
 
-  /** Runs the last statements and commits, all in one round trip. */
+  /**
+   * Runs the last statements and commits, all in one round trip. If a statement fails, COMMIT does
+   * not run and the call rejects: the caller must roll back.
+   */
   async commit(...last: Bound[]): Promise<void> {
-    const limit = this.limit() + graceMs;
+    const limit = this.requireRemainingMs() + graceMs;
     const sent: Promise<unknown>[] = last.map(async ([query, values]) => {
       const { rows } = await this.send(query, values, limit);
       this.reportClock(values, rows as object[]);
@@ -138,7 +141,8 @@ export class PgTransaction {
     }
   }
 
-  private limit(): number {
+  /** @throws Failure `unavailable` if no time is left for a statement. */
+  private requireRemainingMs(): number {
     const limit = Math.floor(this.remainingMs());
     if (limit < 1) throw unavailable('the deadline of the transaction passed');
     return limit;

@@ -55,7 +55,7 @@ const int8 = pg.types.builtins.INT8;
 /** Parses `timestamptz` to ISO strings in milliseconds, and `bigint` (below 2^53) to numbers. */
 const typeParsers = {
   getTypeParser(oid: number, format?: 'text' | 'binary'): (value: never) => unknown {
-    if (oid === timestamptz) return isoStamp;
+    if (oid === timestamptz) return formatTimestamp;
     return oid === int8
       ? Number
       : (pg.types.getTypeParser(oid, format as 'text') as (value: never) => unknown);
@@ -64,7 +64,7 @@ const typeParsers = {
 
 const parseDate = pg.types.getTypeParser(timestamptz) as unknown as (text: string) => Date;
 
-function isoStamp(text: string): string {
+function formatTimestamp(text: string): string {
   // Fast path: a session in UTC and a year of four digits.
   if (!text.endsWith('+00') || text.charAt(4) !== '-') return parseDate(text).toISOString();
   const milliseconds = text.slice(20, -3).slice(0, 3).padEnd(3, '0');

@@ -3,7 +3,7 @@ import { once } from 'node:events';
 import pg, { type QueryConfig } from 'pg';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { Fixture, type FixtureDatabase, freshUser } from '#testing';
-import { readClock } from './listing.js';
+import { selectClock } from './listing.js';
 import { queryTogether } from './query.batch.js';
 
 const fixture = new Fixture();
@@ -90,7 +90,7 @@ describe('statements of a batch', () => {
           changes: [],
           smallAnswer: true,
           remainingMs: () => 5_000,
-          reads: [readClock, [userId]],
+          reads: [selectClock, [userId]],
         },
         async () => 'done',
       );

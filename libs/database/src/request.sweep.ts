@@ -45,8 +45,8 @@ const findOldMarkers = statement(
 );
 
 /**
- * Deletes the markers of users $1 up to the time $2, with their answers. The cluster accesses only
- * the nodes of these users, and locks rows of several users only by deleting them.
+ * Deletes the markers of users $1 up to the time $2, with their answers. Citus accesses only the
+ * nodes of these users, and locks rows of several users only by deleting them.
  */
 const deleteMarkers = statement(
   'sync.delete_markers',
@@ -96,7 +96,10 @@ async function sweepTable(database: Database): Promise<number> {
   return row?.removed ?? 0;
 }
 
-/** Like {@link sweepTable}, for a Citus cluster: a statement about all users cannot lock rows. */
+/**
+ * Deletes up to {@link batchSize} old markers of a Citus cluster, where a statement about all users
+ * cannot lock rows. @returns their number.
+ */
 async function sweepShards(database: Database): Promise<number> {
   type OldMarkers = { found: number; users: string[]; until: string };
   const [old] = await database.change<OldMarkers>(findOldMarkers, [batchSize]);

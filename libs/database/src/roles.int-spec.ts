@@ -3,7 +3,7 @@ import pg from 'pg';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { createDatabase, freshUser, type TestDatabase } from '#testing';
 import type { DataSource } from 'typeorm';
-import { allowedOn, relationsOf } from '../testing/rights.js';
+import { probePrivileges, relationsOf } from '../testing/table.privileges.js';
 import { createDataSource } from './typeorm.js';
 import { createPool } from './pool.js';
 import { ensureGroups, ensureLogin, groups } from './roles.js';
@@ -267,7 +267,7 @@ describe('the login of', () => {
       const relations = await relationsOf(owner);
       const found: Record<string, string> = {};
       for (const relation of relations) {
-        const allowed = await allowedOn(relation, (sql) => outcome(role, sql));
+        const allowed = await probePrivileges(relation, (sql) => outcome(role, sql));
         if (allowed) found[relation.name] = allowed;
       }
       expect(found).toEqual({ ...(services.includes(role) && ofServices), ...listed });

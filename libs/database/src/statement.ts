@@ -42,7 +42,7 @@ export function statement(name: string, text: string): Statement {
 }
 
 /** Returns SQL that formats a time as ISO text in UTC with microseconds. */
-export function instant(time: string): string {
+export function isoTimeSql(time: string): string {
   return `to_char(${time} AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"')`;
 }
 

@@ -94,7 +94,7 @@ describe('a violation is found:', () => {
   ])('in a migration: %s', (sql) => expect(addsConstraintsTogether(sql)).toBe(true));
 });
 
-it('accepts SQL that a cluster can run', () => {
+it('accepts SQL that Citus can run', () => {
   expect(
     faultsOf(`
       UPDATE sync.user_clock c SET stamp = greatest(v_now, c.stamp) WHERE c.user_id = p_user;

@@ -57,7 +57,7 @@ export function unboundStatements(body: string): string[] {
   });
 }
 
-/** Returns true if SQL uses tables that only the coordinator of a cluster has. */
+/** Returns true if SQL uses tables that only the coordinator of a Citus cluster has. */
 export function needsCoordinator(sql: string): boolean {
   return /\b(?:FROM|JOIN|UPDATE|INTO|USING)\s+(?:account|feed)\.\w/i.test(sql);
 }

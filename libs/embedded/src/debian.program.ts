@@ -22,14 +22,14 @@ export async function fetchDebianProgram(
   name: string,
   folder: string,
   isUsable: (program: Program) => boolean,
-  progress: (line: string) => void,
+  reportProgress: (line: string) => void,
 ): Promise<Program | undefined> {
   const target = join(folder, name);
   const fetchedEarlier = programIn(target, name);
   if (isUsable(fetchedEarlier)) return fetchedEarlier;
   if (spawnSync('apt-get', ['--version']).status !== 0) return undefined;
 
-  progress(`fetching ${name} from this system's package archive (once, into ${folder})`);
+  reportProgress(`fetching ${name} from this system's package archive (once, into ${folder})`);
   mkdirSync(folder, { recursive: true });
   const work = mkdtempSync(join(folder, 'fetch-'));
   try {
@@ -44,7 +44,7 @@ export async function fetchDebianProgram(
     renameSync(unpacked, target);
     return programIn(target, name);
   } catch (error) {
-    progress(`${name} could not be fetched: ${reasonOf(error)}`);
+    reportProgress(`${name} could not be fetched: ${reasonOf(error)}`);
     return undefined;
   } finally {
     rmSync(work, { recursive: true, force: true });

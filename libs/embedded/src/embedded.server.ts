@@ -22,7 +22,7 @@ export interface ServerOptions {
   /** True (default) if data survives a crash of the machine. False skips syncs, for tests. */
   readonly durable?: boolean;
   /** Receives progress messages, one line each. */
-  readonly progress?: (line: string) => void;
+  readonly reportProgress?: (line: string) => void;
 }
 
 /** A failed start. The message is written for the operator. */

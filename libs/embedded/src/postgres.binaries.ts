@@ -17,7 +17,7 @@ import { StartError } from './embedded.server.js';
 export interface PostgresBinaries {
   readonly initdb: string;
   readonly postgres: string;
-  /** The major version, as in a cluster's `PG_VERSION`. */
+  /** The major version, as in `PG_VERSION` of a data directory. */
   readonly major: string;
 }
 
@@ -35,9 +35,9 @@ interface PostgresPackage {
  *
  * @throws StartError if this platform has no package or its programs do not run.
  */
-export function postgresBinaries(
+export function findOrCopyBinaries(
   place: PostgresPlace,
-  progress: (line: string) => void,
+  reportProgress: (line: string) => void,
 ): PostgresBinaries {
   const source = installedPackage();
   if (addSymlinks(source.folder) && problemOf(source.folder, place) === undefined)
@@ -46,7 +46,7 @@ export function postgresBinaries(
   const copies = join(place.home, 'binaries');
   const copy = { ...source, folder: join(copies, source.version) };
   if (!existsSync(copy.folder)) {
-    progress(`copying the Postgres programs to ${copies}: they do not run in node_modules`);
+    reportProgress(`copying the Postgres programs to ${copies}: they do not run in node_modules`);
     copyPrograms(source.folder, copy.folder, place);
   }
   const problem = problemOf(copy.folder, place);

@@ -18,13 +18,17 @@ export interface PostgresPlace {
 const fallbackParent = '/var/lib/podcast-sync';
 
 /**
- * Returns the place for a cluster in `directory`, and creates it if needed. For root this is a new
- * folder elsewhere if Postgres' account cannot reach `directory`, such as below a folder of mode
- * 0700. The file `directory/location` records it: the data is found after a move of `directory`.
+ * Returns the place for Postgres' data in `directory`, and creates it if needed. For root this is a
+ * new folder elsewhere if Postgres' account cannot reach `directory`, such as below a folder of
+ * mode 0700. The file `directory/location` records it: the data is found after a move of
+ * `directory`.
  *
  * @throws StartError if the recorded place is missing or the files belong to another user.
  */
-export function postgresPlace(directory: string, progress: (line: string) => void): PostgresPlace {
+export function ensurePostgresPlace(
+  directory: string,
+  reportProgress: (line: string) => void,
+): PostgresPlace {
   mkdirSync(directory, { recursive: true });
   const record = join(directory, 'location');
   if (existsSync(record)) {
@@ -34,7 +38,7 @@ export function postgresPlace(directory: string, progress: (line: string) => voi
         `Postgres' data was in ${home}, which does not exist. Restore it, or remove ` +
           `${directory} to start with no data.`,
       );
-    progress(`Postgres keeps its data in ${home}`);
+    reportProgress(`Postgres keeps its data in ${home}`);
     return { home, account: accountFor(home) };
   }
   const account = accountFor(directory);
@@ -47,7 +51,7 @@ export function postgresPlace(directory: string, progress: (line: string) => voi
   mkdirSync(home, { recursive: true, mode: 0o700 });
   chownSync(home, account.uid, account.gid);
   writePrivateFile(record, `${home}\n`);
-  progress(
+  reportProgress(
     `Postgres can't run as root and its user can't access ${directory}: its data is in ${home}`,
   );
   return { home, account };

@@ -20,7 +20,7 @@ const asRoot = process.getuid?.() === 0;
 let root: string;
 let directory: string;
 
-// One cluster for all tests, as its creation takes longer than the rest.
+// One data directory for all tests, as its creation takes longer than the rest.
 beforeAll(() => {
   root = mkdtempSync(join(tmpdir(), 'embedded-postgres-'));
   chmodSync(root, 0o711);
@@ -117,7 +117,7 @@ describe('startPostgres', () => {
       const first = await startPostgres({
         directory,
         durable: false,
-        progress: (line) => lines.push(line),
+        reportProgress: (line) => lines.push(line),
       });
       await query(first.url, 'CREATE TABLE kept AS SELECT 7 AS n');
       await first.stop();

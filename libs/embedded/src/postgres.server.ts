@@ -12,9 +12,9 @@ import { join } from 'node:path';
 import pg from 'pg';
 import { type EmbeddedServer, type ServerOptions, StartError } from './embedded.server.js';
 import { startOnFreePort } from './free.port.js';
-import { postgresBinaries, type PostgresBinaries } from './postgres.binaries.js';
-import { changeOwner, postgresPlace, type PostgresPlace } from './postgres.place.js';
-import { secretFile } from './secret.file.js';
+import { findOrCopyBinaries, type PostgresBinaries } from './postgres.binaries.js';
+import { changeOwner, ensurePostgresPlace, type PostgresPlace } from './postgres.place.js';
+import { readOrCreateSecret } from './secret.file.js';
 import { ServerProcess, stopOrphan, type ServerProgram } from './server.process.js';
 
 interface PostgresOptions extends ServerOptions {
@@ -26,18 +26,18 @@ const ownerName = 'postgres';
 
 /**
  * Starts an embedded Postgres on 127.0.0.1, from the programs of the npm package. The first start
- * creates the cluster, with a random password in a file of mode 0600.
+ * creates the data directory, with a random password in a file of mode 0600.
  *
  * @throws StartError with a message for the operator.
  */
 export async function startPostgres(options: PostgresOptions): Promise<EmbeddedServer> {
-  const { directory, database = 'postgres', durable = true, progress = () => {} } = options;
-  const place = postgresPlace(directory, progress);
-  const binaries = postgresBinaries(place, progress);
-  const password = secretFile(join(directory, 'password'));
+  const { directory, database = 'postgres', durable = true, reportProgress = () => {} } = options;
+  const place = ensurePostgresPlace(directory, reportProgress);
+  const binaries = findOrCopyBinaries(place, reportProgress);
+  const password = readOrCreateSecret(join(directory, 'password'));
   const data = join(realpathSync(place.home), 'data');
-  if (!existsSync(data)) await initializeCluster(data, place, binaries, password, durable);
-  refuseOtherVersion(data, binaries);
+  if (!existsSync(data)) await initializeDataDirectory(data, place, binaries, password, durable);
+  requireSameVersion(data, binaries);
 
   const startOn = async (port: number): Promise<EmbeddedServer> => {
     const program: ServerProgram = {
@@ -49,7 +49,7 @@ export async function startPostgres(options: PostgresOptions): Promise<EmbeddedS
       logFile: join(directory, 'postgres.log'),
     };
     if (await stopOrphan(program))
-      progress('stopped a Postgres that an earlier start had left behind');
+      reportProgress('stopped a Postgres that an earlier start had left behind');
     const urlOf = (name: string) => `postgres://${ownerName}:${password}@127.0.0.1:${port}/${name}`;
     const server = await ServerProcess.start(program, () =>
       ensureDatabase(urlOf('postgres'), database),
@@ -67,7 +67,7 @@ export async function startPostgres(options: PostgresOptions): Promise<EmbeddedS
 
 /** Stops a server that still runs on a directory of {@link startPostgres}, and removes its data. */
 export async function removePostgres(directory: string): Promise<void> {
-  const { home } = postgresPlace(directory, () => {});
+  const { home } = ensurePostgresPlace(directory, () => {});
   const data = join(realpathSync(home), 'data');
   await stopOrphan(postgresIdentity(data));
   for (const folder of [home, directory]) rmSync(folder, { recursive: true, force: true });
@@ -85,8 +85,8 @@ function postgresIdentity(data: string) {
   } as const;
 }
 
-/** Creates a cluster under another name, and then renames it: `data` is never incomplete. */
-async function initializeCluster(
+/** Creates a data directory under another name, and then renames it: `data` is never incomplete. */
+async function initializeDataDirectory(
   data: string,
   { account, home }: PostgresPlace,
   { initdb }: PostgresBinaries,
@@ -121,7 +121,7 @@ async function initializeCluster(
   renameSync(unfinished, data);
 }
 
-function refuseOtherVersion(data: string, { major }: PostgresBinaries): void {
+function requireSameVersion(data: string, { major }: PostgresBinaries): void {
   const found = readFileSync(join(data, 'PG_VERSION'), 'utf8').trim();
   if (found !== major)
     throw new StartError(
@@ -182,7 +182,7 @@ function runProgram(
     child.once('close', (code) =>
       code === 0
         ? resolve()
-        : reject(new StartError(`initdb could not create a cluster.\n${problems.trim()}`)),
+        : reject(new StartError(`initdb could not create the data directory.\n${problems.trim()}`)),
     );
   });
 }

@@ -6,8 +6,8 @@ import { StartError } from './embedded.server.js';
 const serverNames = ['redis-server', 'valkey-server'] as const;
 
 /**
- * The lowest supported version. Redis 6.2 added trimming of streams by age and race-free consumer
- * groups. Every version of Valkey is newer.
+ * The lowest supported version. The transport uses XADD with NOMKSTREAM and MINID, and XPENDING
+ * with IDLE, which Redis 6.2 added. Every version of Valkey is newer.
  */
 const minimumVersion = [6, 2] as const;
 
@@ -17,15 +17,15 @@ const minimumVersion = [6, 2] as const;
  *
  * @throws StartError with instructions to get one.
  */
-export async function redisBinary(
+export async function findOrFetchRedis(
   programs: string,
-  progress: (line: string) => void,
+  reportProgress: (line: string) => void,
 ): Promise<Program> {
   const installed = serverNames.map((command) => ({ command, env: process.env }));
   const found = installed.find((program) => isUsable(program));
   if (found) return found;
   for (const server of serverNames) {
-    const fetched = await fetchDebianProgram(server, programs, isUsable, progress);
+    const fetched = await fetchDebianProgram(server, programs, isUsable, reportProgress);
     if (fetched) return fetched;
   }
   throw new StartError(

@@ -23,10 +23,10 @@ it("fetches the system's package once if none is installed", async () => {
   vi.stubEnv('PATH', pathWithoutRedis());
   const fetched = join(root, 'programs');
   const lines: string[] = [];
-  const progress = (line: string) => lines.push(line);
-  const first = await startRedis({ directory, programs: fetched, progress });
+  const reportProgress = (line: string) => lines.push(line);
+  const first = await startRedis({ directory, programs: fetched, reportProgress });
   await first.stop();
-  const second = await startRedis({ directory, programs: fetched, progress });
+  const second = await startRedis({ directory, programs: fetched, reportProgress });
   await second.stop();
   expect(lines.filter((line) => line.startsWith('fetching'))).toHaveLength(1);
   expect(readdirSync(fetched)).toEqual(['redis-server']);

@@ -3,15 +3,15 @@ import { join } from 'node:path';
 import { Redis } from 'ioredis';
 import type { EmbeddedServer, ServerOptions } from './embedded.server.js';
 import { startOnFreePort } from './free.port.js';
-import { redisBinary } from './redis.binary.js';
-import { secretFile, writePrivateFile } from './secret.file.js';
+import { findOrFetchRedis } from './redis.binary.js';
+import { readOrCreateSecret, writePrivateFile } from './secret.file.js';
 import { ServerProcess, stopOrphan, type ServerProgram } from './server.process.js';
 
 export interface RedisOptions extends ServerOptions {
   /** Folder for downloaded programs. Default: `programs` in the directory. */
   readonly programs?: string;
   /** True to sync each write to disk before its reply. By default, within about two seconds. */
-  readonly eachWrite?: boolean;
+  readonly fsyncEachWrite?: boolean;
 }
 
 /**
@@ -21,11 +21,14 @@ export interface RedisOptions extends ServerOptions {
  * @throws StartError with a message for the operator.
  */
 export async function startRedis(options: RedisOptions): Promise<EmbeddedServer> {
-  const { directory, durable = true, eachWrite = false, progress = () => {} } = options;
+  const { directory, durable = true, fsyncEachWrite = false, reportProgress = () => {} } = options;
   mkdirSync(directory, { recursive: true, mode: 0o700 });
   const data = realpathSync(directory);
-  const { command, env } = await redisBinary(options.programs ?? join(data, 'programs'), progress);
-  const password = secretFile(join(data, 'password'));
+  const { command, env } = await findOrFetchRedis(
+    options.programs ?? join(data, 'programs'),
+    reportProgress,
+  );
+  const password = readOrCreateSecret(join(data, 'password'));
   const configuration = join(data, 'redis.conf');
   const program: ServerProgram = {
     ...redisIdentity(data),
@@ -34,10 +37,14 @@ export async function startRedis(options: RedisOptions): Promise<EmbeddedServer>
     env,
     logFile: join(data, 'redis.log'),
   };
-  if (await stopOrphan(program)) progress('stopped a Redis that an earlier start had left behind');
+  if (await stopOrphan(program))
+    reportProgress('stopped a Redis that an earlier start had left behind');
   const startOn = async (port: number): Promise<EmbeddedServer> => {
     // The password is in a file, because every user of the machine can read arguments.
-    writePrivateFile(configuration, redisSettings(program, port, password, durable, eachWrite));
+    writePrivateFile(
+      configuration,
+      redisSettings(program, port, password, durable, fsyncEachWrite),
+    );
     const server = await ServerProcess.start(program, () => pingRedis(port, password));
     return {
       url: `redis://:${password}@127.0.0.1:${port}`,
@@ -72,7 +79,7 @@ function redisSettings(
   port: number,
   password: string,
   durable: boolean,
-  eachWrite: boolean,
+  fsyncEachWrite: boolean,
 ): string {
   return [
     'bind 127.0.0.1',
@@ -93,7 +100,7 @@ function redisSettings(
     // Snapshots are off, because the append-only file holds all data.
     'save ""',
     `appendonly ${durable ? 'yes' : 'no'}`,
-    `appendfsync ${eachWrite ? 'always' : 'everysec'}`,
+    `appendfsync ${fsyncEachWrite ? 'always' : 'everysec'}`,
     // A rewrite in the format of snapshots (RDB) would keep deleted entries of streams.
     'aof-use-rdb-preamble no',
     '',

@@ -11,7 +11,7 @@ export function writePrivateFile(path: string, content: string): void {
 }
 
 /** Returns the secret in a file, and creates a random one the first time. URLs can contain it. */
-export function secretFile(path: string): string {
+export function readOrCreateSecret(path: string): string {
   if (!existsSync(path)) writePrivateFile(path, `${randomBytes(24).toString('base64url')}\n`);
   return readFileSync(path, 'utf8').trim();
 }

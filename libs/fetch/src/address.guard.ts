@@ -13,7 +13,7 @@ const nat64 = ipaddr.IPv6.parseCIDR('64:ff9b::/96');
 /**
  * Matches names that no public host has: names of local networks (RFC 6762, 6761), of Kubernetes
  * and of the DNS itself, and names without a dot. Other local names, such as `nas.lan`, resolve to
- * private addresses, which the guard refuses.
+ * private addresses, which the guard rejects.
  */
 const nonPublicName = /^[^.]+$|\.(?:local|localhost|internal|svc|arpa)$/;
 

@@ -49,7 +49,7 @@ export class ActionWriter {
   /**
    * Sends actions to the episode service in one request, and counts the rejected ones.
    *
-   * @param actions at most {@link maxActions}; callers split longer lists.
+   * @param actions at most {@link maxActions}; the caller must split longer lists.
    */
   async write(actions: readonly UsableAction[]): Promise<void> {
     const { userId, sessionId } = this.uploader;

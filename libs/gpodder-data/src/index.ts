@@ -3,10 +3,10 @@ export { maxSeconds, oldestTime } from './action.values.js';
 export { ActionWriter } from './action.writer.js';
 export {
   AccountImport,
-  type CursorStore,
-  cursorSchema,
-  type ImportCursor,
-  startCursor,
+  type ProgressStore,
+  importProgressSchema,
+  type ImportProgress,
+  noProgress,
 } from './import/account.import.js';
 export { AccountWriter } from './import/account.writer.js';
 export { SkippedEntries } from './import/skipped.entries.js';

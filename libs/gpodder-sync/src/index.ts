@@ -1,8 +1,8 @@
 export {
   answerList,
   answerWrite,
-  readSession,
-  readState,
+  selectSession,
+  selectSyncState,
   saveReader,
   saveSession,
   sessionTimestamp,

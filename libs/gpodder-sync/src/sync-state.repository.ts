@@ -39,7 +39,10 @@ interface CallTimes {
   remainingMs(): number;
 }
 
-/** Maximum number of rows of a user in the table of K, and in that of M. */
+/**
+ * Maximum number of rows of a user in the table of K, and in that of M. The least recently used
+ * ones are deleted.
+ */
 const maxRowsPerUser = 400;
 
 /** Returns SQL that converts a time to milliseconds since 1970. */
@@ -52,8 +55,8 @@ const isUseOutdated = (alias: string) =>
  * Reads the clock, T, K and M, and whether the user is refused. Returns exactly one row.
  * $1 user, $2 list, $3 app password, $4 session.
  */
-export const readState = statement(
-  'sync.read_state',
+export const selectSyncState = statement(
+  'sync.select_state',
   `SELECT c.refused, coalesce(${inMs('c.stamp')}, 0) AS stamp,
      coalesce(c.answered_second, 0) AS "answeredSecond", ${inMs('clock_timestamp()')} AS now,
      r.since, r.answered_second AS "readerAnsweredSecond", r.safe_second AS "safeSecond",
@@ -65,8 +68,8 @@ export const readState = statement(
    LEFT JOIN sync.reader_sessions s ON s.user_id = $1 AND s.session_id = $4 AND s.list = $2`,
 );
 
-/** A row of {@link readState}. Columns are described at {@link SyncState}. */
-interface StateRow {
+/** A row of {@link selectSyncState}. Columns are described at {@link SyncState}. */
+interface SyncStateRow {
   readonly refused: number | null;
   readonly stamp: number;
   readonly answeredSecond: number;
@@ -124,8 +127,8 @@ const evictSessions = statement(
   evictionSql('sync.reader_sessions', 'session_id'),
 );
 /** Reads M. $1 user, $2 list, $3 session. */
-export const readSession = statement(
-  'sync.read_session',
+export const selectSession = statement(
+  'sync.select_session',
   `SELECT s.stamp_ms AS "sessionStamp" FROM sync.reader_sessions s
    WHERE s.user_id = $1 AND s.session_id = $3 AND s.list = $2`,
 );
@@ -143,7 +146,7 @@ export async function answerList(
   call: CallTimes,
 ): Promise<ListAnswer> {
   const values = toParameters({ ...read, ...read.reader });
-  const [row] = await database.read<StateRow>(readState, values);
+  const [row] = await database.read<SyncStateRow>(selectSyncState, values);
   const unlocked = decideAnswer(read, call, row);
   if (unlocked.writes.length === 0) return unlocked.answer;
   return database.inUserTransaction(
@@ -152,7 +155,7 @@ export async function answerList(
     async (transaction) => {
       const [, [lockedRow]] = await Promise.all([
         transaction.query(lockState, [read.userId]),
-        transaction.query<StateRow>(readState, values),
+        transaction.query<SyncStateRow>(selectSyncState, values),
       ]);
       const { answer, writes } = decideAnswer(read, call, lockedRow);
       if (writes.length > 0) await transaction.commit(...writes);
@@ -172,7 +175,7 @@ export async function sessionTimestamp(
   sessionId: string | undefined,
 ): Promise<number> {
   if (sessionId === undefined) return uploadTimestamp(undefined);
-  const [row] = await database.read<Pick<StateRow, 'sessionStamp'>>(readSession, [
+  const [row] = await database.read<Pick<SyncStateRow, 'sessionStamp'>>(selectSession, [
     userId,
     listNumbers[list],
     sessionId,
@@ -181,8 +184,10 @@ export async function sessionTimestamp(
 }
 
 /**
- * Returns the timestamp for the answer to an upload of subscriptions, and adds the new sync state
- * to its transaction. The caller has already advanced the clock, and does not advance it again.
+ * Returns the timestamp for the answer to an upload that changed subscriptions. Adds the new T, K
+ * and M to the transaction; this can seal a second, which advances the clock at the commit. Without
+ * a session it writes nothing and returns 1. The caller must have advanced the clock before this
+ * call, and must not advance it afterwards.
  *
  * @param stampBefore stamp of the user's clock before this write.
  * @param repeatsUpload true if the client's next download must include its own upload.
@@ -199,7 +204,7 @@ export async function answerWrite(
 ): Promise<number> {
   if (sessionId === undefined) return uploadTimestamp(undefined);
   const key = { userId, list: 'subscriptions', credentialId, sessionId } as const;
-  const [row] = await transaction.query<StateRow>(readState, toParameters(key));
+  const [row] = await transaction.query<SyncStateRow>(selectSyncState, toParameters(key));
   const state = toState(unlessRefused(row));
   const { timestamp, after } = answerUpload(state, Date.parse(stampBefore), repeatsUpload);
   for (const [query, values] of toWrites(key, state, after))
@@ -215,7 +220,7 @@ interface StateKey {
   readonly sessionId?: string | undefined;
 }
 
-/** Returns the parameters of {@link readState}. */
+/** Returns the parameters of {@link selectSyncState}. */
 const toParameters = ({ userId, list, credentialId, sessionId }: StateKey) => [
   userId,
   listNumbers[list],
@@ -223,8 +228,8 @@ const toParameters = ({ userId, list, credentialId, sessionId }: StateKey) => [
   sessionId ?? null,
 ];
 
-/** Converts a row of {@link readState}. */
-function toState(row: StateRow): SyncState {
+/** Converts a row of {@link selectSyncState}. */
+function toState(row: SyncStateRow): SyncState {
   const { stamp, answeredSecond, now, since, safeSecond, sessionStamp } = row;
   return {
     clock: { stamp, answeredSecond, now },
@@ -245,7 +250,7 @@ function toState(row: StateRow): SyncState {
 function decideAnswer(
   read: ListRequest,
   call: CallTimes,
-  row: StateRow | undefined,
+  row: SyncStateRow | undefined,
 ): { answer: ListAnswer; writes: Bound[] } {
   const { userId, list, reader, updatesState } = read;
   const present = unlessRefused(row);

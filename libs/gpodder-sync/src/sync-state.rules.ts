@@ -148,9 +148,11 @@ export function answerRead(
   }
   let clock = sealSecond(state.clock);
   let next = lastReadAfter(reader, read, clock.answeredSecond);
-  // Seals another second if this answer's timestamp would equal `since`: the client would repeat
-  // that `since`, as after a lost answer, and get the same rows in each sync. No new second is
-  // necessary for a `since` that is the last timestamp, because it confirms that answer.
+  // If this answer's timestamp equals `since`, the client repeats that `since`, which looks like a
+  // lost answer, and gets the same rows in each sync. So another second is sealed. Exceptions:
+  // - The client sends the previous answer's timestamp for the first time, which confirms that
+  //   answer.
+  // - The clock is more than `maxLeadMs` ahead of the database.
   const continues =
     reader !== undefined && since !== reader.since && isEcho(since, reader.answeredSecond);
   const isAhead = clock.stamp > clock.now + maxLeadMs;

@@ -44,7 +44,7 @@ export interface AdmissionOptions {
    * Maximum bytes of a rejected request's body that are read before the answer, for clients that
    * read no answer before they have sent the whole body. By default the body is not read.
    */
-  readonly refusedBodyBytes?: number;
+  readonly rejectedBodyBytes?: number;
 }
 
 /**
@@ -75,7 +75,7 @@ export class Admission {
   }
 
   /** Rejects a request whose path cannot be decoded, or which fails an earlier check. */
-  async refuse(request: FastifyRequest, reply: FastifyReply): Promise<void> {
+  async reject(request: FastifyRequest, reply: FastifyReply): Promise<void> {
     await this.answer(
       request,
       reply,
@@ -161,8 +161,8 @@ export class Admission {
     reply: FastifyReply,
     error: ErrorAnswer,
   ): Promise<void> {
-    const { errors, refusedBodyBytes } = this.options;
-    if (refusedBodyBytes !== undefined && !(await dropBody(request.raw, refusedBodyBytes)))
+    const { errors, rejectedBodyBytes } = this.options;
+    if (rejectedBodyBytes !== undefined && !(await dropBody(request.raw, rejectedBodyBytes)))
       void reply.header('connection', 'close');
     errors.send(reply, error);
   }

@@ -8,7 +8,10 @@ import type { HoldBytes } from './user.limiter.js';
 
 declare module 'fastify' {
   interface FastifyRequest {
-    /** Counts bytes that this request keeps in memory. Admission sets it; else no body is read. */
+    /**
+     * Counts the bytes that this request keeps in memory, and throws above the limits. The hook of
+     * {@link Admission} sets it. Without it, a request with a body fails with `unauthorized`.
+     */
     hold?: HoldBytes;
     /** Length of the body in bytes; absent before the body is read. */
     bodyBytes?: number;
@@ -153,7 +156,8 @@ export function readBody(
 ): Promise<Buffer> {
   return new Promise((resolve, reject) => {
     if (declaredBytes > limit) return reject(new TooLarge());
-    // Copies all chunks into one buffer, because chunks can be very small.
+    // Copies each chunk into one buffer: a list of tiny chunks would take much more memory than
+    // `hold` counts.
     let body = Buffer.alloc(0);
     let length = 0;
     const ensureRoom = (bytes: number) => {

@@ -14,8 +14,11 @@ export interface Connections {
   readonly limits: RateLimits;
   /** Settles when Redis has been connected once. */
   readonly opened: Promise<unknown>;
-  /** Returns a text for the operator as long as Redis has never been connected; else nothing. */
-  missing(): readonly string[];
+  /**
+   * Returns a text for the operator until the client has connected to Redis once, afterwards an
+   * empty array. A later loss of Redis is not missing: the app stays ready and calls fail.
+   */
+  missingConnections(): readonly string[];
   close(): Promise<void>;
 }
 
@@ -49,8 +52,8 @@ export function openConnections(
     revocations,
     appPasswords: new AppPasswordVerifier(client, revocations),
     limits,
-    opened: Promise.all([connected, limits.opened(), revocations.opened()]),
-    missing: () => (hasConnected ? [] : ['Redis: not connected since the start']),
+    opened: Promise.all([connected, limits.waitUntilOpen(), revocations.waitUntilOpen()]),
+    missingConnections: () => (hasConnected ? [] : ['Redis: not connected since the start']),
     close: async () => {
       await Promise.all([client.close(), revocations.close()]);
       limits.close();

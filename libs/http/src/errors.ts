@@ -107,7 +107,7 @@ export function toErrorAnswer(error: unknown, log: Log, failures: FailureAnswers
   if (answer && status !== 400) return answer;
   // Answers other 4xx errors of Fastify and Nest, such as bad requests, as invalid input.
   if (status !== undefined && status >= 400 && status < 500) return failures.invalid;
-  log.error({ err: error }, 'request failed: internal error');
+  log.error({ err: error }, 'HTTP request failed: internal error');
   return failures.internal;
 }
 

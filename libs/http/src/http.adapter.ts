@@ -89,7 +89,7 @@ export async function createHttpAdapter(options: HttpOptions): Promise<FastifyAd
     frameworkErrors: (_error: FastifyError, request: FastifyRequest, reply: FastifyReply) => {
       // Adds the headers here, because Fastify runs no hook for a path that cannot be decoded.
       protect(request, reply.header('x-request-id', request.id));
-      void admission.refuse(request, reply);
+      void admission.reject(request, reply);
     },
   });
   const fastify = adapter.getInstance();

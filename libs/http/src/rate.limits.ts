@@ -17,9 +17,12 @@ interface RateLimitConfig {
   readonly RATE_LIMIT_PER_USER?: RateLimit;
 }
 
-/** Maximum time in ms that a request waits for Redis to count it. */
+/** Maximum time in ms that a request waits for Redis to count it. Then it is admitted uncounted. */
 const countLimitMs = 250;
-/** Maximum time in ms that the start waits for Redis. Then the app starts without rate limits. */
+/**
+ * Maximum time in ms that the start waits for Redis. Then the app starts; limits apply when Redis
+ * is ready.
+ */
 const openLimitMs = 2_000;
 
 /**
@@ -51,7 +54,7 @@ export class RateLimits {
   }
 
   /** Resolves when Redis is ready, or after {@link openLimitMs} without Redis. */
-  async opened(): Promise<void> {
+  async waitUntilOpen(): Promise<void> {
     if (this.redis && this.redis.status !== 'ready')
       await once(this.redis, 'ready', { signal: AbortSignal.timeout(openLimitMs) }).catch(() => {});
   }

@@ -44,7 +44,10 @@ export interface HttpTimeouts {
  */
 export const defaultTimeouts: HttpTimeouts = { headMs: 10_000, requestMs: 60_000 };
 
-/** Maximum time in ms that the start waits for the connections to Redis. */
+/**
+ * Maximum time in ms that the start waits for the connections to Redis. Then the app runs, and is
+ * not ready until it has connected.
+ */
 const openLimitMs = 2_000;
 
 /** Maximum number of headers that are parsed; real clients send less than a quarter of that. */

@@ -33,7 +33,7 @@ export interface ServicesOptions {
   ) => Pick<CallMetadata, 'requestId' | 'fingerprint'>;
 }
 
-/** Maximum queued requests of one user. */
+/** Maximum queued requests of one user. Further ones fail as `unavailable`. */
 const maxQueuedPerUser = 200;
 /** Approximate maximum size of an answer that is not a list, in bytes. */
 const smallAnswerBytes = 16_384;

@@ -12,20 +12,24 @@ export type VerifiedCredential = NonNullable<ReplyOf<typeof checkCredential>['cr
 
 /** Limits of the cache and of lookups. Only tests override them. */
 export interface AppPasswordBounds {
-  /** Maximum cached app passwords, and their lifetime in the cache in milliseconds. */
+  /** Maximum cached app passwords; the least recently used is evicted. */
   readonly max: number;
+  /** Milliseconds for which a cached app password is used without a lookup. */
   readonly ttl: number;
-  /** Negative cache: a client that retries continuously causes one lookup per `ttl`. */
-  readonly missing: { readonly max: number; readonly ttl: number };
   /**
-   * Maximum concurrent lookups: in total, for app passwords that were never cached, and for those
-   * from one network.
+   * Negative cache: maximum cached nonexistent app passwords, and their lifetime in milliseconds. A
+   * client that retries continuously causes one lookup per `ttl`.
    */
+  readonly missing: { readonly max: number; readonly ttl: number };
+  /** Maximum concurrent lookups of all app passwords. */
   readonly pending: number;
+  /** Maximum concurrent lookups of app passwords that were never cached. */
   readonly uncached: number;
+  /** Maximum concurrent lookups of app passwords from one network that were never cached. */
   readonly uncachedPerNetwork: number;
-  /** Maximum nonexistent app passwords from a network in a minute; maximum counted networks. */
+  /** Maximum nonexistent app passwords from one network in a minute. */
   readonly failures: number;
+  /** Maximum networks whose failures are counted; the one with the oldest failure is evicted. */
   readonly networks: number;
 }
 

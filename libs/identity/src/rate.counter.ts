@@ -41,7 +41,7 @@ export class RateCounter {
     throw new RateLimited(Math.max(Math.ceil(this.counts.getRemainingTTL(key) / 1_000), 1));
   }
 
-  /** Checks a key and counts an event of it. @throws as {@link check}. */
+  /** Counts an event of a key. @throws RateLimited if the limit is reached: it is not counted. */
   consume(key: string): void {
     this.check(key);
     this.add(key);

@@ -22,7 +22,7 @@ const connected = async () => {
 async function follower(url = server.url): Promise<Revocations> {
   const one = new Revocations(redisConfig.parse({ REDIS_URL: url }), log);
   followers.push(one);
-  await one.opened();
+  await one.waitUntilOpen();
   return one;
 }
 

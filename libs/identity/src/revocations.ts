@@ -35,7 +35,7 @@ const retentionMs = 11 * 60_000;
 const maxRevocations = 100_000;
 
 /** Adds entries to the stream of their kind, and trims both by age (Redis time) and length. */
-const add = `
+const addScript = `
 local time = redis.call('TIME')
 local now = time[1] * 1000 + math.floor(time[2] / 1000)
 for index = 3, #ARGV, 2 do
@@ -86,7 +86,7 @@ export class RevocationWriter {
           .slice(from, from + maxPerCall)
           .flatMap(({ kind, id }) => [kind, id]);
         await this.redis.eval(
-          add,
+          addScript,
           streams.length,
           ...streams,
           retentionMs,
@@ -177,7 +177,7 @@ export class Revocations {
   }
 
   /** Resolves when all retained revocations are read, or after {@link openLimitMs}. */
-  async opened(): Promise<void> {
+  async waitUntilOpen(): Promise<void> {
     await Promise.race([this.first, delay(openLimitMs, undefined, { ref: false })]);
   }
 
@@ -267,7 +267,7 @@ export class Revocations {
 
   private store(at: number, fields: readonly string[]): void {
     this.count += 1;
-    // In the order of the script `add`.
+    // In the order of the script `addScript`.
     const [, kind = '', , id = ''] = fields;
     const key = `${kind === 'user' || kind === 'credential' ? kind : 'gid'}:${id}`;
     const stored = ofCredentials.includes(kind) ? this.credentials : this.tokens;

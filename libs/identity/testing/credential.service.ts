@@ -81,6 +81,6 @@ export async function openCredentials(fixture: Fixture) {
   });
   const revocations = new Revocations(config, log);
   fixture.onClose(() => Promise.all([client.close(), revocations.close()]));
-  await Promise.all([client.connect(), revocations.opened()]);
+  await Promise.all([client.connect(), revocations.waitUntilOpen()]);
   return { server, book, client, revocations };
 }

@@ -37,7 +37,10 @@ export class ClockNotifier {
         this.unanswered -= 1;
         this.counts.sent += 1;
         if (this.condition.becomes('sent'))
-          this.log.info({ outage: 'Redis' }, 'change notifications sent again: Redis available');
+          this.log.info(
+            { outage: 'Redis' },
+            'sending of change notifications resumed, dropped ones are lost: Redis available again',
+          );
       },
       (error: unknown) => {
         this.unanswered -= 1;

@@ -8,7 +8,10 @@ import { Condition, type Log, withTimeLimit } from '#runtime';
 interface ClockEvents {
   /** Called when a user's clock advanced to this stamp; also late, repeatedly or out of order. */
   onNotification(userId: string, stamp: string): void;
-  /** Called after a loss: notifications can be lost, and all subscriptions have ended. */
+  /**
+   * Called when heartbeats arrive again after a loss. All subscriptions have ended, and
+   * notifications can be missing.
+   */
   onReconnected(): void;
 }
 
@@ -145,7 +148,10 @@ export class ClockSubscriptions {
     if (!this.condition.becomes('connected')) return;
     if (!this.hasUnreportedLoss) return;
     this.hasUnreportedLoss = false;
-    this.log.info({ outage: 'Redis' }, 'change notifications received again: Redis available');
+    this.log.info(
+      { outage: 'Redis' },
+      'receiving of change notifications resumed: Redis available again',
+    );
     this.events.onReconnected();
   }
 
@@ -155,7 +161,8 @@ export class ClockSubscriptions {
       if (!this.hasUnreportedLoss)
         this.log.warn(
           { outage: 'Redis' },
-          'change notifications not received, change streams are silent: Redis disconnected',
+          'change notifications lost, change streams are silent until they resume: ' +
+            'no connection to Redis or heartbeat lost',
         );
       this.hasUnreportedLoss = true;
     }

@@ -7,7 +7,8 @@ import { isAccessDenied } from './redis.connection.js';
  * Warns about servers that evict keys when memory is short: they would lose requests or jobs
  * without an error. Ignores servers that do not report their policy.
  *
- * @param purpose what the server stores, for the log, such as `the requests`.
+ * @param purpose what the server stores and the variable of its URL, for the log, such as
+ *   `the requests (REDIS_URL)`.
  */
 export async function warnOfEviction(
   redis: Redis | Cluster,
@@ -15,7 +16,7 @@ export async function warnOfEviction(
   purpose: string,
 ): Promise<void> {
   const policies = await Promise.all(
-    masters(redis).map((server) =>
+    listMasters(redis).map((server) =>
       server.info('memory').then(parseEvictionPolicy, () => undefined),
     ),
   );
@@ -23,15 +24,15 @@ export async function warnOfEviction(
   if (evicting)
     log.warn(
       { policy: evicting },
-      `the Redis of ${purpose} evicts keys when memory is short: ` +
-        'set maxmemory-policy to noeviction',
+      `the Redis of ${purpose} evicts keys when memory is short, which loses requests, jobs ` +
+        'or events without an error: set maxmemory-policy to noeviction',
     );
 }
 
 /**
  * Logs, once per outage, that Redis denies access or has an untrusted certificate.
  *
- * @param purpose what the server stores, for the log, such as `the requests`.
+ * @param purpose what the server stores and the variable of its URL, as above.
  */
 export function warnOfDenial(redis: Redis | Cluster, log: Logger, purpose: string): void {
   const access = new Condition<'granted' | 'denied'>('granted');
@@ -69,13 +70,13 @@ export async function warnOfSmallReplyBuffers(
     server.config('GET', 'client-output-buffer-limit') as Promise<string[]>;
   // Ignores servers whose configuration clients cannot read, such as many hosted ones.
   const limits = await Promise.all(
-    masters(redis).map((server) => ask(server).then(parsePubsubLimit, () => undefined)),
+    listMasters(redis).map((server) => ask(server).then(parsePubsubLimit, () => undefined)),
   );
   const lowest = Math.min(...limits.map((limit) => limit || Number.POSITIVE_INFINITY));
   if (lowest < needed)
     log.warn(
       { limit: lowest, needed },
-      'the Redis of the requests disconnects gateways after few large replies: ' +
+      'the Redis of the requests (REDIS_URL) disconnects gateways after few large replies: ' +
         `set client-output-buffer-limit pubsub to at least ${needed} bytes`,
     );
 }
@@ -86,6 +87,6 @@ function parsePubsubLimit([, limits]: readonly string[]): number | undefined {
   return limit === undefined ? undefined : Number(limit);
 }
 
-function masters(redis: Redis | Cluster): Redis[] {
+function listMasters(redis: Redis | Cluster): Redis[] {
   return 'nodes' in redis ? redis.nodes('master') : [redis];
 }

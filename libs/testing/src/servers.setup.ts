@@ -41,10 +41,10 @@ const programs = fileURLToPath(new URL('../../../.data/programs', import.meta.ur
 export default async function setup(project: TestProject): Promise<() => Promise<void>> {
   const directory = await openRunDirectory(project.name);
   try {
-    const progress = console.log;
+    const reportProgress = console.log;
     const [{ postgres, postgresFolder }, redis] = await Promise.all([
       startMigrated(join(directory, 'postgres')),
-      startRedis({ directory: join(directory, 'redis'), programs, durable: false, progress }),
+      startRedis({ directory: join(directory, 'redis'), programs, durable: false, reportProgress }),
     ]);
     const adminUrl = await closeTemplate(postgres.url);
     const shared =
@@ -72,7 +72,8 @@ export default async function setup(project: TestProject): Promise<() => Promise
 
 /** Starts a Postgres with a migrated database. Also returns a stopped copy, to copy again. */
 async function startMigrated(directory: string) {
-  const start = () => startPostgres({ directory, database, durable: false, progress: console.log });
+  const start = () =>
+    startPostgres({ directory, database, durable: false, reportProgress: console.log });
   const first = await start();
   await migrate(first.url);
   await first.stop();

@@ -70,15 +70,16 @@ export class TestServer {
  * Starts a Redis for one test file.
  *
  * @param durable true to keep data after a restart; a kill can lose the last acknowledged writes.
- * @param eachWrite true, with `durable`, to lose no acknowledged write.
+ * @param fsyncEachWrite true, with `durable`, to lose no acknowledged write.
  */
 export async function startRedisServer({
   durable = false,
-  eachWrite = false,
+  fsyncEachWrite = false,
 } = {}): Promise<TestServer> {
   const { programs } = inject('servers');
   const directory = mkdtempSync(join(tmpdir(), 'podcast-sync-redis-'));
-  const start = (port?: number) => startRedis({ directory, port, programs, durable, eachWrite });
+  const start = (port?: number) =>
+    startRedis({ directory, port, programs, durable, fsyncEachWrite });
   return new TestServer(await start(), start, () => removeRedis(directory));
 }
 

@@ -3,7 +3,7 @@ import { eventually } from '#testing';
 import { longBudgetMs } from '../testing/fault.cases.js';
 import { RepeatedCalls } from '../testing/repeated.calls.js';
 import { RedisGroup } from '../testing/redis.group.js';
-import { Stage } from '../testing/stage.js';
+import { FailureFixture } from '../testing/failure.fixture.js';
 import { serviceKeys } from './wire/format.js';
 
 /** Time limit for the election of another server, and for all clients to find it. */
@@ -11,9 +11,9 @@ const failoverMs = 15_000;
 
 /** Kills the server of the requests under load; another one of its group takes over. */
 async function failover(group: RedisGroup): Promise<void> {
-  await Stage.playOn(group, async (stage) => {
-    const replicas = await Promise.all(['a', 'b'].map((name) => stage.replica(name)));
-    const calls = new RepeatedCalls(await stage.gateway(), { callers: 8, takesMs: 20 });
+  await FailureFixture.runOn(group, async (fixture) => {
+    const replicas = await Promise.all(['a', 'b'].map((name) => fixture.startReplica(name)));
+    const calls = new RepeatedCalls(await fixture.connectGateway(), { callers: 8, takesMs: 20 });
     await eventually(() => expect(calls.answered).toBeGreaterThan(100));
     expect(calls.failed).toEqual([]);
     await group.killMasterOf(serviceKeys('episode').requests);
@@ -29,7 +29,7 @@ async function failover(group: RedisGroup): Promise<void> {
     await calls.continueFor(1_000);
     const latest = () =>
       new Set(
-        stage
+        fixture
           .runs()
           .slice(-200)
           .map(({ replica }) => replica),

@@ -1,9 +1,9 @@
 import { afterEach, describe, expect, it, vi } from 'vitest';
 import { eventually } from '#testing';
 import { killOneOfThree, longBudgetMs, poison, stopOneOfTwo } from '../testing/fault.cases.js';
-import { ask, RepeatedCalls } from '../testing/repeated.calls.js';
+import { callOnce, RepeatedCalls } from '../testing/repeated.calls.js';
 import { connectTo } from '../testing/probe.replica.js';
-import { Stage } from '../testing/stage.js';
+import { FailureFixture } from '../testing/failure.fixture.js';
 
 /** Time limits for immediate failures and for recovery, far above the expected times. */
 const atOnceMs = 1_500;
@@ -21,17 +21,17 @@ describe('under load', () => {
   it('SIGTERM of a replica fails no call and runs none twice', () => stopOneOfTwo());
 
   it('a restart of all replicas, one by one, fails no call and runs none twice', () =>
-    Stage.play(async (stage) => {
-      const replicas = await Promise.all(['a', 'b', 'c'].map((name) => stage.replica(name)));
-      const calls = new RepeatedCalls(await stage.gateway(), { callers: 16, takesMs: 30 });
+    FailureFixture.run(async (fixture) => {
+      const replicas = await Promise.all(['a', 'b', 'c'].map((name) => fixture.startReplica(name)));
+      const calls = new RepeatedCalls(await fixture.connectGateway(), { callers: 16, takesMs: 30 });
       for (const replica of replicas) {
         await replica.stop();
-        await stage.replica('again');
+        await fixture.startReplica('again');
       }
       await calls.stop();
       expect(calls.failed).toEqual([]);
       expect(calls.answered).toBeGreaterThan(1_000);
-      expect([...stage.rerun()]).toEqual([]);
+      expect([...fixture.rerun()]).toEqual([]);
     }));
 });
 
@@ -41,18 +41,18 @@ describe('a poisonous request', () => {
 
 describe('without any replica', () => {
   it('calls end at their deadline at first, and fail immediately from 2 s on', () =>
-    Stage.play(async (stage) => {
-      const replica = await stage.replica('a');
-      const gateway = await stage.gateway();
+    FailureFixture.run(async (fixture) => {
+      const replica = await fixture.startReplica('a');
+      const gateway = await fixture.connectGateway();
       const inFlight = [
-        ask(gateway, 'x', { takesMs: 60_000 }),
-        ask(gateway, 'y', { takesMs: 60_000, budgetMs: 2_500 }),
+        callOnce(gateway, 'x', { takesMs: 60_000 }),
+        callOnce(gateway, 'y', { takesMs: 60_000, budgetMs: 2_500 }),
       ];
-      await eventually(() => expect(stage.runs()).toHaveLength(2));
+      await eventually(() => expect(fixture.runs()).toHaveLength(2));
       await replica.kill();
       await eventually(async () => {
         const { sentCalls } = gateway.counters;
-        expect((await ask(gateway, 'z', { budgetMs: 500 })).end).toBe('unavailable');
+        expect((await callOnce(gateway, 'z', { budgetMs: 500 })).end).toBe('unavailable');
         expect(gateway.counters.sentCalls, 'calls that were sent though nobody is there').toBe(
           sentCalls,
         );
@@ -61,28 +61,31 @@ describe('without any replica', () => {
       expect([x!.end, y!.end]).toEqual(['unavailable', 'unavailable']);
       expect(x!.tookMs).toBeLessThan(longBudgetMs);
       expect(y!.tookMs).toBeLessThan(longBudgetMs);
-      await stage.replica('b');
-      await eventually(async () => expect((await ask(gateway, 'again')).end).toBe('answered'));
-      expect(stage.runs().map(({ text }) => text)).toEqual(['x', 'y', 'again']);
+      await fixture.startReplica('b');
+      await eventually(async () => expect((await callOnce(gateway, 'again')).end).toBe('answered'));
+      expect(fixture.runs().map(({ text }) => text)).toEqual(['x', 'y', 'again']);
     }));
 });
 
 describe('Redis', () => {
   for (const durable of [false, true])
     it(`restarts ${durable ? 'with its data' : 'empty'}: calls fail fast, and recover`, () =>
-      Stage.play(
-        async (stage) => {
-          const replicas = await Promise.all(['a', 'b'].map((name) => stage.replica(name)));
-          const calls = new RepeatedCalls(await stage.gateway(), { callers: 8, takesMs: 20 });
+      FailureFixture.run(
+        async (fixture) => {
+          const replicas = await Promise.all(['a', 'b'].map((name) => fixture.startReplica(name)));
+          const calls = new RepeatedCalls(await fixture.connectGateway(), {
+            callers: 8,
+            takesMs: 20,
+          });
           await eventually(() => expect(calls.answered).toBeGreaterThan(50));
-          await stage.redis.kill();
+          await fixture.redis.kill();
           const sinceKill = calls.outcomes.length;
           await calls.continueFor(1_000);
           expect(calls.failed.length).toBeGreaterThan(0);
           expect(
             Math.max(...calls.outcomes.slice(sinceKill).map(({ tookMs }) => tookMs)),
           ).toBeLessThan(atOnceMs);
-          await stage.redis.start();
+          await fixture.redis.start();
           const answered = calls.answered;
           await eventually(() => expect(calls.answered).toBeGreaterThan(answered + 50), {
             timeout: healMs,
@@ -99,19 +102,19 @@ describe('Redis', () => {
       ));
 
   it('is paused for 3 s: deadlines hold, no reply reaches a wrong caller, and calls recover', () =>
-    Stage.play(async (stage) => {
-      await Promise.all(['a', 'b'].map((name) => stage.replica(name)));
-      const calls = new RepeatedCalls(await stage.gateway(), {
+    FailureFixture.run(async (fixture) => {
+      await Promise.all(['a', 'b'].map((name) => fixture.startReplica(name)));
+      const calls = new RepeatedCalls(await fixture.connectGateway(), {
         callers: 8,
         takesMs: 20,
         budgetMs: 1_000,
       });
       await eventually(() => expect(calls.answered).toBeGreaterThan(50));
-      stage.redis.pause();
+      fixture.redis.pause();
       await calls.continueFor(3_000);
       // They ended by their deadline, before Redis answered.
       expect(calls.failed.length).toBeGreaterThan(0);
-      stage.redis.resume();
+      fixture.redis.resume();
       const answered = calls.answered;
       await eventually(() => expect(calls.answered).toBeGreaterThan(answered + 50), {
         timeout: healMs,
@@ -121,21 +124,21 @@ describe('Redis', () => {
     }));
 
   it('is emptied while it runs: calls continue', () =>
-    Stage.play(async (stage) => {
-      await stage.replica('a');
-      const gateway = await stage.gateway();
-      const admin = connectTo({ REDIS_URL: stage.redis.url });
+    FailureFixture.run(async (fixture) => {
+      await fixture.startReplica('a');
+      const gateway = await fixture.connectGateway();
+      const admin = connectTo({ REDIS_URL: fixture.redis.url });
       await eventually(() => admin.flushall());
       admin.disconnect();
-      await eventually(async () => expect((await ask(gateway, 'x')).end).toBe('answered'));
+      await eventually(async () => expect((await callOnce(gateway, 'x')).end).toBe('answered'));
     }));
 });
 
 describe('a replica that was paused for 5 s', () => {
   it('has no effect: other replicas answer meanwhile, and its late answers are dropped', () =>
-    Stage.play(async (stage) => {
-      const [frozen] = await Promise.all(['a', 'b'].map((name) => stage.replica(name)));
-      const gateway = await stage.gateway();
+    FailureFixture.run(async (fixture) => {
+      const [frozen] = await Promise.all(['a', 'b'].map((name) => fixture.startReplica(name)));
+      const gateway = await fixture.connectGateway();
       const calls = new RepeatedCalls(gateway, { callers: 8, takesMs: 50 });
       await eventually(() => expect(calls.answered).toBeGreaterThan(50));
       frozen!.pause();
@@ -144,9 +147,9 @@ describe('a replica that was paused for 5 s', () => {
       await calls.continueFor(1_500);
       await calls.stop();
       expect(calls.failed).toEqual([]);
-      expect(Math.max(...stage.rerun().values(), 0)).toBeLessThanOrEqual(2);
+      expect(Math.max(...fixture.rerun().values(), 0)).toBeLessThanOrEqual(2);
       expect(
-        stage
+        fixture
           .runs()
           .slice(-200)
           .some(({ replica }) => replica === 'a'),
@@ -156,9 +159,9 @@ describe('a replica that was paused for 5 s', () => {
 
 describe('two gateways', () => {
   it('receive their own replies only', () =>
-    Stage.play(async (stage) => {
-      await Promise.all(['a', 'b'].map((name) => stage.replica(name)));
-      const gateways = await Promise.all([stage.gateway(), stage.gateway()]);
+    FailureFixture.run(async (fixture) => {
+      await Promise.all(['a', 'b'].map((name) => fixture.startReplica(name)));
+      const gateways = await Promise.all([fixture.connectGateway(), fixture.connectGateway()]);
       const all = gateways.map((gateway) => new RepeatedCalls(gateway, { callers: 8 }));
       await Promise.all(all.map((calls) => calls.continueFor(1_000)));
       await Promise.all(all.map((calls) => calls.stop()));
@@ -177,34 +180,40 @@ describe('a wall clock that is wrong', () => {
   for (const minutes of [-10, 10]) {
     const skewMs = minutes * 60_000;
     it(`at a replica, by ${minutes} min, changes nothing`, () =>
-      Stage.play(async (stage) => {
-        await Promise.all([stage.replica('right'), stage.replica('wrong', { skewMs })]);
-        const calls = new RepeatedCalls(await stage.gateway(), { callers: 8, takesMs: 5 });
+      FailureFixture.run(async (fixture) => {
+        await Promise.all([
+          fixture.startReplica('right'),
+          fixture.startReplica('wrong', { skewMs }),
+        ]);
+        const calls = new RepeatedCalls(await fixture.connectGateway(), { callers: 8, takesMs: 5 });
         await calls.continueFor(1_500);
         await calls.stop();
         expect(calls.failed).toEqual([]);
-        expect(new Set(stage.runs().map(({ replica }) => replica))).toEqual(
+        expect(new Set(fixture.runs().map(({ replica }) => replica))).toEqual(
           new Set(['right', 'wrong']),
         );
-        expect([...stage.rerun()]).toEqual([]);
+        expect([...fixture.rerun()]).toEqual([]);
       }));
 
     it(`at a gateway, by ${minutes} min, changes nothing and trims no backlog`, () =>
-      Stage.play(async (stage) => {
-        await stage.replica('a', { maxInFlight: 1 });
+      FailureFixture.run(async (fixture) => {
+        await fixture.startReplica('a', { maxInFlight: 1 });
         // 400 sequential requests take a second, or many on a busy machine.
         const budgetMs = 30_000;
-        const [right, wrong] = await Promise.all([stage.gateway(), stage.gateway()]);
+        const [right, wrong] = await Promise.all([
+          fixture.connectGateway(),
+          fixture.connectGateway(),
+        ]);
         const backlog = Array.from({ length: 200 }, (_, n) =>
-          ask(right, `r${n}`, { takesMs: 2, budgetMs }),
+          callOnce(right, `r${n}`, { takesMs: 2, budgetMs }),
         );
         vi.useFakeTimers({ toFake: ['Date'], now: Date.now() + skewMs });
         const late = Array.from({ length: 200 }, (_, n) =>
-          ask(wrong, `w${n}`, { takesMs: 2, budgetMs }),
+          callOnce(wrong, `w${n}`, { takesMs: 2, budgetMs }),
         );
         const outcomes = await Promise.all([...backlog, ...late]);
         expect(outcomes.filter(({ end }) => end !== 'answered')).toEqual([]);
-        expect([...stage.rerun()]).toEqual([]);
+        expect([...fixture.rerun()]).toEqual([]);
       }));
   }
 });

@@ -8,5 +8,5 @@ export { Handle } from './server/handle.decorator.js';
 export type { ReplicaCounters } from './server/replica.options.js';
 export { CallContext, StreamServer, type StreamServerOptions } from './server/stream.server.js';
 export { watchClient } from './transport.metrics.js';
-export { hasRequestsUntil } from './waiting.requests.js';
+export { hasUnfinishedRequests } from './unfinished.requests.js';
 export { traceCalls } from './transport.tracing.js';

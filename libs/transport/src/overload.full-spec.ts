@@ -2,11 +2,11 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { describe, expect, it } from 'vitest';
 import { eventually } from '#testing';
 import { heapAfterGc } from '../testing/heap.js';
-import { ask } from '../testing/repeated.calls.js';
+import { callOnce } from '../testing/repeated.calls.js';
 import { connectTo } from '../testing/probe.replica.js';
-import { Stage } from '../testing/stage.js';
+import { FailureFixture } from '../testing/failure.fixture.js';
 import type { StreamClient } from './index.js';
-import { group, serviceKeys } from './wire/format.js';
+import { consumerGroup, serviceKeys } from './wire/format.js';
 
 /** Capacity of the only replica: 4 concurrent requests of 20 ms each. */
 const maxInFlight = 4;
@@ -25,7 +25,9 @@ class Flood {
   private readonly callers: Promise<void>[];
 
   constructor(private readonly gateway: StreamClient) {
-    this.callers = Array.from({ length: 1_200 }, (_, caller) => this.ask(`caller${caller}`));
+    this.callers = Array.from({ length: 1_200 }, (_, caller) =>
+      this.callUntilStopped(`caller${caller}`),
+    );
   }
 
   async stop(): Promise<void> {
@@ -33,9 +35,9 @@ class Flood {
     await Promise.all(this.callers);
   }
 
-  private async ask(text: string): Promise<void> {
+  private async callUntilStopped(text: string): Promise<void> {
     while (!this.stopped) {
-      const { end } = await ask(this.gateway, text, { takesMs, budgetMs: 2_000 });
+      const { end } = await callOnce(this.gateway, text, { takesMs, budgetMs: 2_000 });
       if (end === 'answered') this.answered += 1;
       else this.refused += 1;
       if (end !== 'answered') await delay(200);
@@ -45,9 +47,9 @@ class Flood {
 
 describe('far more calls than a service can take', { timeout: 90_000 }, () => {
   it('do not grow memory or stop the replica, and leave no requests', () =>
-    Stage.play(async (stage) => {
-      const replica = await stage.replica('a', { maxInFlight });
-      const gateway = await stage.gateway({ maxInFlight: 1_000 });
+    FailureFixture.run(async (fixture) => {
+      const replica = await fixture.startReplica('a', { maxInFlight });
+      const gateway = await fixture.connectGateway({ maxInFlight: 1_000 });
       const flood = new Flood(gateway);
       await delay(settleMs);
       const before = { gateway: heapAfterGc(), replica: (await replica.inspect()).heap };
@@ -69,17 +71,17 @@ describe('far more calls than a service can take', { timeout: 90_000 }, () => {
       expect(grown.replica).toBeLessThan(5);
       // Lower than the capacity on a busy machine; 0 for a replica that only answers too late.
       expect(share).toBeGreaterThan(0.1);
-      await expectNothingLeft(stage, gateway);
+      await expectNothingLeft(fixture, gateway);
       expect(await replica.inspect()).toMatchObject({ inFlight: 0 });
     }));
 });
 
-async function expectNothingLeft(stage: Stage, gateway: StreamClient): Promise<void> {
+async function expectNothingLeft(fixture: FailureFixture, gateway: StreamClient): Promise<void> {
   expect(gateway.counters.inFlight).toBe(0);
-  const admin = connectTo({ REDIS_URL: stage.redis.url });
+  const admin = connectTo({ REDIS_URL: fixture.redis.url });
   const { requests, deadLetters: dead } = serviceKeys('episode');
   await eventually(async () => {
-    const pending = (await admin.xpending(requests, group))[0];
+    const pending = (await admin.xpending(requests, consumerGroup))[0];
     expect([await admin.xlen(requests), pending, await admin.xlen(dead)]).toEqual([0, 0, 0]);
   });
   admin.disconnect();

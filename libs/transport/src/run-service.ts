@@ -28,7 +28,7 @@ import { StreamServer } from './server/stream.server.js';
 import { handlerMetrics, watchReplica } from './transport.metrics.js';
 import { traceHandlers } from './transport.tracing.js';
 
-/** Configuration of a service: log, ops port, traces, Postgres, Redis, concurrent requests. */
+/** The variables that all services share. The configuration of a service adds its own. */
 export const serviceConfig = z.object({
   ...commonConfig.shape,
   ...opsConfig.shape,

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { eventually } from '#testing';
-import { ask } from '../testing/repeated.calls.js';
+import { callOnce } from '../testing/repeated.calls.js';
 import {
   connectTo,
   memoryLog,
@@ -15,11 +15,11 @@ const error = 50;
 
 async function on(
   made: Promise<RedisGroup>,
-  play: (environment: RedisEnvironment) => Promise<void>,
+  testCase: (environment: RedisEnvironment) => Promise<void>,
 ): Promise<void> {
   const group = await made;
   try {
-    await play(group.environment);
+    await testCase(group.environment);
   } finally {
     await group.dispose();
   }
@@ -34,7 +34,7 @@ async function answersOn(environment: RedisEnvironment): Promise<void> {
     services: ['episode'],
   });
   await client.connect();
-  expect((await ask(client, 'hello')).end).toBe('answered');
+  expect((await callOnce(client, 'hello')).end).toBe('answered');
   await Promise.all([client.close(), app.close()]);
   expect(logged.filter(({ level }) => Number(level) >= error)).toEqual([]);
 }
@@ -48,7 +48,7 @@ async function isRefusedOn(environment: RedisEnvironment, reason: RegExp): Promi
   const connecting = client.connect().catch(() => {});
   const errors = () => logged.filter(({ level }) => level === error);
   await eventually(() => expect(errors()).toHaveLength(2));
-  expect((await ask(client, 'hello')).end).toBe('unavailable');
+  expect((await callOnce(client, 'hello')).end).toBe('unavailable');
   expect(client.counters.timedOutCalls).toBe(0);
   // Long enough for more attempts to connect.
   attempts = 0;

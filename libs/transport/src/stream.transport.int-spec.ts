@@ -4,11 +4,11 @@ import { MessagePattern } from '@nestjs/microservices';
 import { describe, expect, it } from 'vitest';
 import { Failure, JsonText } from '#contracts';
 import { eventually } from '#testing';
-import { confide, probe, quote, unhandled } from '../testing/probe.contracts.js';
+import { secretProbe, probe, jsonProbe, unhandled } from '../testing/probe.contracts.js';
 import { connectTo, memoryLog } from '../testing/probe.replica.js';
 import { useTransport } from '../testing/use.transport.js';
 import { StreamClient, StreamServer, type CallContext } from './index.js';
-import { group, serviceKeys } from './wire/format.js';
+import { consumerGroup, serviceKeys } from './wire/format.js';
 
 const { admin, replica, client } = useTransport();
 
@@ -36,8 +36,8 @@ describe('a call', () => {
     const gateway = await client();
     const json = `{"title":"ä 😀 \\n\\t","n":1.0, "list":[${'"long",'.repeat(20_000)}""]}`;
     const [whole, part] = await Promise.all([
-      gateway.call(quote, { json, as: 'reply' }, { requestId: 'r1' }),
-      gateway.call(quote, { json, as: 'field' }, { requestId: 'r2' }),
+      gateway.call(jsonProbe, { json, as: 'reply' }, { requestId: 'r1' }),
+      gateway.call(jsonProbe, { json, as: 'field' }, { requestId: 'r2' }),
     ]);
     expect(whole instanceof JsonText && String(whole) === json).toBe(true);
     expect({ ...part, items: 'items' in part && String(part.items) === json }).toEqual({
@@ -75,11 +75,11 @@ describe('a call', () => {
 
   it('that fails with a secret payload is logged with stack and code only', async () => {
     const { logged } = await replica();
-    const failed = (await client()).call(confide, { text: 'a-secret' }, { requestId: 'r8' });
+    const failed = (await client()).call(secretProbe, { text: 'a-secret' }, { requestId: 'r8' });
     expect(await codeOf(failed)).toBe('internal');
     const [error] = logged.filter((line) => line.level === 50);
     expect(error).toMatchObject({
-      pattern: confide.pattern,
+      pattern: secretProbe.pattern,
       requestId: 'r8',
       err: { type: 'Error', code: '23505' },
     });
@@ -100,17 +100,21 @@ describe('a call', () => {
   it('fails as internal if the reply violates the contract or has no JSON form', async () => {
     await replica();
     const gateway = await client();
-    const lie = gateway.call(probe, { text: 'x', outcome: 'lie' }, { requestId: 'r' });
-    await expect(lie).rejects.toMatchObject({
+    const invalid = gateway.call(
+      probe,
+      { text: 'x', outcome: 'invalid_reply' },
+      { requestId: 'r' },
+    );
+    await expect(invalid).rejects.toMatchObject({
       code: 'internal',
       cause: { message: /^the reply of episode.probe/ },
     });
-    const unspeakable = gateway.call(
+    const unserializable = gateway.call(
       probe,
-      { text: 'x', outcome: 'unspeakable' },
+      { text: 'x', outcome: 'unserializable_reply' },
       { requestId: 'r' },
     );
-    expect(await codeOf(unspeakable)).toBe('internal');
+    expect(await codeOf(unserializable)).toBe('internal');
   });
 
   it('is unavailable without a handler', async () => {
@@ -230,7 +234,7 @@ describe('a stream of requests', () => {
     // Enough for Redis to fill a few nodes of the stream: it only deletes complete nodes.
     for (let n = 0; n < 500; n += 1)
       await admin().xadd(requests, `${tooOld}-${n + 1}`, 'too', 'old');
-    await admin().xgroup('CREATE', requests, group, '$');
+    await admin().xgroup('CREATE', requests, consumerGroup, '$');
     await replica();
     await (await client()).call(probe, { text: 'x' }, { requestId: 'r' });
     expect(await admin().xlen(requests)).toBeLessThan(200);
@@ -261,7 +265,7 @@ describe('overload', () => {
     expect(await codeOf(gateway.call(probe, { text: 'x' }, { requestId: 'r' }))).toBe('answered');
     expect(gateway.counters).toMatchObject({
       sentCalls: 3,
-      refusedCalls: 1,
+      rejectedCalls: 1,
       timedOutCalls: 0,
       inFlight: 0,
     });
@@ -278,7 +282,7 @@ describe('overload', () => {
     expect(
       await codeOf(gateway.call(probe, { text: 'x' }, { requestId: 'r', budgetMs: 500 })),
     ).toBe('unavailable');
-    expect(gateway.counters).toMatchObject({ sentCalls: 2, refusedCalls: 1, timedOutCalls: 0 });
+    expect(gateway.counters).toMatchObject({ sentCalls: 2, rejectedCalls: 1, timedOutCalls: 0 });
     const patient = gateway.call(probe, { text: 'patient' }, { requestId: 'r' });
     await Promise.all([slow, waiting, patient]);
     await eventually(async () =>

@@ -63,7 +63,7 @@ export function watchClient(read: () => ClientCounters): void {
   registerCounter(
     'podcast_sync_transport_refused_total',
     'Calls that failed immediately as unavailable.',
-    () => read().refusedCalls,
+    () => read().rejectedCalls,
   );
   registerCounter(
     'podcast_sync_transport_timeouts_total',

@@ -10,7 +10,9 @@ export const probe = rpc({
     text: z.string(),
     /** Duration of the handler in milliseconds. */
     takesMs: z.number().optional(),
-    outcome: z.enum(['die', 'fail', 'throw', 'lie', 'hang', 'unspeakable']).optional(),
+    outcome: z
+      .enum(['kill_process', 'fail', 'throw', 'invalid_reply', 'hang', 'unserializable_reply'])
+      .optional(),
   }),
   reply: z.object({
     text: z.string(),
@@ -22,8 +24,8 @@ export const probe = rpc({
 });
 
 /** Contract whose reply is a JSON text, as a whole or as a field. */
-export const quote = rpc({
-  pattern: 'episode.quote',
+export const jsonProbe = rpc({
+  pattern: 'episode.probe_json',
   write: false,
   request: z.object({ json: z.string(), as: z.enum(['reply', 'field']) }),
   reply: z.union([
@@ -33,8 +35,8 @@ export const quote = rpc({
 });
 
 /** Contract with a secret payload; its handler throws an error that contains it. */
-export const confide = rpc({
-  pattern: 'episode.confide',
+export const secretProbe = rpc({
+  pattern: 'episode.probe_secret',
   write: false,
   secret: true,
   request: z.object({ text: z.string() }),

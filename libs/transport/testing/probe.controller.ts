@@ -2,7 +2,7 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { Controller, Inject } from '@nestjs/common';
 import { Failure, JsonText, type ReplyOf, type RequestOf } from '#contracts';
 import { type CallContext, Handle } from '../src/index.js';
-import { confide, probe, quote } from './probe.contracts.js';
+import { secretProbe, probe, jsonProbe } from './probe.contracts.js';
 
 /** Records when a replica starts and ends the run of a request. */
 export interface Journal {
@@ -23,7 +23,7 @@ export class ProbeController {
     context: CallContext,
   ): Promise<ReplyOf<typeof probe>> {
     this.journal.ran(text);
-    if (outcome === 'die') process.kill(process.pid, 'SIGKILL');
+    if (outcome === 'kill_process') process.kill(process.pid, 'SIGKILL');
     if (takesMs !== undefined) await delay(takesMs);
     this.journal.ended(text);
     if (outcome === 'hang') await new Promise(() => {});
@@ -37,19 +37,20 @@ export class ProbeController {
       correlationId,
       remainingMs: context.remainingMs(),
     };
-    if (outcome === 'lie') return { ...reply, text: 7 } as unknown as typeof reply;
-    if (outcome === 'unspeakable') return { ...reply, text: 1n } as unknown as typeof reply;
+    if (outcome === 'invalid_reply') return { ...reply, text: 7 } as unknown as typeof reply;
+    if (outcome === 'unserializable_reply')
+      return { ...reply, text: 1n } as unknown as typeof reply;
     return reply;
   }
 
-  @Handle(confide)
-  confide({ text }: RequestOf<typeof confide>): ReplyOf<typeof confide> {
+  @Handle(secretProbe)
+  secretProbe({ text }: RequestOf<typeof secretProbe>): ReplyOf<typeof secretProbe> {
     this.journal.ran(text);
     throw Object.assign(new Error(`thrown for ${text}`), { code: '23505', parameters: [text] });
   }
 
-  @Handle(quote)
-  async quote({ json, as }: RequestOf<typeof quote>): Promise<ReplyOf<typeof quote>> {
+  @Handle(jsonProbe)
+  async jsonProbe({ json, as }: RequestOf<typeof jsonProbe>): Promise<ReplyOf<typeof jsonProbe>> {
     const text = JsonText.from(json);
     return as === 'reply' ? text : { items: text, more: true };
   }

@@ -7,7 +7,7 @@ import { join } from 'node:path';
 import { Redis } from 'ioredis';
 import { generate } from 'selfsigned';
 import { inject } from 'vitest';
-import { startOnFreePort, redisBinary } from '#embedded';
+import { startOnFreePort, findOrFetchRedis } from '#embedded';
 import { eventually } from '#testing';
 
 interface Node {
@@ -152,7 +152,7 @@ export class RedisGroup {
       `bind 127.0.0.1\n${this.accessSettings(port)}dir ${directory}\n` +
         `save ""\nrepl-diskless-sync-delay 0\n${settings}`,
     );
-    const { command, env } = await redisBinary(inject('servers').programs, console.log);
+    const { command, env } = await findOrFetchRedis(inject('servers').programs, console.log);
     const child = spawn(command, [file, ...flags], { env, stdio: ['ignore', 'pipe', 'ignore'] });
     let output = '';
     child.stdout.on('data', (chunk: Buffer) => (output += chunk.toString()));

@@ -15,17 +15,22 @@ export interface CallResult {
 }
 
 export interface RepeatedCallsOptions {
-  /** Number of concurrent callers; each repeats its call after the answer. */
+  /** Number of concurrent callers; each starts its next call after the result of the last one. */
   readonly callers: number;
+  /** Duration of the handler in milliseconds. Default: it answers immediately. */
   readonly takesMs?: number;
+  /** Time limit of a call in milliseconds. Default: that of the contract. */
   readonly budgetMs?: number;
 }
 
 /** Makes one call and returns its result. */
-export async function ask(
+export async function callOnce(
   client: StreamClient,
   text: string,
-  { budgetMs, ...request }: { takesMs?: number; budgetMs?: number; outcome?: 'die' | 'hang' } = {},
+  {
+    budgetMs,
+    ...request
+  }: { takesMs?: number; budgetMs?: number; outcome?: 'kill_process' | 'hang' } = {},
 ): Promise<CallResult> {
   const started = performance.now();
   // Uses another request id than the text, because dead letters contain the id but no payload.
@@ -40,7 +45,7 @@ export async function ask(
   return { text, end, started, tookMs: performance.now() - started };
 }
 
-/** Callers that repeat calls without a pause until they are stopped. */
+/** Callers that repeat calls until they are stopped, with a pause only after a failure. */
 export class RepeatedCalls {
   readonly outcomes: CallResult[] = [];
   private readonly callers: Promise<void>[];
@@ -76,7 +81,7 @@ export class RepeatedCalls {
   private async run(caller: number): Promise<void> {
     const { callers: _, ...request } = this.options;
     for (let round = 0; !this.stopped; round += 1) {
-      const outcome = await ask(this.client, `${caller}.${round}`, request);
+      const outcome = await callOnce(this.client, `${caller}.${round}`, request);
       this.outcomes.push(outcome);
       // Pauses after a failure: calls without a replica fail immediately, so retries would use CPU.
       if (outcome.end !== 'answered') await delay(20);

@@ -6,7 +6,7 @@ import { callProgram, repository, TokenIssuer } from '#testing';
 import { podcastSync } from '../../../apps/cli/src/podcast-sync.js';
 
 /** A rejected line, as in the file of rejected lines. */
-export interface RefusedLine {
+export interface RejectedLine {
   line: number;
   code: string;
   message: string;
@@ -38,7 +38,7 @@ export function fileOf(...lines: readonly (object | string)[]): string {
 export interface LoadResult {
   readonly code: number | null;
   readonly stderr: string;
-  readonly refused: RefusedLine[];
+  readonly rejected: RejectedLine[];
 }
 
 /** Runs `podcast-sync load` on files in its own directory. */
@@ -72,7 +72,7 @@ export class LoadProgram {
       ['load', ...options, path],
       this.environment,
     );
-    return { code, stderr, refused: refusedLines(`${path}.refused`) };
+    return { code, stderr, rejected: readRejectedLines(`${path}.refused`) };
   }
 
   /** Starts the built program on a file, or on `input` for the path `-`. */
@@ -88,9 +88,11 @@ export class LoadProgram {
     child.stdin.end(input);
     let stderr = '';
     child.stderr.on('data', (chunk: Buffer) => (stderr += chunk.toString()));
-    const refusals = path === '-' ? join(this.folder, 'stdin.refused') : `${path}.refused`;
+    const rejectionFile = path === '-' ? join(this.folder, 'stdin.refused') : `${path}.refused`;
     const ended = new Promise<LoadResult>((resolve) =>
-      child.once('close', (code) => resolve({ code, stderr, refused: refusedLines(refusals) })),
+      child.once('close', (code) =>
+        resolve({ code, stderr, rejected: readRejectedLines(rejectionFile) }),
+      ),
     );
     return { ended, kill: () => child.kill('SIGKILL'), stop: () => child.kill('SIGTERM') };
   }
@@ -101,10 +103,10 @@ export class LoadProgram {
   }
 }
 
-function refusedLines(path: string): RefusedLine[] {
+function readRejectedLines(path: string): RejectedLine[] {
   if (!existsSync(path)) return [];
   const lines = readFileSync(path, 'utf8')
     .split('\n')
     .filter((line) => line !== '');
-  return lines.map((line) => JSON.parse(line) as RefusedLine);
+  return lines.map((line) => JSON.parse(line) as RejectedLine);
 }

@@ -4,7 +4,7 @@ import { freePort } from '#embedded';
 import { decodeJwt } from 'jose';
 import pg from 'pg';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import type { TokenResponse } from './token.controller.js';
+import type { ConsoleTokenResponse } from './token.controller.js';
 
 const api = 'http://api.example';
 const most = 40;
@@ -64,10 +64,13 @@ const ours = { 'sec-fetch-site': 'same-origin' };
 const ask = (headers: Record<string, string>, at = origin) =>
   fetch(`${at}/console/token`, { method: 'POST', headers, redirect: 'manual' });
 
-async function tokenOf(headers: Record<string, string>, at = origin): Promise<TokenResponse> {
+async function tokenOf(
+  headers: Record<string, string>,
+  at = origin,
+): Promise<ConsoleTokenResponse> {
   const answer = await ask({ ...headers, ...ours }, at);
   expect([answer.status, answer.headers.get('cache-control')]).toEqual([200, 'no-store']);
-  return (await answer.json()) as TokenResponse;
+  return (await answer.json()) as ConsoleTokenResponse;
 }
 
 const read = (token: string) =>

@@ -5,7 +5,7 @@ import { PageController } from '../pages/person.guard.js';
 import { type ConsoleToken, ConsoleTokens } from './console.tokens.js';
 
 /** Response of `POST /console/token`: an access token for the console, and its user. */
-export interface TokenResponse extends ConsoleToken {
+export interface ConsoleTokenResponse extends ConsoleToken {
   /** User of the session. Another user can have signed in since the last token. */
   readonly user: { readonly id: string; readonly name: string | null };
 }
@@ -25,7 +25,7 @@ export class TokenController {
   async token(
     @Req() { ip, person }: FastifyRequest,
     @Res({ passthrough: true }) reply: FastifyReply,
-  ): Promise<TokenResponse | { code: string; message: string }> {
+  ): Promise<ConsoleTokenResponse | { code: string; message: string }> {
     await this.limits.countRequest('token', ip);
     if (!person) {
       void reply.code(401);

@@ -14,7 +14,7 @@ export class AccountController {
 
   @Handle(checkCredential)
   async checkCredential({ hash }: RequestOf<typeof checkCredential>) {
-    return { credential: await this.appPasswords.checkHash(hash) };
+    return { credential: await this.appPasswords.findAndRecordUse(hash) };
   }
 
   @Handle(revokeCredential)

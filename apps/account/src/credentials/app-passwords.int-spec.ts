@@ -28,7 +28,7 @@ describe('an app password', () => {
   it('is stored only as a hash, by which it is found', async () => {
     const { secret, credential } = await make({ scopes: ['read:subscriptions'] });
     const { name } = (await fixture.app.get(Accounts).find(accountId)) as { name: string };
-    expect(await appPasswords.checkHash(hashOf(secret))).toEqual({
+    expect(await appPasswords.findAndRecordUse(hashOf(secret))).toEqual({
       credentialId: credential.id,
       userId: accountId,
       name,
@@ -63,17 +63,17 @@ describe('an app password', () => {
       );
       return found.rows as unknown[];
     };
-    await appPasswords.checkHash(hashOf(secret));
+    await appPasswords.findAndRecordUse(hashOf(secret));
     const [listed] = await appPasswords.list(accountId);
     expect(listed?.lastUsedAt).toBeInstanceOf(Date);
     const before = await version();
-    await appPasswords.checkHash(hashOf(secret));
+    await appPasswords.findAndRecordUse(hashOf(secret));
     expect(await version()).toEqual(before);
     await fixture.owner.query(
       `UPDATE account.credentials SET last_used_at = now() - interval '61 seconds' WHERE id = $1`,
       [credential.id],
     );
-    await appPasswords.checkHash(hashOf(secret));
+    await appPasswords.findAndRecordUse(hashOf(secret));
     const [used] = await appPasswords.list(accountId);
     expect(Date.now() - Number(used?.lastUsedAt)).toBeLessThan(60_000);
   });
@@ -85,7 +85,7 @@ describe('an app password', () => {
       credential.id,
     ]);
     try {
-      expect(await appPasswords.checkHash(hashOf(secret))).not.toBeNull();
+      expect(await appPasswords.findAndRecordUse(hashOf(secret))).not.toBeNull();
     } finally {
       await fixture.owner.query('ROLLBACK');
     }
@@ -98,19 +98,19 @@ describe('an app password', () => {
       await make({ expiresAt: new Date(Date.now() + 3_600_000) }),
       await make(),
     ];
-    expect(await appPasswords.checkHash(hashOf(expired.secret))).toMatchObject({
+    expect(await appPasswords.findAndRecordUse(hashOf(expired.secret))).toMatchObject({
       expiresAt: expect.any(String),
     });
     expect(await appPasswords.revoke(accountId, revoked.credential.id)).toBe(true);
-    expect(await appPasswords.checkHash(hashOf(revoked.secret))).toBeNull();
+    expect(await appPasswords.findAndRecordUse(hashOf(revoked.secret))).toBeNull();
     await fixture.owner.query(`UPDATE account.credentials SET expires_at = now() WHERE id = $1`, [
       expired.credential.id,
     ]);
-    expect(await appPasswords.checkHash(hashOf(expired.secret))).toBeNull();
+    expect(await appPasswords.findAndRecordUse(hashOf(expired.secret))).toBeNull();
     await fixture.app.get(Accounts).disable(accountId);
-    expect(await appPasswords.checkHash(hashOf(disabled.secret))).toBeNull();
+    expect(await appPasswords.findAndRecordUse(hashOf(disabled.secret))).toBeNull();
     await fixture.app.get(Accounts).enable(accountId);
-    expect(await appPasswords.checkHash(hashOf(disabled.secret))).not.toBeNull();
+    expect(await appPasswords.findAndRecordUse(hashOf(disabled.secret))).not.toBeNull();
   });
 
   it('is revoked by its id or hash, idempotently, and gateways are notified', async () => {
@@ -129,14 +129,14 @@ describe('an app password', () => {
     expect(await appPasswords.revoke(other.id, credential.id)).toBe(false);
     expect(await fixture.revoked()).not.toContain(`credential:${credential.id}`);
     expect(await appPasswords.revoke(accountId, 'no id')).toBe(false);
-    expect(await appPasswords.checkHash(hashOf(secret))).not.toBeNull();
+    expect(await appPasswords.findAndRecordUse(hashOf(secret))).not.toBeNull();
   });
 
   it('that is revoked during a check is invalid afterwards', async () => {
     const { secret, credential } = await make();
-    const checks = Array.from({ length: 20 }, () => appPasswords.checkHash(hashOf(secret)));
+    const checks = Array.from({ length: 20 }, () => appPasswords.findAndRecordUse(hashOf(secret)));
     await Promise.all([...checks, appPasswords.revoke(accountId, credential.id)]);
-    expect(await appPasswords.checkHash(hashOf(secret))).toBeNull();
+    expect(await appPasswords.findAndRecordUse(hashOf(secret))).toBeNull();
     expect(await appPasswords.list(accountId)).toEqual([]);
   });
 
@@ -172,7 +172,7 @@ describe('an app password', () => {
       const { secret, credential } = await service.create(id, { label: 'x', scopes: both });
       await alone.redis.stop();
       expect(await service.revoke(id, credential.id)).toBe(true);
-      expect(await service.checkHash(hashOf(secret))).toBeNull();
+      expect(await service.findAndRecordUse(hashOf(secret))).toBeNull();
     } finally {
       await alone.close();
     }

@@ -45,7 +45,7 @@ const maxLabelLength = 64;
  * Creates, lists, checks and revokes app passwords, for apps that cannot sign in by a browser. App
  * passwords grant no access to pages. Invariants:
  * - An app password is shown once; only its hash is stored.
- * - A revoked app password is deleted. Gateways that cached it are notified and refuse it within a
+ * - A revoked app password is deleted. Gateways that cached it are notified and reject it within a
  *   second; without a notification, within 60 s ({@link RevocationWriter.revoke}).
  * - An app password that a sign-out suspended (`SignOut`) is invalid until
  *   {@link restoreSuspended}.
@@ -124,7 +124,7 @@ export class AppPasswords {
     return guidSchema.safeParse(id).success && this.revokeWhere({ accountId, id });
   }
 
-  /** Like {@link revoke}, for a caller that has checked the ownership. */
+  /** Revokes an app password of any account. Idempotent. @returns true if it existed. */
   revokeById(id: string): Promise<boolean> {
     return this.revokeWhere({ id });
   }
@@ -141,7 +141,7 @@ export class AppPasswords {
    *
    * @param hash SHA-256 of the app password (base64url).
    */
-  async checkHash(hash: string): Promise<Credential | null> {
+  async findAndRecordUse(hash: string): Promise<Credential | null> {
     const [row] = await queryRows<ValidAppPassword>(
       this.credentials.manager,
       `SELECT ${validAppPasswords.columns} FROM ${validAppPasswords.tables}
@@ -223,7 +223,7 @@ export async function lockAndCheckAppPasswordLimit(
     throw new Refusal('too_many');
 }
 
-/** Inserts an app password within a transaction. The caller has checked the limit. */
+/** Inserts an app password within a transaction. The caller must have checked the limit. */
 export async function insertAppPassword(
   manager: EntityManager,
   accountId: string,

@@ -52,7 +52,7 @@ async function started(address?: string) {
 const hashOf = (answer: LoginResult | undefined) =>
   appPasswordHash(answer?.appPassword ?? '') as string;
 const check = (answer: LoginResult | undefined) =>
-  people.app.get(AppPasswords).checkHash(hashOf(answer));
+  people.app.get(AppPasswords).findAndRecordUse(hashOf(answer));
 /** Backdates the responses of all flows. */
 const age = (interval: string) =>
   people.owner.query(

@@ -6,7 +6,7 @@ import { networkOf, RevocationWriter } from '#identity';
 import type { EntityManager, Repository } from 'typeorm';
 import { Notices } from '../people/notices.js';
 import { PEOPLE_CONFIG, type PeopleConfig } from '../people/people.config.js';
-import { capFairly, type CappedRows } from '../people/fair.cap.js';
+import { deleteExcessRowsByNetwork, type LimitedRows } from '../people/network.quota.js';
 import { Refusal } from '../people/refusal.js';
 import { hashSecret } from '../people/secret.hash.js';
 import { queryRows } from '../people/query-rows.js';
@@ -30,7 +30,7 @@ export interface LoginResult {
 }
 
 /** Limit of open login flows, which unauthenticated clients start. */
-const openFlowLimit: CappedRows = {
+const openFlowLimit: LimitedRows = {
   table: 'logins',
   condition: 'account_id IS NULL AND expires_at > now()',
   max: 10_000,
@@ -51,7 +51,7 @@ const hashToken = (token: string) => (flowTokenPattern.test(token) ? hashSecret(
  * - The approval only marks the flow; the poll creates the app password. A repeated poll within a
  *   minute replaces the app password, since the response may be lost.
  * - Above 10,000 open flows, a start deletes the oldest of the networks with most open flows
- *   ({@link capFairly}).
+ *   ({@link deleteExcessRowsByNetwork}).
  */
 @Injectable()
 export class LoginFlows {
@@ -65,8 +65,8 @@ export class LoginFlows {
   /**
    * Stores a new flow. Idempotent.
    *
-   * @returns URL of the approval page, to which the caller appends the login token, and URL of
-   *   polls.
+   * @returns URL of the approval page, to which the caller must append the login token, and URL
+   *   of polls.
    */
   async startFlow(request: RequestOf<typeof beginLogin>): Promise<ReplyOf<typeof beginLogin>> {
     const { address, userAgent, server } = request;
@@ -81,7 +81,7 @@ export class LoginFlows {
        ON CONFLICT DO NOTHING`,
       [pollHash, loginHash, userAgent, address, networkOf(address), server],
     );
-    await capFairly(manager, openFlowLimit);
+    await deleteExcessRowsByNetwork(manager, openFlowLimit);
     const { PUBLIC_URL } = this.config;
     return { login: `${PUBLIC_URL}/login/v2/flow/`, endpoint: `${PUBLIC_URL}/login/v2/poll` };
   }
@@ -196,7 +196,10 @@ interface ApprovedFlow {
   readonly credentialId: string | null;
 }
 
-/** Returns an approved flow and locks it against other polls until the transaction ends. */
+/**
+ * Returns the approved flow of a poll token, and locks it until the transaction ends, so that only
+ * one poll gets the app password. Returns undefined if it is not approved, or has expired.
+ */
 async function lockApprovedFlow(
   manager: EntityManager,
   pollHash: Buffer,

@@ -20,10 +20,8 @@ export class ExportController {
     const { request, reply, person } = page;
     const document = await this.documents.openDocument(person.account.id, request.ip);
     document.on('error', (error) => {
-      this.log.warn(
-        { correlationId: request.id, err: error },
-        'export of a person aborted: timeout, shutdown, newer exports, or a failed read',
-      );
+      // The error has the cause: timeout, shutdown, the limit of exports, or a failed read.
+      this.log.warn({ correlationId: request.id, err: error }, 'export of a person aborted');
     });
     if (request.end?.reached) return void document.destroy();
     request.end?.onReached(() => document.destroy());

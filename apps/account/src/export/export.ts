@@ -23,9 +23,15 @@ import { queryRows } from '../people/query-rows.js';
 const itemsPerPage = 250;
 /** Maximum bytes of JSON per page. The first item of a page can exceed it. */
 const maxPageBytes = 1_048_576;
-/** Maximum number of concurrent exports per process. */
+/**
+ * Maximum number of concurrent exports per process. A further one aborts the oldest download of the
+ * network with the most exports, or is refused if no download has started.
+ */
 const maxConcurrentExports = 8;
-/** Maximum duration of an export's download in milliseconds; enough for 50 MB at 1 Mbit/s. */
+/**
+ * Maximum duration of an export's download in milliseconds, enough for 50 MB at 1 Mbit/s. Then the
+ * download is aborted.
+ */
 const maxDownloadMs = 10 * 60_000;
 const retryAfterSeconds = 30;
 /** Version of the exported document's format; increased by incompatible changes. */
@@ -68,7 +74,7 @@ const selectAccountData = `
       FROM account.gpodder_sessions WHERE account_id = $1 ORDER BY created_at, id`)}
   )::text AS json`;
 
-/** An export that a client is downloading. */
+/** An export in progress: its beginning is being read, or a client is downloading it. */
 interface RunningExport {
   /** Network of the IP address of the downloading client. */
   readonly network: string;
@@ -117,7 +123,7 @@ export class Export implements OnModuleDestroy {
       const options = { objectMode: false, highWaterMark: 65_536 };
       const document = Readable.from(prependText(first.value as string, pieces), options);
       const timer = setTimeout(
-        () => document.destroy(new Error('download timeout')),
+        () => document.destroy(new Error('aborted: download timeout')),
         maxDownloadMs,
       );
       document.once('close', () => {
@@ -137,7 +143,7 @@ export class Export implements OnModuleDestroy {
   /** Aborts all exports, so that slow downloads do not delay shutdown. */
   onModuleDestroy(): void {
     for (const { document } of this.runningExports.values())
-      document?.destroy(new Error('server shutdown'));
+      document?.destroy(new Error('aborted: server shutdown'));
   }
 
   /**
@@ -154,7 +160,7 @@ export class Export implements OnModuleDestroy {
     if (!oldest) return false;
     const [accountId, { document }] = oldest;
     this.runningExports.delete(accountId);
-    document?.destroy(new Error('a newer export replaces this one'));
+    document?.destroy(new Error('aborted: limit of concurrent exports reached'));
     return true;
   }
 

@@ -101,7 +101,7 @@ export class Devices {
     await this.transactions.runWithAccountLock(accountId, async (manager) => {
       await manager.query(upsertDevices, values);
       await manager.query(
-        `WITH gone AS (
+        `WITH deleted AS (
            DELETE FROM account.devices WHERE account_id = $1 AND id IN (
              SELECT d.id FROM account.devices d WHERE d.account_id = $1
              ORDER BY d.caption = '' AND NOT EXISTS (
@@ -110,7 +110,7 @@ export class Devices {
                d.last_used_at DESC, d.id OFFSET $2)
            RETURNING id)
          DELETE FROM account.settings
-         WHERE account_id = $1 AND scope = 'device' AND subject IN (SELECT id FROM gone)`,
+         WHERE account_id = $1 AND scope = 'device' AND subject IN (SELECT id FROM deleted)`,
         [accountId, maxDevices],
       );
     });

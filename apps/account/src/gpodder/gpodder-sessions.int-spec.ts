@@ -30,7 +30,7 @@ async function appPassword(): Promise<string> {
     .create(accountId, { label: 'AntennaPod', scopes });
   return credential.id;
 }
-const check = (id: string, credential = credentialId) => sessions.checkSession(id, credential);
+const check = (id: string, credential = credentialId) => sessions.findAndRecordUse(id, credential);
 const count = async () => {
   const { rows } = await fixture.owner.query<{ open: number; all: number }>(
     `SELECT count(*) FILTER (WHERE ended_at IS NULL)::int AS open, count(*)::int AS all

@@ -45,7 +45,7 @@ export class GpodderSessions {
    * Returns the credential of a session; `null` if the session or its app password is invalid. The
    * first call stores the session. Its use is recorded once a day.
    */
-  async checkSession(id: string, credentialId: string): Promise<Credential | null> {
+  async findAndRecordUse(id: string, credentialId: string): Promise<Credential | null> {
     const [row] = await queryRows<ValidAppPassword & StoredSession>(
       this.source.manager,
       `SELECT ${validAppPasswords.columns},
@@ -109,16 +109,19 @@ export class GpodderSessions {
   }
 }
 
-/** Deletes sessions above {@link maxSessions}. Requires a lock on the app password's row. */
+/**
+ * Deletes the oldest sessions above the two limits of {@link maxSessions}: usable sessions and
+ * ended ones are counted separately. Requires a lock on the app password's row.
+ */
 async function deleteExcessSessions(manager: EntityManager, credentialId: string): Promise<void> {
   await manager.query(
     `DELETE FROM account.gpodder_sessions WHERE credential_id = $1 AND id IN (
        SELECT id FROM (
-         SELECT s.id, ${endedOrExpiredCondition} AS over, row_number() OVER (
+         SELECT s.id, ${endedOrExpiredCondition} AS is_ended, row_number() OVER (
            PARTITION BY ${endedOrExpiredCondition}
-           ORDER BY coalesce(s.ended_at, s.last_used_at) DESC, s.id) AS place
-         FROM account.gpodder_sessions s WHERE s.credential_id = $1) kept
-       WHERE place > CASE WHEN over THEN $3::integer ELSE $2::integer END)`,
+           ORDER BY coalesce(s.ended_at, s.last_used_at) DESC, s.id) AS rank
+         FROM account.gpodder_sessions s WHERE s.credential_id = $1) ranked
+       WHERE ranked.rank > CASE WHEN ranked.is_ended THEN $3::integer ELSE $2::integer END)`,
     [credentialId, maxSessions.usable, maxSessions.endedOrExpired],
   );
 }

@@ -27,7 +27,7 @@ export class GpodderController {
 
   @Handle(checkSession)
   async checkSession({ sessionId, credentialId }: RequestOf<typeof checkSession>) {
-    return { credential: await this.sessions.checkSession(sessionId, credentialId) };
+    return { credential: await this.sessions.findAndRecordUse(sessionId, credentialId) };
   }
 
   @Handle(endSession)

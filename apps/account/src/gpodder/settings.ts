@@ -14,11 +14,12 @@ import { AccountTransactions } from './account-transactions.js';
 
 type ChangeRequest = RequestOf<typeof changeSettings>;
 
-/** Stored settings of one scope, and what its user's limit needs. */
+/** Stored settings of one scope, with the sizes that are compared with the user's limits. */
 interface ScopeState {
   /** False for the scope of a device that does not exist. */
   readonly exists: boolean;
   readonly settings: SettingValues | null;
+  /** Bytes of this scope. */
   readonly bytes: number | null;
   /** Bytes of all scopes of the user. */
   readonly totalBytes: number;

@@ -5,7 +5,7 @@ import { ClientEntity } from '#database/typeorm';
 import type { Adapter, AdapterPayload, ClientMetadata } from 'oidc-provider';
 import { DataSource, Repository } from 'typeorm';
 import { requestNetwork } from './request.origin.js';
-import { capFairly, type CappedRows } from '../people/fair.cap.js';
+import { deleteExcessRowsByNetwork, type LimitedRows } from '../people/network.quota.js';
 import { withOutageErrors } from './outage-errors.js';
 
 /** Grant type of the device flow (RFC 8628, 3.4). */
@@ -36,7 +36,7 @@ export const firstPartyClients: readonly ClientMetadata[] = [
 ];
 
 /** Limit of registered clients that no user has allowed; `sweep.ts` deletes them after a day. */
-const unusedClientLimit: CappedRows = {
+const unusedClientLimit: LimitedRows = {
   table: 'clients',
   condition: 'used_at IS NULL',
   max: 10_000,
@@ -58,7 +58,7 @@ export class Clients implements Adapter {
 
   /**
    * Registers a client. Above 10,000 unused clients, deletes the oldest of the networks with most
-   * unused clients ({@link capFairly}).
+   * unused clients ({@link deleteExcessRowsByNetwork}).
    */
   async upsert(id: string, payload: AdapterPayload): Promise<void> {
     await this.runWithOutageErrors(async () => {
@@ -66,7 +66,7 @@ export class Clients implements Adapter {
         'INSERT INTO account.clients (id, payload, network) VALUES ($1, $2, $3)',
         [id, JSON.stringify(payload), requestNetwork()],
       );
-      await capFairly(this.source.manager, unusedClientLimit);
+      await deleteExcessRowsByNetwork(this.source.manager, unusedClientLimit);
     });
   }
 

@@ -3,7 +3,7 @@ import { InjectRepository } from '@nestjs/typeorm';
 import { OidcEntity } from '#database/typeorm';
 import { MoreThan, Repository } from 'typeorm';
 import { queryRows } from '../people/query-rows.js';
-import { Approvals, type Approver, type RequestParams } from './approvals.js';
+import { ConsentService, type ConsentingUser, type RequestParams } from './consent.service.js';
 import { Grants } from './grants.js';
 import type { AppRequest } from './interactions.js';
 import { IssuerLimits } from './issuer.limits.js';
@@ -25,7 +25,7 @@ interface Decision {
 @Injectable()
 export class DeviceAuthorizations {
   constructor(
-    private readonly approvals: Approvals,
+    private readonly consent: ConsentService,
     private readonly grants: Grants,
     private readonly limits: IssuerLimits,
     @InjectRepository(OidcEntity) private readonly rows: Repository<OidcEntity>,
@@ -39,12 +39,15 @@ export class DeviceAuthorizations {
    * @param address IP address of the user's browser.
    * @throws RateLimited if the network tried too many codes.
    */
-  async findRequest(userCode: string, address: string): Promise<AppRequest | undefined> {
+  async findAuthorizationRequest(
+    userCode: string,
+    address: string,
+  ): Promise<AppRequest | undefined> {
     await this.limits.countRequest('user-code', address);
     const pending = await this.findPending(userCode);
     if (!pending) return undefined;
     const { params, row } = pending;
-    const details = await this.approvals.describeRequest(params);
+    const details = await this.consent.describeRequest(params);
     return (
       details && {
         ...details,
@@ -56,9 +59,9 @@ export class DeviceAuthorizations {
   }
 
   /** Allows the request of a code. @returns false if no request is pending. */
-  async allowRequest(userCode: string, by: Approver): Promise<boolean> {
+  async allowRequest(userCode: string, by: ConsentingUser): Promise<boolean> {
     const pending = await this.findPending(userCode);
-    const granted = pending && (await this.approvals.createGrant(pending.params, by));
+    const granted = pending && (await this.consent.createGrant(pending.params, by));
     if (!granted) return false;
     const { accountId, authenticatedAt } = by;
     const authTime = Math.floor(authenticatedAt.getTime() / 1_000);
@@ -67,7 +70,7 @@ export class DeviceAuthorizations {
     return isDecided;
   }
 
-  /** Denies the request, like {@link allowRequest}. */
+  /** Denies the request of a code. @returns false if no request is pending. */
   denyRequest(userCode: string): Promise<boolean> {
     return this.storeDecision(userCode, {
       error: 'access_denied',

@@ -427,7 +427,9 @@ describe('POST /device/auth refuses', () => {
   it('unknown scopes, which are granted to nobody', async () => {
     const answer = await post('/device/auth', { client_id: deviceId, scope: 'openid admin root' });
     const { user_code: code } = (await answer.json()) as { user_code: string };
-    const found = await fixture.get(DeviceAuthorizations).findRequest(code, '127.0.0.1');
+    const found = await fixture
+      .get(DeviceAuthorizations)
+      .findAuthorizationRequest(code, '127.0.0.1');
     expect(JSON.stringify(found ?? {})).not.toMatch(/admin|root/);
   });
 

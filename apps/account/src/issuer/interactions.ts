@@ -4,7 +4,7 @@ import { InjectRepository } from '@nestjs/typeorm';
 import { OidcEntity } from '#database/typeorm';
 import { errors } from 'oidc-provider';
 import { Repository } from 'typeorm';
-import { Approvals, type Approver } from './approvals.js';
+import { ConsentService, type ConsentingUser } from './consent.service.js';
 import { Issuer } from './issuer.js';
 import { hashSecret } from '../people/secret.hash.js';
 
@@ -33,12 +33,12 @@ export interface AppRequest {
 export class Interactions {
   constructor(
     private readonly issuer: Issuer,
-    private readonly approvals: Approvals,
+    private readonly consent: ConsentService,
     @InjectRepository(OidcEntity) private readonly rows: Repository<OidcEntity>,
   ) {}
 
   /** Returns the pending authorization request of a browser; undefined without one. */
-  async findRequest(
+  async findAuthorizationRequest(
     request: IncomingMessage,
     response: ServerResponse,
   ): Promise<AppRequest | undefined> {
@@ -46,7 +46,7 @@ export class Interactions {
     if (!interaction) return undefined;
     const { uid, params } = interaction;
     const [details, row] = await Promise.all([
-      this.approvals.describeRequest(params),
+      this.consent.describeRequest(params),
       this.rows.findOneBy({ model: 'Interaction', id: hashSecret(uid) }),
     ]);
     if (!details || !row) return undefined;
@@ -55,14 +55,19 @@ export class Interactions {
     return { ...details, id: uid, startedAt, address: row.address ?? '', signInAfter };
   }
 
-  /** Allows the request. @returns the redirect URL; undefined if no request is pending. */
+  /**
+   * Allows the request.
+   *
+   * @returns the redirect URL; undefined if no request is pending or its client was deleted.
+   * @throws Refusal `credentials` if the session has ended.
+   */
   async allowRequest(
     request: IncomingMessage,
     response: ServerResponse,
-    by: Approver,
+    by: ConsentingUser,
   ): Promise<string | undefined> {
     const interaction = await this.readInteraction(request, response);
-    const granted = interaction && (await this.approvals.createGrant(interaction.params, by));
+    const granted = interaction && (await this.consent.createGrant(interaction.params, by));
     if (!granted) return undefined;
     const ts = Math.floor(by.authenticatedAt.getTime() / 1_000);
     return this.finishInteraction(request, response, {
@@ -71,7 +76,7 @@ export class Interactions {
     });
   }
 
-  /** Denies the request, like {@link allowRequest}. */
+  /** Denies the request. @returns the redirect URL; undefined if no request is pending. */
   denyRequest(request: IncomingMessage, response: ServerResponse): Promise<string | undefined> {
     return this.finishInteraction(request, response, {
       error: 'access_denied',
@@ -80,7 +85,7 @@ export class Interactions {
   }
 
   private readInteraction(request: IncomingMessage, response: ServerResponse) {
-    return undefinedIfGone(() => this.issuer.provider.interactionDetails(request, response));
+    return runUnlessEnded(() => this.issuer.provider.interactionDetails(request, response));
   }
 
   private finishInteraction(
@@ -88,7 +93,7 @@ export class Interactions {
     response: ServerResponse,
     result: Parameters<Issuer['provider']['interactionResult']>[2],
   ): Promise<string | undefined> {
-    return undefinedIfGone(() => this.issuer.provider.interactionResult(request, response, result));
+    return runUnlessEnded(() => this.issuer.provider.interactionResult(request, response, result));
   }
 }
 
@@ -105,7 +110,7 @@ function signInAfterOf(params: Record<string, unknown>, startedAt: Date): Date |
 }
 
 /** Returns the result of a call; undefined if the authorization request is unknown or has ended. */
-async function undefinedIfGone<Result>(run: () => Promise<Result>): Promise<Result | undefined> {
+async function runUnlessEnded<Result>(run: () => Promise<Result>): Promise<Result | undefined> {
   try {
     return await run();
   } catch (error) {

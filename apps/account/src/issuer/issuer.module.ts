@@ -2,7 +2,7 @@ import { Module } from '@nestjs/common';
 import { TypeOrmModule } from '@nestjs/typeorm';
 import { AccountEntity, ClientEntity, OidcEntity } from '#database/typeorm';
 import { PeopleModule } from '../people/people.module.js';
-import { Approvals } from './approvals.js';
+import { ConsentService } from './consent.service.js';
 import { Clients } from './clients.js';
 import { DeviceAuthorizations } from './device-authorizations.js';
 import { Grants } from './grants.js';
@@ -15,7 +15,7 @@ import { Issuer } from './issuer.js';
 @Module({
   imports: [PeopleModule, TypeOrmModule.forFeature([AccountEntity, ClientEntity, OidcEntity])],
   providers: [
-    Approvals,
+    ConsentService,
     Clients,
     DeviceAuthorizations,
     Grants,

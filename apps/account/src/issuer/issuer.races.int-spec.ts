@@ -8,7 +8,7 @@ import { apiUrl, IssuerFixture } from '../../testing/issuer.fixture.js';
 import { outcomeOf } from '../../testing/outcome.js';
 import { Sessions } from '../people/sessions.js';
 import { SignOut } from '../people/sign-out.js';
-import { Approvals } from './approvals.js';
+import { ConsentService } from './consent.service.js';
 import { Grants } from './grants.js';
 
 let fixture: IssuerFixture;
@@ -212,7 +212,7 @@ it('an approval whose session ends concurrently leaves no grant', async () => {
     await holder.query(`SELECT ${grants} FOR UPDATE`, [accountId]);
     const ended = fixture.get(SignOut).endAllAccess(accountId);
     await waiting(1);
-    const granted = outcomeOf(fixture.get(Approvals).createGrant(params, by));
+    const granted = outcomeOf(fixture.get(ConsentService).createGrant(params, by));
     await waiting(2);
     await holder.query('COMMIT');
     await ended;

@@ -161,7 +161,7 @@ export class Issuer implements OnApplicationShutdown {
       return sendJson(response, 200, this.signingKeys.publicKeySet);
     if (path === '/reg' && isPreflight) return void response.writeHead(204).end();
     if (route.limit && !isPreflight) {
-      const rejection = await this.findRejection(route.limit, isSentByWebPage(raw.headers));
+      const rejection = await this.countOrReject(route.limit, isSentByWebPage(raw.headers));
       if (rejection) return this.sendRejection(path, raw, response, rejection);
     }
     this.sanitizeHeaders(raw);
@@ -184,8 +184,11 @@ export class Issuer implements OnApplicationShutdown {
     await this.currentProvider.callback()(raw, response);
   }
 
-  /** Returns why to reject a request: Postgres is unavailable, or the rate limit is reached. */
-  private async findRejection(
+  /**
+   * Counts a request against its rate limit. Returns the response that rejects it: 503 if Postgres
+   * is unavailable, 429 above the limit; undefined if it is allowed.
+   */
+  private async countOrReject(
     limit: IssuerRequest,
     isFromWebPage: boolean,
   ): Promise<RejectedResponse | undefined> {
@@ -259,7 +262,7 @@ export class Issuer implements OnApplicationShutdown {
       // The HTTP server has set `x-request-id` to the correlation id.
       const correlationId = res.getHeader('x-request-id');
       const fields = { err: error, correlationId, route: routeOf(path) };
-      this.log.error(fields, 'OAuth request failed: internal error');
+      this.log.error(fields, 'OAuth request failed: oidc-provider error');
     });
     return provider;
   }

@@ -2,7 +2,7 @@ import type { Availability } from '#database';
 import { type Adapter, type AdapterPayload, errors } from 'oidc-provider';
 import type { DataSource } from 'typeorm';
 import type { Grants } from './grants.js';
-import { capFairly } from '../people/fair.cap.js';
+import { deleteExcessRowsByNetwork } from '../people/network.quota.js';
 import { hashSecret } from '../people/secret.hash.js';
 import { queryRows } from '../people/query-rows.js';
 import { requestAddress, requestNetwork } from './request.origin.js';
@@ -61,23 +61,23 @@ export class OidcAdapter implements Adapter {
 
   async upsert(id: string, payload: AdapterPayload, expiresIn: number): Promise<void> {
     if (modelsUnderGrant.has(this.model)) return this.addToGrant(id, payload, expiresIn);
-    const isOpen = pendingModels.has(this.model);
+    const isPendingModel = pendingModels.has(this.model);
     // The second write of a request contains the decision: it is not pending (network NULL).
-    const [row] = await this.runQuery<{ isOpen: boolean }>(
+    const [row] = await this.runQuery<{ isPending: boolean }>(
       `INSERT INTO account.oidc
          (model, id, payload, account_id, grant_id, user_code, address, network, expires_at)
        VALUES ($1, $2, $3, $4, $5, $6, $7, $8, now() + make_interval(secs => $9))
        ON CONFLICT (model, id) DO UPDATE
          SET payload = excluded.payload, account_id = excluded.account_id,
            grant_id = excluded.grant_id, network = NULL, expires_at = excluded.expires_at
-       RETURNING network IS NOT NULL AS "isOpen"`,
+       RETURNING network IS NOT NULL AS "isPending"`,
       [
         ...this.columnValues(id, payload),
-        ...(isOpen ? [requestAddress(), requestNetwork()] : [null, null]),
+        ...(isPendingModel ? [requestAddress(), requestNetwork()] : [null, null]),
         expiresIn,
       ],
     );
-    if (row?.isOpen) await this.capPendingRequests();
+    if (row?.isPending) await this.capPendingRequests();
   }
 
   async find(id: string): Promise<AdapterPayload | undefined> {
@@ -173,12 +173,12 @@ export class OidcAdapter implements Adapter {
     if (!added) throw new errors.InvalidGrant('the grant has ended');
   }
 
-  /** Deletes pending requests above {@link maxPending} (see {@link capFairly}). */
+  /** Deletes pending requests above {@link maxPending} (see {@link deleteExcessRowsByNetwork}). */
   private capPendingRequests(): Promise<void> {
     const { source, availability } = this.context;
     const condition = `model = '${this.model}' AND network IS NOT NULL AND expires_at > now()`;
     return withOutageErrors(availability, () =>
-      capFairly(source.manager, { table: 'oidc', condition, max: maxPending }),
+      deleteExcessRowsByNetwork(source.manager, { table: 'oidc', condition, max: maxPending }),
     );
   }
 

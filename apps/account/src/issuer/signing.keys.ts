@@ -29,7 +29,7 @@ export class SigningKeys {
   private pendingKey: { readonly key: SigningKey; readonly since: number } | undefined;
   private readonly timer: NodeJS.Timeout;
   private readonly changeListeners: (() => void)[] = [];
-  private readonly faults: FaultLog;
+  private readonly reloadFaultLog: FaultLog;
 
   /**
    * @param directory with `signing-key.json` and `jwks.json`.
@@ -40,7 +40,7 @@ export class SigningKeys {
     private readonly log: Log,
     private readonly waitMs = publicationMs,
   ) {
-    this.faults = new FaultLog(log, {
+    this.reloadFaultLog = new FaultLog(log, {
       start: 'signing keys not reloaded, keeping the current ones',
       end: 'signing keys reloaded',
     });
@@ -54,12 +54,12 @@ export class SigningKeys {
     return this.currentKey;
   }
 
-  /** Public keys, including those of earlier tokens. */
+  /** Public keys of `jwks.json`: of new tokens, of earlier tokens and of a pending key. */
   get publicKeySet(): JSONWebKeySet {
     return this.publicKeys;
   }
 
-  /** Registers a listener for changes of the signing key. */
+  /** Registers a function to call after {@link signingKey} has been replaced. */
   onChange(listener: () => void): void {
     this.changeListeners.push(listener);
   }
@@ -72,7 +72,7 @@ export class SigningKeys {
   private reloadKeys(): void {
     try {
       const { key, set } = this.readKeys();
-      this.faults.recordSuccess();
+      this.reloadFaultLog.recordSuccess();
       this.publicKeys = set;
       if (key.kid === this.currentKey.kid) return void (this.pendingKey = undefined);
       if (this.pendingKey?.key.kid !== key.kid) this.pendingKey = { key, since: performance.now() };
@@ -83,10 +83,10 @@ export class SigningKeys {
         return;
       this.currentKey = key;
       this.pendingKey = undefined;
-      this.log.info({ kid: key.kid }, 'signing key replaced: the key kid signs all new tokens');
+      this.log.info({ kid: key.kid }, 'signing key replaced: new tokens are signed with it');
       for (const listener of this.changeListeners) listener();
     } catch (error) {
-      this.faults.recordFailure(error);
+      this.reloadFaultLog.recordFailure(error);
     }
   }
 

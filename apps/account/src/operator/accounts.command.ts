@@ -54,7 +54,7 @@ async function executeCommand(command: AccountsCommand, context: OperatorContext
       return `${command.name} is no longer an administrator.\n`;
     case 'erase': {
       const { id } = await findAccount(command.name, context);
-      await context.erasure.requestErasure(id);
+      await context.erasureRequests.requestErasure(id);
       return `${command.name} is signed out everywhere. All data of user ${id} is being erased.\n`;
     }
   }

@@ -17,7 +17,7 @@ import { z } from 'zod';
 import { AppPasswords } from '../credentials/app-passwords.js';
 import { Accounts } from '../people/accounts.js';
 import { Administrators } from '../people/administrators.js';
-import { Erasure } from '../people/erasure.js';
+import { ErasureRequests } from '../people/erasure.requests.js';
 import { AttemptLimits } from '../people/limits.js';
 import { Links } from '../people/links.js';
 import { Mail } from '../people/mail.js';
@@ -54,7 +54,7 @@ export interface OperatorContext {
   readonly links: Links;
   readonly registration: Registration;
   readonly appPasswords: AppPasswords;
-  readonly erasure: Erasure;
+  readonly erasureRequests: ErasureRequests;
 }
 
 /**
@@ -107,7 +107,7 @@ export async function withOperatorContext<Result>(
         REGISTRATION: 'invite',
       }),
       appPasswords: new AppPasswords(source.getRepository(CredentialEntity), revocations, notices),
-      erasure: new Erasure(client, signOut),
+      erasureRequests: new ErasureRequests(client, signOut),
     });
   } catch (error) {
     throw toOperatorError(error);

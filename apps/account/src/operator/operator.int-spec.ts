@@ -106,7 +106,7 @@ describe('accounts', () => {
     const browser = { address: '192.0.2.1', userAgent: '' };
     const { session } = await fixture.app.get(SignIn).signInWithoutPassword(id, browser);
     expect(await accounts('disable', name)).toMatchObject({ code: 0, stderr: '' });
-    expect(await fixture.app.get(Sessions).findByCookie(session.cookie)).toBeUndefined();
+    expect(await fixture.app.get(Sessions).findAndRecordUse(session.cookie)).toBeUndefined();
     expect(await fixture.revoked()).toEqual(
       expect.arrayContaining([`user:${id}`, `session:${session.id}`]),
     );
@@ -203,7 +203,9 @@ describe('podcast-sync app-password', () => {
     const { code, stdout, stderr } = await appPassword(name.toUpperCase());
     expect([code, stdout, stderr]).toEqual([0, expect.stringMatching(/^pst_[\w-]{28}\n$/), '']);
     expect(
-      await fixture.app.get(AppPasswords).checkHash(appPasswordHash(stdout.trim()) as string),
+      await fixture.app
+        .get(AppPasswords)
+        .findAndRecordUse(appPasswordHash(stdout.trim()) as string),
     ).toEqual({
       credentialId: expect.any(String),
       userId: id,
@@ -243,7 +245,7 @@ describe('podcast-sync token', () => {
   const token = (...args: string[]) =>
     callProgram(podcastSync, ['token', ...args, '--data', data], {});
   const check = (printed: string) =>
-    fixture.app.get(AppPasswords).checkHash(appPasswordHash(printed.trim()) as string);
+    fixture.app.get(AppPasswords).findAndRecordUse(appPasswordHash(printed.trim()) as string);
 
   it('prints only an app password, and creates the account', async () => {
     const { code, stdout } = await token(name);

@@ -2,7 +2,7 @@ import { Get, Param, Post, Res } from '@nestjs/common';
 import { scopes } from '#contracts';
 import type { FastifyReply } from 'fastify';
 import { LoginFlows } from '../credentials/login-flows.js';
-import type { Approver } from '../issuer/approvals.js';
+import type { ConsentingUser } from '../issuer/consent.service.js';
 import { DeviceAuthorizations } from '../issuer/device-authorizations.js';
 import { type AppRequest, Interactions } from '../issuer/interactions.js';
 import { Refusal } from '../people/refusal.js';
@@ -15,7 +15,7 @@ const maxUserCodeLength = 64;
 /** Maximum seconds between the entry of a device's code and the decision: the code's lifetime. */
 const userCodeSeconds = 15 * 60;
 
-function approverOf({ account, session }: Person): Approver {
+function consentingUserOf({ account, session }: Person): ConsentingUser {
   const { id: sessionId, authenticatedAt } = session;
   return { accountId: account.id, sessionId, authenticatedAt };
 }
@@ -44,7 +44,7 @@ export class ApprovalController {
   @ForPerson()
   async askForBrowser(@Res() { page, raw }: FastifyReply): Promise<void> {
     const { request, person } = page;
-    const appRequest = await this.interactions.findRequest(request.raw, raw);
+    const appRequest = await this.interactions.findAuthorizationRequest(request.raw, raw);
     if (!appRequest) throw new Refusal('app_request');
     requireRecent(person, request.url, appRequest.signInAfter);
     showApproval(page, requestDetailsOf(appRequest, request.url));
@@ -54,12 +54,12 @@ export class ApprovalController {
   @ForPerson()
   async decideForBrowser(@Res() { page, raw }: FastifyReply): Promise<void> {
     const { request, person, form } = page;
-    const appRequest = await this.interactions.findRequest(request.raw, raw);
+    const appRequest = await this.interactions.findAuthorizationRequest(request.raw, raw);
     if (!appRequest) throw new Refusal('app_request');
     const isAllowed = form['decision'] === 'allow';
     if (isAllowed) requireRecent(person, request.url, appRequest.signInAfter);
     const to = isAllowed
-      ? await this.interactions.allowRequest(request.raw, raw, approverOf(person))
+      ? await this.interactions.allowRequest(request.raw, raw, consentingUserOf(person))
       : await this.interactions.denyRequest(request.raw, raw);
     if (to === undefined) throw new Refusal('app_request');
     page.leaveSite(to, redirectHostOfApp(appRequest));
@@ -81,7 +81,7 @@ export class ApprovalController {
   async askForDevice(@Res() { page }: FastifyReply): Promise<void> {
     const { code } = page.readOutcome<{ code: string }>() ?? {};
     if (code === undefined) return page.redirect('/device');
-    const appRequest = await this.devices.findRequest(code, page.request.ip);
+    const appRequest = await this.devices.findAuthorizationRequest(code, page.request.ip);
     if (!appRequest) return page.redirectWithOutcome('/device', { code, problem: 'unknown' });
     const userCode = formatUserCode(appRequest.id);
     showApproval(page, { ...requestDetailsOf(appRequest, '/device'), userCode });
@@ -103,11 +103,11 @@ export class ApprovalController {
       requireRecent(person, `/device?${new URLSearchParams({ user_code: code }).toString()}`);
     if (form['decision'] === undefined)
       return page.redirectWithOutcome('/device/request', { code }, userCodeSeconds);
-    const appRequest = await this.devices.findRequest(code, page.request.ip);
+    const appRequest = await this.devices.findAuthorizationRequest(code, page.request.ip);
     if (!appRequest) return refuse('unknown');
     const isAllowed = form['decision'] === 'allow';
     const isDecided = isAllowed
-      ? await this.devices.allowRequest(code, approverOf(person))
+      ? await this.devices.allowRequest(code, consentingUserOf(person))
       : await this.devices.denyRequest(code);
     if (!isDecided) return refuse('unknown');
     showDecision(page, isAllowed);

@@ -1,4 +1,5 @@
 import type { FastifyReply, FastifyRequest } from 'fastify';
+import { challengeLifetimeMs } from '../people/passkeys.js';
 import { newSecret } from '../people/secret.hash.js';
 import type { Browser } from '../people/sessions.js';
 import type { SignInResult } from '../people/sign-in.js';
@@ -6,8 +7,8 @@ import type { SignInResult } from '../people/sign-in.js';
 /** Lifetime of the device cookie in seconds: the maximum that browsers allow. */
 const deviceCookieSeconds = 400 * 86_400;
 
-/** Lifetime in seconds of the cookie that binds passkey challenges, the same as of a challenge. */
-const bindingCookieSeconds = 10 * 60;
+/** Lifetime in seconds of the cookie that binds passkey challenges to a browser. */
+const bindingCookieSeconds = challengeLifetimeMs / 1_000;
 
 /**
  * Reads and sets the cookies of the pages. All ports of a host share cookies, so each cookie name

@@ -1,6 +1,6 @@
 import { Get, Post, Res } from '@nestjs/common';
 import type { FastifyReply } from 'fastify';
-import { Erasure } from '../people/erasure.js';
+import { ErasureRequests } from '../people/erasure.requests.js';
 import type { Person } from './page.context.js';
 import { ForPerson, PageController } from './person.guard.js';
 import { erasePage } from './views/security.view.js';
@@ -8,7 +8,7 @@ import { erasePage } from './views/security.view.js';
 /** Serves the page that erases an account, after a recent sign-in and the entry of its name. */
 @PageController()
 export class ErasureController {
-  constructor(private readonly erasure: Erasure) {}
+  constructor(private readonly erasureRequests: ErasureRequests) {}
 
   @Get('erase')
   @ForPerson({ recently: true })
@@ -24,7 +24,7 @@ export class ErasureController {
     const { erase } = page.visit.texts;
     if ((form['name'] ?? '').trim().toLowerCase() !== confirmationTextOf(person).toLowerCase())
       return page.redirectWithOutcome('/erase', { problem: erase.wrongName });
-    await this.erasure.requestErasure(person.account.id);
+    await this.erasureRequests.requestErasure(person.account.id);
     page.cookies.clearSessionCookie(reply);
     delete request.person;
     page.redirectToDone({ message: 'erased' });

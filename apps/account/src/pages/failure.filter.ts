@@ -6,7 +6,7 @@ import { type ErrorAnswer, type ErrorFormat, httpAnswers, send } from '#http';
 import { RateLimited } from '#identity';
 import type { Log } from '#runtime';
 import type { FastifyReply } from 'fastify';
-import { redirectHostOf } from '../issuer/approvals.js';
+import { redirectHostOf } from '../issuer/consent.service.js';
 import type { PageError } from '../issuer/provider.options.js';
 import { Refusal } from '../people/refusal.js';
 import { createVisit, renderDocument } from './document.js';
@@ -96,7 +96,7 @@ export function sendFailure(reply: FastifyReply, failure: PageFailure): FastifyR
 export const pageErrorFormat: ErrorFormat = {
   answerTo(error, _request, log) {
     const { kind, retryAfterSeconds: seconds } = toPageFailure(error);
-    if (kind === 'internal') log.error({ err: error }, 'request failed: internal error');
+    if (kind === 'internal') log.error({ err: error }, 'page request failed: internal error');
     return {
       status: failureStatus[kind],
       message: kind,

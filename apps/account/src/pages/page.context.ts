@@ -103,7 +103,11 @@ export class PageContext {
     return readFields(this.request.body);
   }
 
-  /** Fields of the URL's query; of a repeated field the last value. @throws as {@link form}. */
+  /**
+   * Fields of the URL's query; of a repeated field the last value.
+   *
+   * @throws BadRequestException for control characters, such as NUL.
+   */
   get query(): Fields {
     const { url } = this.request;
     const at = url.indexOf('?');
@@ -182,7 +186,7 @@ export class PageContext {
     this.redirectWithOutcome('/forward', { to, where });
   }
 
-  /** Returns the outcome of {@link redirectWithOutcome} for this page, if there is one. */
+  /** Returns the outcome of a form that redirected to this page; undefined without one. */
   readOutcome<Outcome>(): Outcome | undefined {
     const path = pathOf(this.request.url);
     const cookie = this.cookies.readOutcome(this.request, path);
@@ -194,7 +198,7 @@ export class PageContext {
     return until > Date.now() ? (value as Outcome) : undefined;
   }
 
-  /** Returns the outcome like {@link readOutcome}, and deletes it. */
+  /** Returns the outcome of a form that redirected to this page, and deletes its cookie. */
   takeOutcome<Outcome>(): Outcome | undefined {
     const outcome = this.readOutcome<Outcome>();
     if (outcome !== undefined) this.cookies.clearOutcome(this.reply, pathOf(this.request.url));

@@ -153,6 +153,6 @@ export class PeopleController {
 
   private logAction(by: Person, action: AccountAction | 'invite', account?: string): void {
     const fields = { action, administrator: by.account.id, account };
-    this.log.info(fields, 'account changed by an administrator');
+    this.log.info(fields, 'administrator action completed');
   }
 }

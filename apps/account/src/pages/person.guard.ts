@@ -16,7 +16,7 @@ import { Accounts } from '../people/accounts.js';
 import { Seal } from '../people/seal.js';
 import { Sessions } from '../people/sessions.js';
 import { Cookies } from './cookies.js';
-import { isOwnForm } from './own-form.rules.js';
+import { isSameOriginForm } from './same-origin.rules.js';
 import { PageContext, type Person } from './page.context.js';
 
 /** Maximum age of a recent sign-in in milliseconds. */
@@ -31,7 +31,7 @@ function isRecent({ session }: Person, after?: Date): boolean {
 interface SignInRequirement {
   /** True if the last sign-in must be at most 5 minutes ago. */
   readonly recently?: boolean;
-  /** True if only administrators can open the page. Others get 404. */
+  /** True if only administrators can open the page. Other signed-in users get 404. */
   readonly administrator?: boolean;
   /** Path that opens after the sign-in. Default: the requested path. */
   readonly next?: string;
@@ -39,7 +39,7 @@ interface SignInRequirement {
 
 const requirementKey = 'sign-in requirement';
 
-/** Marks a route that requires a signed-in user. Other clients are redirected to the sign-in. */
+/** Marks a route that requires a signed-in user. Without a session: redirected to the sign-in. */
 export const ForPerson = (need: SignInRequirement = {}) => SetMetadata(requirementKey, need);
 
 /**
@@ -86,7 +86,7 @@ class PersonGuard implements CanActivate {
     const reply = context.switchToHttp().getResponse<FastifyReply>();
     reply.page = new PageContext(request, reply, this.cookies, this.sealing);
     const isRead = request.method === 'GET' || request.method === 'HEAD';
-    if (!isRead && !isOwnForm(request.headers, this.config.PUBLIC_URL))
+    if (!isRead && !isSameOriginForm(request.headers, this.config.PUBLIC_URL))
       throw new CrossSiteForm('form of another site');
     const person = await this.findPerson(request);
     if (person) request.person = person;
@@ -102,7 +102,7 @@ class PersonGuard implements CanActivate {
 
   private async findPerson(request: FastifyRequest): Promise<Person | undefined> {
     const { session: cookie } = this.cookies.readBrowser(request);
-    const session = cookie === undefined ? undefined : await this.sessions.findByCookie(cookie);
+    const session = cookie === undefined ? undefined : await this.sessions.findAndRecordUse(cookie);
     const account = session ? await this.accounts.find(session.accountId) : undefined;
     return session && account ? { session, account } : undefined;
   }

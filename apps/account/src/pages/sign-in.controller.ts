@@ -165,8 +165,8 @@ export class SignInController {
           this.signIn.completeWithRecoveryCode(ticket, form['recovery'] ?? '', browser),
         passkey: () => {
           const { host } = page.request.headers;
-          const response = { host, binding: ticket, credential: form['credential'] ?? '' };
-          return this.signIn.completeWithPasskey(ticket, response, browser);
+          const passkeyResponse = { host, binding: ticket, credential: form['credential'] ?? '' };
+          return this.signIn.completeWithPasskey(ticket, passkeyResponse, browser);
         },
       };
       const signedIn = await complete[kind]();

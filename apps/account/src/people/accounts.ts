@@ -86,7 +86,12 @@ export const whereName = (name: string) => ({
   }),
 });
 
-/** Reads, creates and changes accounts. */
+/**
+ * Reads, creates and changes accounts. Invariants:
+ * - An account is created, disabled or enabled in the transaction that makes all services accept or
+ *   refuse its user. It locks the user's clock before the account, as an erasure does.
+ * - Gateways are notified of ended access after its commit.
+ */
 @Injectable()
 export class Accounts {
   constructor(

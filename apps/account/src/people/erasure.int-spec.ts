@@ -46,10 +46,10 @@ it('a user whose erasure is recorded cannot sign in and has no sessions', async 
     [app.credential.id],
   );
   const hash = rows[0]?.hash.toString('base64url') ?? '';
-  expect(await fixture.app.get(AppPasswords).checkHash(hash)).not.toBeNull();
+  expect(await fixture.app.get(AppPasswords).findAndRecordUse(hash)).not.toBeNull();
   await erase();
-  expect(await fixture.app.get(Sessions).findByCookie(session.cookie)).toBeUndefined();
-  expect(await fixture.app.get(AppPasswords).checkHash(hash)).toBeNull();
+  expect(await fixture.app.get(Sessions).findAndRecordUse(session.cookie)).toBeUndefined();
+  expect(await fixture.app.get(AppPasswords).findAndRecordUse(hash)).toBeNull();
   await expect(signIn.signIn({ name, password }, browser)).rejects.toMatchObject({
     code: 'credentials',
   });

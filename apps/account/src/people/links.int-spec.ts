@@ -325,7 +325,7 @@ describe('a new password', () => {
       secretOf(await links.createLink('reset', { accountId })),
     ];
     await reset.resetByLink(secret, 'another sentence', newBrowser());
-    expect(await fixture.app.get(Sessions).findByCookie(session.cookie)).toBeUndefined();
+    expect(await fixture.app.get(Sessions).findAndRecordUse(session.cookie)).toBeUndefined();
     expect(await outcomeOf(reset.resetByLink(other, 'a third sentence', newBrowser()))).toBe(
       'link',
     );
@@ -436,7 +436,7 @@ describe('a new password', () => {
     expect(await outcomeOf(change('a wrong sentence'))).toBe('credentials');
     await change(password);
     const sessions = fixture.app.get(Sessions);
-    expect(await sessions.findByCookie(mine.session.cookie)).toBeDefined();
-    expect(await sessions.findByCookie(other.session.cookie)).toBeUndefined();
+    expect(await sessions.findAndRecordUse(mine.session.cookie)).toBeDefined();
+    expect(await sessions.findAndRecordUse(other.session.cookie)).toBeUndefined();
   });
 });

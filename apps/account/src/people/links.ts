@@ -40,7 +40,7 @@ const lifetimeMinutes: Record<LinkKind, number> = {
 
 /** Maximum links of one kind per account. A new link replaces the oldest. */
 const maxPerAccount = 5;
-/** Maximum links of one kind without an account (`first`, `invite`), in total. */
+/** Maximum links of one kind without an account (`first`, `invite`); the oldest is replaced. */
 const maxWithoutAccount = 1_000;
 
 /**
@@ -99,7 +99,10 @@ export class Links {
     return { url: `${this.config.PUBLIC_URL}/links/${secret}`, expiresAt };
   }
 
-  /** Returns the content of a link without deleting it; undefined as in {@link consumeLink}. */
+  /**
+   * Returns the content of a link without deleting it. Returns `undefined` if the link was used, is
+   * expired or unknown, or its account is disabled.
+   */
   async readLink(secret: string): Promise<Link | undefined> {
     const hash = hashIfSecret(secret);
     if (!hash) return undefined;

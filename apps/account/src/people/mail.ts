@@ -64,14 +64,10 @@ export class Mail implements OnApplicationShutdown {
    * @param make returns the mail, or `undefined` to send none.
    */
   sendInBackground(make: () => Promise<MailMessage | undefined>): void {
-    if (!this.transport || this.mailsInProgress.size >= maxMailsInProgress) {
-      const fields = {
-        hasMailServer: this.hasMailServer,
-        mailsInProgress: this.mailsInProgress.size,
-      };
-      this.log.warn(fields, 'mail dropped: SMTP_URL is not set, or too many mails are in progress');
-      return;
-    }
+    if (!this.transport) return this.log.warn('mail dropped: SMTP_URL is not set');
+    const mailsInProgress = this.mailsInProgress.size;
+    if (mailsInProgress >= maxMailsInProgress)
+      return this.log.warn({ mailsInProgress }, 'mail dropped: too many mails in progress');
     const sent: Promise<void> = this.send(this.transport, make).finally(() =>
       this.mailsInProgress.delete(sent),
     );
@@ -90,7 +86,8 @@ export class Mail implements OnApplicationShutdown {
     const message = await make().catch((error: unknown) => {
       this.log.error(
         { err: error },
-        'mail not sent: its link or account could not be read from Postgres, or internal error',
+        'mail not sent and not retried: Postgres unavailable while reading the account or ' +
+          'creating the link, or internal error',
       );
       return undefined;
     });

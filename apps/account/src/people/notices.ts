@@ -50,11 +50,12 @@ export class Notices {
     try {
       await this.notices.query(
         // The DELETE does not see the inserted row, so it keeps one row less than the maximum.
-        `WITH held AS (SELECT id FROM account.accounts WHERE id = $1 FOR NO KEY UPDATE),
+        `WITH locked_account AS (SELECT id FROM account.accounts WHERE id = $1 FOR NO KEY UPDATE),
          added AS (
            INSERT INTO account.notices (account_id, id, kind, label, address, user_agent)
-           SELECT id, gen_random_uuid(), $2, $3, $4, $5 FROM held)
-         DELETE FROM account.notices n USING held WHERE n.account_id = held.id AND n.id IN (
+           SELECT id, gen_random_uuid(), $2, $3, $4, $5 FROM locked_account)
+         DELETE FROM account.notices n USING locked_account
+         WHERE n.account_id = locked_account.id AND n.id IN (
            SELECT id FROM account.notices WHERE account_id = $1 AND kind = $2
            ORDER BY created_at DESC, id OFFSET $6)`,
         [accountId, kind, label, ...visit, maxPerKind - 1],
@@ -62,7 +63,8 @@ export class Notices {
     } catch (error) {
       this.log.error(
         { err: error, accountId, kind },
-        'notice of an account change not stored: the account page lacks it, mail is still sent',
+        'notice of an account change not stored: the account page lacks it; ' +
+          'its mail is attempted separately',
       );
     }
     if (!this.mail.hasMailServer) return;

@@ -88,7 +88,7 @@ describe('a passkey', () => {
   it('signs in without name and password, and shows its last use', async () => {
     await add();
     const { session } = await signIn.signInWithPasskey(await response(), browser);
-    expect(await fixture.app.get(Sessions).findByCookie(session.cookie)).toMatchObject({
+    expect(await fixture.app.get(Sessions).findAndRecordUse(session.cookie)).toMatchObject({
       accountId: id,
     });
     const [passkey] = await passkeys.list(id);

@@ -36,7 +36,10 @@ export type Passkey = Pick<
 export interface PasskeyRequest {
   /** Header `Host` of the request. */
   readonly host?: string | undefined;
-  /** Id of what the challenge is bound to: a session, a ticket of the second step, or a browser. */
+  /**
+   * Value to which the challenge is bound, so that only its requester can use it: the id of a
+   * session, the ticket of the second step of a sign-in, or the value of a browser's cookie.
+   */
   readonly binding: string;
 }
 
@@ -54,9 +57,10 @@ export interface VerifiedPasskey {
 }
 
 const sealPurpose = 'passkey challenge';
-const challengeLifetimeMs = 10 * 60_000;
+/** Time after which a challenge expires, in milliseconds. */
+export const challengeLifetimeMs = 10 * 60_000;
 
-/** Maximum number of passkeys per account. */
+/** Maximum number of passkeys per account. Further ones are refused. */
 const maxPasskeys = 20;
 
 /** Maximum characters of a response. One with a post-quantum key has about 10,000. */
@@ -268,7 +272,7 @@ export class Passkeys {
     return new Uint8Array(this.sealing.seal(sealPurpose, String(Date.now()), binding));
   }
 
-  /** Returns the time of a challenge; undefined if it is forged, expired or bound otherwise. */
+  /** Returns the time of a challenge; undefined if it is forged, expired or has another binding. */
   private openChallenge(challenge: string, binding: string): Date | undefined {
     const opened = this.sealing.open(sealPurpose, Buffer.from(challenge, 'base64url'), binding);
     const at = Number(opened);

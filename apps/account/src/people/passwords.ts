@@ -9,9 +9,9 @@ const hashCost = { algorithm: 2, memoryCost: 19_456, timeCost: 2, parallelism: 1
 
 /** Maximum number of concurrent hashes per process. One slot is reserved for trusted devices. */
 const maxConcurrentHashes = 2;
-/** Maximum number of waiting hashes per trust level. */
+/** Maximum number of waiting hashes per trust level. Further ones are refused as `busy`. */
 const maxWaitingPerQueue = 16;
-/** Maximum milliseconds for which a hash waits for a slot. */
+/** Maximum milliseconds for which a hash waits for a slot. Then it is refused as `busy`. */
 const maxSlotWaitMs = 2_000;
 
 /** Trust levels of clients. Each level has a queue; earlier levels are served first. */

@@ -13,7 +13,7 @@ import { type AccountConfig, CONFIG, LOG, REDIS } from '../account.config.js';
 import { Accounts } from './accounts.js';
 import { Administrators } from './administrators.js';
 import { Emails } from './emails.js';
-import { Erasure } from './erasure.js';
+import { ErasureRequests } from './erasure.requests.js';
 import { TrustedClients } from './trusted-clients.js';
 import { AttemptLimits } from './limits.js';
 import { Links } from './links.js';
@@ -39,7 +39,7 @@ const people = [
   Accounts,
   Administrators,
   Emails,
-  Erasure,
+  ErasureRequests,
   AttemptLimits,
   Links,
   Mail,

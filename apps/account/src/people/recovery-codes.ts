@@ -75,10 +75,11 @@ export class RecoveryCodes {
     if (!hash) return false;
     const used = await queryRows(
       manager,
-      // Lock order: the account before its codes, as in {@link replaceAll}.
-      `WITH held AS (SELECT id FROM account.accounts WHERE id = $1 FOR NO KEY UPDATE)
-       UPDATE account.recovery_codes c SET used_at = now() FROM held
-       WHERE c.account_id = held.id AND c.hash = $2 AND c.used_at IS NULL RETURNING c.account_id`,
+      // Lock order: the account before its codes, as in `replaceAll`.
+      `WITH locked_account AS (SELECT id FROM account.accounts WHERE id = $1 FOR NO KEY UPDATE)
+       UPDATE account.recovery_codes c SET used_at = now() FROM locked_account
+       WHERE c.account_id = locked_account.id AND c.hash = $2 AND c.used_at IS NULL
+       RETURNING c.account_id`,
       [accountId, hash],
     );
     return used.length === 1;

@@ -36,22 +36,22 @@ describe('a session', () => {
     const [used, unused] = [await begin(), await begin()];
     await age(used.id, '40 days', '29 days');
     await age(unused.id, '40 days', '31 days');
-    expect(await sessions.findByCookie(unused.cookie)).toBeUndefined();
-    expect(await sessions.findByCookie(used.cookie)).toBeDefined();
+    expect(await sessions.findAndRecordUse(unused.cookie)).toBeUndefined();
+    expect(await sessions.findAndRecordUse(used.cookie)).toBeDefined();
     const days =
-      ((await sessions.findByCookie(used.cookie))?.expiresAt.getTime() ?? 0) - Date.now();
+      ((await sessions.findAndRecordUse(used.cookie))?.expiresAt.getTime() ?? 0) - Date.now();
     expect(Math.round(days / 86_400_000)).toBe(30);
   });
 
   it('ends after 365 days despite use', async () => {
     const old = await begin();
     await age(old.id, '364 days', '2 hours');
-    await sessions.findByCookie(old.cookie);
+    await sessions.findAndRecordUse(old.cookie);
     const hours =
-      ((await sessions.findByCookie(old.cookie))?.expiresAt.getTime() ?? 0) - Date.now();
+      ((await sessions.findAndRecordUse(old.cookie))?.expiresAt.getTime() ?? 0) - Date.now();
     expect(Math.round(hours / 3_600_000)).toBe(24);
     await age(old.id, '366 days', '0');
-    expect(await sessions.findByCookie(old.cookie)).toBeUndefined();
+    expect(await sessions.findAndRecordUse(old.cookie)).toBeUndefined();
   });
 
   it('is written at most once an hour', async () => {
@@ -61,10 +61,10 @@ describe('a session', () => {
       (await fixture.owner.query('SELECT xmin::text FROM account.sessions WHERE id = $1', [id]))
         .rows as unknown[];
     const before = await version();
-    await sessions.findByCookie(cookie);
+    await sessions.findAndRecordUse(cookie);
     const touched = await version();
     expect(touched).not.toEqual(before);
-    await Promise.all(Array.from({ length: 10 }, () => sessions.findByCookie(cookie)));
+    await Promise.all(Array.from({ length: 10 }, () => sessions.findAndRecordUse(cookie)));
     expect(await version()).toEqual(touched);
   });
 
@@ -73,9 +73,9 @@ describe('a session', () => {
     const { id } = await fixture.app.get(Accounts).create({ name: `o-${randomUUID()}` });
     const foreign = await sessions.startSession(id, { address: '192.0.2.1', userAgent: 'Firefox' });
     await sessions.endOthers(accountId, mine.id);
-    expect(await sessions.findByCookie(mine.cookie)).toBeDefined();
-    expect(await sessions.findByCookie(foreign.cookie)).toBeDefined();
-    expect(await sessions.findByCookie(other.cookie)).toBeUndefined();
+    expect(await sessions.findAndRecordUse(mine.cookie)).toBeDefined();
+    expect(await sessions.findAndRecordUse(foreign.cookie)).toBeDefined();
+    expect(await sessions.findAndRecordUse(other.cookie)).toBeUndefined();
     expect(await fixture.revoked()).toContain(`session:${other.id}`);
   });
 
@@ -84,9 +84,9 @@ describe('a session', () => {
     const other = await fixture.app.get(Accounts).create({ name: `o-${randomUUID()}` });
     expect(await sessions.endSession(other.id, id)).toBe(false);
     expect(await sessions.endSession(accountId, 'no id')).toBe(false);
-    expect(await sessions.findByCookie(cookie)).toBeDefined();
+    expect(await sessions.findAndRecordUse(cookie)).toBeDefined();
     expect(await sessions.endSession(accountId, id)).toBe(true);
-    expect([await sessions.findByCookie(cookie), await sessions.listValid(accountId)]).toEqual([
+    expect([await sessions.findAndRecordUse(cookie), await sessions.listValid(accountId)]).toEqual([
       undefined,
       [],
     ]);
@@ -97,7 +97,7 @@ describe('a session', () => {
     const before = await begin();
     const renewed = await Promise.all(Array.from({ length: 10 }, () => begin(before.cookie)));
     expect(renewed.filter(({ id }) => id === before.id)).toHaveLength(1);
-    expect(await sessions.findByCookie(before.cookie)).toBeUndefined();
+    expect(await sessions.findAndRecordUse(before.cookie)).toBeUndefined();
   });
 
   it('is limited to 100 per user; the least recently used are deleted', async () => {
@@ -105,7 +105,7 @@ describe('a session', () => {
     await age(first.id, '1 hour', '1 hour');
     await Promise.all(Array.from({ length: 100 }, () => begin()));
     await begin();
-    expect(await sessions.findByCookie(first.cookie)).toBeUndefined();
+    expect(await sessions.findAndRecordUse(first.cookie)).toBeUndefined();
     expect(await sessions.listValid(accountId)).toHaveLength(100);
   });
 
@@ -123,7 +123,7 @@ describe('a session', () => {
   it.each(['', 'x', 'x'.repeat(43), 'x'.repeat(10_000), '\0'.repeat(43)])(
     'is not found by the cookie %j',
     async (cookie) => {
-      expect(await sessions.findByCookie(cookie)).toBeUndefined();
+      expect(await sessions.findAndRecordUse(cookie)).toBeUndefined();
     },
   );
 });

@@ -111,7 +111,7 @@ export class Sessions {
    * Returns the session of a cookie, and records its use at most once an hour. Undefined if the
    * session has ended or the account is disabled.
    */
-  async findByCookie(cookie: string): Promise<Session | undefined> {
+  async findAndRecordUse(cookie: string): Promise<Session | undefined> {
     const hash = hashIfSecret(cookie);
     if (!hash) return undefined;
     const [session] = await this.queryRows<Session & { stale: boolean }>(
@@ -148,9 +148,9 @@ export class Sessions {
   /** Ends all sessions of an account except one. @param kept id of the session that stays. */
   async endOthers(accountId: string, kept: string): Promise<void> {
     const ended = await this.queryRows<{ id: string }>(
-      `WITH held AS (SELECT id FROM account.accounts WHERE id = $1 FOR NO KEY UPDATE)
-       DELETE FROM account.sessions s USING held
-       WHERE s.account_id = held.id AND s.id <> $2 RETURNING s.id`,
+      `WITH locked_account AS (SELECT id FROM account.accounts WHERE id = $1 FOR NO KEY UPDATE)
+       DELETE FROM account.sessions s USING locked_account
+       WHERE s.account_id = locked_account.id AND s.id <> $2 RETURNING s.id`,
       [accountId, kept],
     );
     await this.notifyEnded(ended);

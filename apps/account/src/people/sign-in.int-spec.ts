@@ -54,7 +54,7 @@ const wrong = (from: Browser, as = name) =>
 describe('sign-in', () => {
   it('gives a session whose cookie is stored only as a hash', async () => {
     const { session } = await signedIn();
-    expect(await sessions.findByCookie(session.cookie)).toMatchObject({
+    expect(await sessions.findAndRecordUse(session.cookie)).toMatchObject({
       id: session.id,
       accountId,
       userAgent: 'Firefox',
@@ -97,8 +97,8 @@ describe('sign-in', () => {
     const first = await signedIn();
     const second = await signedIn({ ...browser, session: first.session.cookie });
     expect(second.session.id).toBe(first.session.id);
-    expect(await sessions.findByCookie(first.session.cookie)).toBeUndefined();
-    expect(await sessions.findByCookie(second.session.cookie)).toMatchObject({
+    expect(await sessions.findAndRecordUse(first.session.cookie)).toBeUndefined();
+    expect(await sessions.findAndRecordUse(second.session.cookie)).toMatchObject({
       id: first.session.id,
     });
   });
@@ -108,8 +108,8 @@ describe('sign-in', () => {
     const first = await signedIn();
     const as = { name: other.name as string, password };
     const second = await signedIn({ ...browser, session: first.session.cookie }, as);
-    expect(await sessions.findByCookie(first.session.cookie)).toBeUndefined();
-    expect(await sessions.findByCookie(second.session.cookie)).toMatchObject({
+    expect(await sessions.findAndRecordUse(first.session.cookie)).toBeUndefined();
+    expect(await sessions.findAndRecordUse(second.session.cookie)).toMatchObject({
       accountId: other.id,
     });
     expect(await fixture.revoked()).toContain(`session:${first.session.id}`);
@@ -185,8 +185,8 @@ describe('a second factor', () => {
       code.toUpperCase().replaceAll('-', ' '),
       browser,
     );
-    expect(await sessions.findByCookie(session.cookie)).toBeDefined();
-    expect(await sessions.findByCookie(before.session.cookie)).toBeUndefined();
+    expect(await sessions.findAndRecordUse(session.cookie)).toBeDefined();
+    expect(await sessions.findAndRecordUse(before.session.cookie)).toBeUndefined();
     expect(await outcomeOf(signIn.completeWithRecoveryCode(two, code, browser))).toBe('code');
     expect(await fixture.revoked()).toContain(`user:${accountId}`);
   });
@@ -217,8 +217,8 @@ describe('a second factor', () => {
       expect(await outcomeOf(off('recovery', '0000-0000-0000-0000'))).toBe('code');
       await off('recovery', code, mine.session.id);
       expect(await isOn()).toBe(false);
-      expect(await sessions.findByCookie(mine.session.cookie)).toBeDefined();
-      expect(await sessions.findByCookie(other.session.cookie)).toBeUndefined();
+      expect(await sessions.findAndRecordUse(mine.session.cookie)).toBeDefined();
+      expect(await sessions.findAndRecordUse(other.session.cookie)).toBeUndefined();
     });
 
     it('by no code for a while after ten wrong ones', async () => {

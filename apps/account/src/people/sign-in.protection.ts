@@ -43,7 +43,12 @@ export class SignInProtection {
     return this.countAttempt('pair', 'address', attempt);
   }
 
-  /** Counts an attempt with a recovery code, like {@link countSignIn}. */
+  /**
+   * Counts an attempt to sign in with a recovery code.
+   *
+   * @returns function that resets the count; call it after a success.
+   * @throws Refusal `limited`.
+   */
   countRecovery(attempt: SignInAttempt): Promise<() => Promise<void>> {
     return this.countAttempt('recovery', 'recovery_address', attempt);
   }
@@ -66,14 +71,24 @@ export class SignInProtection {
     };
   }
 
-  /** Counts an attempt to set a password by a link, like {@link countSignIn}. */
+  /**
+   * Counts an attempt of a network to set a password by a link.
+   *
+   * @returns function that takes this attempt off the count; call it after a success.
+   * @throws Refusal `limited`.
+   */
   async countLink(address: string): Promise<() => Promise<void>> {
     const network = networkOf(address);
     await this.limits.count('link', network);
     return () => this.limits.refund('link', network);
   }
 
-  /** Counts an attempt with a TOTP or recovery code, like {@link countSignIn}. */
+  /**
+   * Counts an attempt with a TOTP or recovery code in the second step of a sign-in.
+   *
+   * @returns function that resets the count; call it after a success.
+   * @throws Refusal `limited`.
+   */
   async countCode(
     policy: 'code' | 'recovery',
     accountId: string,

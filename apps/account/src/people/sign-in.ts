@@ -10,7 +10,7 @@ import { SecondFactor } from './second-factor.js';
 import { type Browser, type NewSession, Sessions } from './sessions.js';
 import { SignInProtection } from './sign-in.protection.js';
 
-/** Result of a sign-in; the caller sets both cookies. */
+/** Result of a sign-in. The caller must set both cookies. */
 export interface SignInResult {
   readonly session: NewSession;
   /** Value of the device cookie, which lasts 400 days. */
@@ -95,7 +95,7 @@ export class SignIn {
   /**
    * Completes a sign-in with a recovery code. Ends all other sessions and the access of all apps.
    *
-   * @throws Refusal as {@link completeWithCode}.
+   * @throws Refusal `code`, `ticket`, `limited`; `credentials` if the password changes meanwhile.
    */
   completeWithRecoveryCode(ticket: string, code: string, browser: Browser): Promise<SignInResult> {
     return this.completeSecondStep('recovery', ticket, browser, (account) =>

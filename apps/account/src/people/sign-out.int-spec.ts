@@ -66,14 +66,14 @@ async function appPassword(label = 'An app') {
     label,
     scopes: ['read:subscriptions'],
   });
-  const check = () => service.checkHash(appPasswordHash(secret) as string);
+  const check = () => service.findAndRecordUse(appPasswordHash(secret) as string);
   return { id: credential.id, works: async () => (await check()) !== null };
 }
 
 async function gpodderSession(credentialId: string) {
   const session = randomUUID();
   const works = async () =>
-    (await fixture.app.get(GpodderSessions).checkSession(session, credentialId)) !== null;
+    (await fixture.app.get(GpodderSessions).findAndRecordUse(session, credentialId)) !== null;
   expect(await works()).toBe(true);
   return { id: session, works };
 }
@@ -98,7 +98,8 @@ const accesses: Record<string, () => Promise<() => Promise<boolean>>> = {
   },
   sessions: async () => {
     const { session } = await fixture.app.get(SignIn).signInWithoutPassword(id, browser);
-    return async () => (await fixture.app.get(Sessions).findByCookie(session.cookie)) !== undefined;
+    return async () =>
+      (await fixture.app.get(Sessions).findAndRecordUse(session.cookie)) !== undefined;
   },
   oidc: async () => {
     await fixture.owner.query(
@@ -349,7 +350,7 @@ describe('a reset concurrent with', () => {
       () => reset(secret),
     ]);
     const hash = appPasswordHash((answer as { appPassword: string }).appPassword) as string;
-    expect(await fixture.app.get(AppPasswords).checkHash(hash)).toBeNull();
+    expect(await fixture.app.get(AppPasswords).findAndRecordUse(hash)).toBeNull();
     expect(await flows.poll(poll)).toBeUndefined();
   });
 
@@ -410,7 +411,7 @@ describe('a reset concurrent with', () => {
     const held = 'SELECT FROM account.gpodder_sessions WHERE id = $1';
     const [, credential] = await meet(held, stored.id, [
       () => reset(secret),
-      () => fixture.app.get(GpodderSessions).checkSession(randomUUID(), credentialId),
+      () => fixture.app.get(GpodderSessions).findAndRecordUse(randomUUID(), credentialId),
     ]);
     expect(credential).toBeNull();
   });

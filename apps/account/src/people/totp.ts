@@ -84,7 +84,7 @@ export class Totp {
     );
   }
 
-  /** Switches TOTP off by a TOTP code. @throws Refusal `code` as {@link checkCode}. */
+  /** Switches TOTP off by a code. @throws Refusal `code` if it is wrong or used, or TOTP is off. */
   async switchOff(accountId: string, code: string): Promise<void> {
     await this.acceptCode(
       accountId,

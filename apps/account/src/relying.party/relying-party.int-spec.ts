@@ -1,4 +1,6 @@
 import { randomUUID } from 'node:crypto';
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
 import { userId } from '#identity';
 import { createLog, type Log } from '#runtime';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
@@ -123,5 +125,40 @@ describe('a person whom another provider signs in', () => {
         code: 'unavailable',
       });
     expect(lines).toEqual([expect.stringContaining('metadata of SIGN_IN_ISSUER not readable')]);
+  });
+
+  it('receives an error if the token endpoint does not answer, which is logged once', async () => {
+    const lines: string[] = [];
+    const log = createLog('account', 'info', { write: (line) => void lines.push(line) });
+    const server = createServer((request, response) => {
+      if (request.method === 'POST') return void request.socket.destroy();
+      response.setHeader('content-type', 'application/json');
+      response.end(
+        JSON.stringify({
+          issuer: address(),
+          authorization_endpoint: `${address()}/auth`,
+          token_endpoint: `${address()}/token`,
+        }),
+      );
+    });
+    const address = () => `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+    await new Promise<void>((resolve) => void server.listen(0, '127.0.0.1', resolve));
+    const silent = partyOf({ SIGN_IN_ISSUER: address(), SIGN_IN_CLIENT_ID: 'client' }, log);
+    try {
+      for (let attempt = 0; attempt < 2; attempt += 1) {
+        const { url, ticket } = await silent.startLogin(undefined);
+        const state = url.searchParams.get('state') ?? '';
+        const query = new URLSearchParams({ code: 'a', state });
+        await expect(silent.finishLogin(query.toString(), ticket)).rejects.toMatchObject({
+          code: 'unavailable',
+        });
+      }
+      expect(lines).toEqual([
+        expect.stringContaining('token endpoint of SIGN_IN_ISSUER unavailable'),
+      ]);
+    } finally {
+      server.closeAllConnections();
+      await new Promise((resolve) => server.close(resolve));
+    }
   });
 });

@@ -47,7 +47,8 @@ export interface ProviderSignIn {
 export class RelyingParty {
   /** Metadata of the provider; undefined until it responds, and after a failure. */
   private cachedProvider: Promise<client.Configuration> | undefined;
-  private readonly faults: FaultLog;
+  private readonly discoveryFaults: FaultLog;
+  private readonly tokenFaults: FaultLog;
 
   constructor(
     @Inject(CONFIG) private readonly config: AccountConfig,
@@ -55,9 +56,13 @@ export class RelyingParty {
     private readonly accounts: Accounts,
     private readonly sealing: Seal,
   ) {
-    this.faults = new FaultLog(log, {
+    this.discoveryFaults = new FaultLog(log, {
       start: 'metadata of SIGN_IN_ISSUER not readable: sign-in with it fails',
       end: 'metadata of SIGN_IN_ISSUER readable: sign-in with it works',
+    });
+    this.tokenFaults = new FaultLog(log, {
+      start: 'token endpoint of SIGN_IN_ISSUER unavailable: sign-in with it fails',
+      end: 'token endpoint of SIGN_IN_ISSUER available: sign-in with it works',
     });
   }
 
@@ -111,13 +116,8 @@ export class RelyingParty {
     };
     const tokens = await client
       .authorizationCodeGrant(provider, url, { ...checks, idTokenExpected: true })
-      .catch((error: unknown) => {
-        this.log.info(
-          { reason: (error as { code?: string }).code },
-          'sign-in refused: the response of the OpenID provider is a denial, invalid or late',
-        );
-        throw new Refusal('credentials');
-      });
+      .catch((error: unknown) => this.throwRefusal(error));
+    this.tokenFaults.recordSuccess();
     const { iss, sub } = tokens.claims() as client.IDToken;
     const issuer = issuerAliases(this.config.AUTH_ISSUER_ALIASES).get(iss) ?? iss;
     const account = await this.accounts.findOrCreateByProvider(
@@ -127,6 +127,19 @@ export class RelyingParty {
     );
     if (account.disabled) throw new Refusal('credentials');
     return { account, next };
+  }
+
+  /** Logs a failed request to the token endpoint, and throws the refusal to show. */
+  private throwRefusal(error: unknown): never {
+    if (isOutage(error)) {
+      this.tokenFaults.recordFailure(error);
+      throw new Refusal('unavailable');
+    }
+    this.log.info(
+      { reason: (error as { code?: string }).code },
+      'sign-in refused: the OpenID provider denied it or sent an invalid response',
+    );
+    throw new Refusal('credentials');
   }
 
   private get callbackUrl(): string {
@@ -157,12 +170,18 @@ export class RelyingParty {
     );
     try {
       const configuration = await this.cachedProvider;
-      this.faults.recordSuccess();
+      this.discoveryFaults.recordSuccess();
       return configuration;
     } catch (error) {
       this.cachedProvider = undefined;
-      this.faults.recordFailure(error);
+      this.discoveryFaults.recordFailure(error);
       throw new Refusal('unavailable');
     }
   }
+}
+
+/** Returns true if a request to the provider got no response: a timeout, or fetch's TypeError. */
+function isOutage(error: unknown): boolean {
+  const { code } = error as { code?: string };
+  return code === 'OAUTH_TIMEOUT' || (error instanceof TypeError && code === undefined);
 }

@@ -51,7 +51,6 @@ const labelOption = [
   'podcast-sync app-password',
 ] as const;
 
-/** The commands `podcast-sync accounts …`. */
 export const accounts: CommandGroup = {
   name: 'accounts',
   summary: "manages people's accounts",
@@ -89,7 +88,6 @@ export const accounts: CommandGroup = {
   ],
 };
 
-/** The command `podcast-sync app-password`. */
 export const appPassword: CommandDefinition<AccountsCommand> = {
   ...accountsCommand(
     'app-password',

@@ -8,7 +8,6 @@ interface BackupInput {
 
 const ownerUrlFile = 'owner-database-url';
 
-/** The command `podcast-sync backup`. */
 export const backup: CommandDefinition<BackupInput> = {
   name: 'backup',
   summary: "writes users' data, accounts and keys to a file, while the system runs",

@@ -1,7 +1,6 @@
 import { type CommandDefinition, UsageError } from '../command.js';
 import type { CopyOptions } from '../../../dump/src/dump.options.js';
 
-/** The command `podcast-sync copy-users`. */
 export const copyUsers: CommandDefinition<CopyOptions> = {
   name: 'copy-users',
   summary: "copies users with all their rows to another system's database",

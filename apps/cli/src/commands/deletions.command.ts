@@ -52,7 +52,6 @@ const failDeletion: CommandDefinition<DeletionsCommand> = {
   read: ({ as }: { as?: string }, [id]) => ({ verb: 'fail', deletionId: Number(id), operator: as }),
 };
 
-/** The command `podcast-sync deletions`. */
 export const deletions: CommandGroup = {
   name: 'deletions',
   summary: 'manages pending and failed deletions',

@@ -2,7 +2,6 @@ import { InvalidArgumentError, Option } from 'commander';
 import type { CommandDefinition } from '../command.js';
 import type { DumpOptions, UserPartition } from '../../../dump/src/dump.options.js';
 
-/** The command `podcast-sync dump`. */
 export const dump: CommandDefinition<DumpOptions> = {
   name: 'dump',
   summary: "writes users' data as NDJSON, a consistent snapshot of each user",

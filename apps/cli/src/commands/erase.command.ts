@@ -3,7 +3,6 @@ import type { EraseCommand } from '../../../deletion-worker/src/operator/erase.p
 
 type EraseOptions = Partial<Record<'issuer' | 'subject' | 'user' | 'users', string>>;
 
-/** The command `podcast-sync erase`. */
 export const erase: CommandDefinition<EraseCommand> = {
   name: 'erase',
   summary: 'erases all data of users permanently and rejects their requests',

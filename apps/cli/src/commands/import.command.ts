@@ -7,7 +7,6 @@ type ImportInput = Omit<ImportOptions, 'login'> & {
   readonly insecure?: boolean;
 };
 
-/** The command `podcast-sync import`. */
 export const importCommand: CommandDefinition<ImportOptions> = {
   name: 'import',
   summary: 'imports an account of another server into an account of this one',

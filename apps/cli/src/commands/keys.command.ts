@@ -25,7 +25,6 @@ const rotateKeysCommand: CommandDefinition<{ now: boolean }> = {
     (await import('../../../standalone/src/keys.js')).rotateKeys(data, rotation, io),
 };
 
-/** The command `podcast-sync keys`. */
 export const keys: CommandGroup = {
   name: 'keys',
   summary: 'manages the keys that sign access tokens',

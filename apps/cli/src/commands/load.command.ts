@@ -5,7 +5,6 @@ import type { LoadOptions } from '../../../load/src/load.options.js';
 /** Users loaded at the same time. In measurements, more users only waited for Postgres. */
 const defaultParallelUsers = 2;
 
-/** The command `podcast-sync load`. */
 export const load: CommandDefinition<LoadOptions> = {
   name: 'load',
   summary: "writes users' data from files into the running system, in addition to existing data",

@@ -1,7 +1,6 @@
 import type { CommandDefinition } from '../command.js';
 import { parseWebUrl } from '../operands.js';
 
-/** The command `podcast-sync login`. */
 export const login: CommandDefinition<{ api: URL; scope: string }> = {
   name: 'login',
   summary: 'signs in to a server in a browser on any device, and prints an access token',

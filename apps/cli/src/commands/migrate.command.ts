@@ -1,6 +1,5 @@
 import type { CommandDefinition } from '../command.js';
 
-/** The command `podcast-sync migrate`. */
 export const migrate: CommandDefinition = {
   name: 'migrate',
   summary: 'migrates the database to this release',

@@ -5,7 +5,6 @@ interface RestoreInput {
   readonly secrets: string | undefined;
 }
 
-/** The command `podcast-sync restore`. */
 export const restore: CommandDefinition<RestoreInput> = {
   name: 'restore',
   summary: 'restores data, accounts and keys from a backup to an empty database',
@@ -40,7 +39,7 @@ export const restore: CommandDefinition<RestoreInput> = {
       await run({ file, keys: keyTarget }, own);
     };
     if (io.env['DATABASE_URL'] || io.env['DATABASE_URL_FILE']) return restoreTo(io.env);
-    const { onStoppedData } = await import('../../../standalone/src/stopped.data.js');
-    return onStoppedData(data, io, (env) => restoreTo(env, data));
+    const { withStoppedDatabase } = await import('../../../standalone/src/stopped.database.js');
+    return withStoppedDatabase(data, io, (env) => restoreTo(env, data));
   },
 };

@@ -2,7 +2,6 @@ import { Option } from 'commander';
 import type { CommandDefinition } from '../command.js';
 import type { Rotation } from '../../../standalone/src/container.secrets.js';
 
-/** The command `podcast-sync secrets`. */
 export const secrets: CommandDefinition<{ directory: string; rotation: Rotation | undefined }> = {
   name: 'secrets',
   summary: 'creates passwords and keys for a system in containers, one folder for each container',

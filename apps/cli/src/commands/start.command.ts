@@ -5,7 +5,6 @@ import type { StartOptions } from '../../../standalone/src/standalone.options.js
 
 const parsePort = integerBetween(0, 65_535);
 
-/** The command `podcast-sync start`. */
 export const start: CommandDefinition<Omit<StartOptions, 'data'>> = {
   name: 'start',
   summary: 'runs all parts on this machine',
@@ -35,5 +34,8 @@ export const start: CommandDefinition<Omit<StartOptions, 'data'>> = {
         ).choices(['fetched', 'pushed', 'off']),
       ),
   run: async (options, { io, data }) =>
-    (await import('../../../standalone/src/start.js')).start({ ...options, data }, io.env),
+    (await import('../../../standalone/src/start.js')).startStandalone(
+      { ...options, data },
+      io.env,
+    ),
 };

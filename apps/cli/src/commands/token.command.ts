@@ -3,7 +3,6 @@ import type { CommandDefinition } from '../command.js';
 import { accountsEnvironment } from './accounts.command.js';
 import type { TokenOptions } from '../../../account/src/operator/token.command.js';
 
-/** The command `podcast-sync token`. */
 export const token: CommandDefinition<TokenOptions> = {
   name: 'token',
   summary: 'creates a bearer token of a user, and prints only that',

@@ -33,7 +33,10 @@ addEventListener(
   (event) => currentImport.value?.state === 'running' && event.preventDefault(),
 );
 
-/** Subscribes to the feeds of the chosen file in batches. Retries transient errors endlessly. */
+/**
+ * Subscribes to the feeds of the chosen file in batches. After a transient error, it retries until
+ * {@link stopImport}.
+ */
 export async function startImport(): Promise<void> {
   const chosen = currentImport.peek();
   if (chosen?.state !== 'chosen') return;

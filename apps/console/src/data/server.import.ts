@@ -37,7 +37,7 @@ const importPath = '/feeds/import';
 /** Interval in milliseconds at which the progress of a running import is read. */
 const pollMs = 1_000;
 
-/** False if this server does not import from other servers; `undefined` until it answers. */
+/** True if this server can import from other servers; `undefined` until it answers. */
 export const hasImports = signal<boolean | undefined>(undefined);
 /** The user's last import; `undefined` if there is none. */
 export const serverImport = signal<ServerImport | undefined>(undefined);

@@ -8,7 +8,7 @@ export interface User {
   readonly name: string | null;
 }
 
-interface TokenResponse {
+interface ConsoleTokenResponse {
   readonly access_token: string;
   readonly expires_in: number;
   readonly api: string;
@@ -32,7 +32,7 @@ export const isSignedOut = signal(false);
 let currentToken: { token: string; until: number; baseUrl: string } | undefined;
 let tokenRequest: Promise<string> | undefined;
 
-/** Returns the path of the sign-in page, which returns to the current page. */
+/** Returns the path of the sign-in page. The current page opens again after the sign-in. */
 export function signInPath(): string {
   return `/sign-in?next=${encodeURIComponent(location.pathname + location.search)}`;
 }
@@ -95,7 +95,7 @@ async function requestToken(): Promise<string> {
     expires_in,
     api: baseUrl,
     user: signedIn,
-  } = (await response.json()) as TokenResponse;
+  } = (await response.json()) as ConsoleTokenResponse;
   if (user.value && user.value.id !== signedIn.id) {
     // Another user has signed in in another window: the reload discards the previous user's data.
     location.reload();

@@ -156,7 +156,10 @@ export function changeTitle(
   });
 }
 
-/** Changes the feed URL of a subscription. */
+/**
+ * Changes the feed URL of a subscription. Sends no timestamp: it would order only `is_subscribed`
+ * and `title`; of several feed URLs, the last to arrive wins.
+ */
 export function changeFeedUrl(
   { guid, isSubscribed, title }: ListedSubscription,
   newUrl: string,

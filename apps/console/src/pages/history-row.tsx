@@ -35,11 +35,11 @@ function Icon({ children }: { children: ComponentChildren }) {
 interface HistoryRowProps {
   readonly episode: Episode;
   /** Called before an action of the row changes the episode. */
-  onChange(): void;
+  onBeforeChange(): void;
 }
 
 /** Renders an episode of the history with its actions and a link to its page. */
-export function HistoryRow({ episode, onChange }: HistoryRowProps) {
+export function HistoryRow({ episode, onBeforeChange }: HistoryRowProps) {
   const podcast = subscriptionByGuid(episode.podcast_guid);
   const page = pageUrlOf(episode);
   return (
@@ -61,12 +61,12 @@ export function HistoryRow({ episode, onChange }: HistoryRowProps) {
           </a>
         )
       }
-      actions={<EpisodeActions episode={episode} onChange={onChange} />}
+      actions={<EpisodeActions episode={episode} onBeforeChange={onBeforeChange} />}
     />
   );
 }
 
-function EpisodeActions({ episode, onChange }: HistoryRowProps) {
+function EpisodeActions({ episode, onBeforeChange }: HistoryRowProps) {
   const name = shownTitleOf(episode);
   const isPlayed = episode.played_status?.value === true;
   const isFavorite = episode.favorite_status?.value === true;
@@ -76,7 +76,7 @@ function EpisodeActions({ episode, onChange }: HistoryRowProps) {
   /** Returns a handler that sets `states`. Its Undo sets `before` and returns the focus. */
   const set =
     (text: string, states: EpisodeStates, before: EpisodeStates) => (button: HTMLElement) => {
-      onChange();
+      onBeforeChange();
       void changeAndReport(episode, states);
       showUndo(`${text}: ${name}`, () => {
         void changeAndReport(episode, before);

@@ -30,8 +30,8 @@ const { history: t, podcast: ofPodcast, subscriptions: list } = texts;
 const unfilteredPath = pathOfFilter(filterOfQuery({}));
 
 /**
- * Renders the episodes of the history with the filter in the URL, recent changes first. Scrolling
- * loads more; a filter loads all.
+ * Renders the episodes that match the filter in the URL, the last changed first. Without a filter,
+ * scrolling loads further episodes; with a filter, the page loads all episodes.
  */
 export function HistoryPage() {
   const { query, route } = useLocation();
@@ -66,7 +66,7 @@ export function HistoryPage() {
 
 interface HistoryToolsProps {
   readonly filter: HistoryFilter;
-  /** Opens the page with a changed filter. @param replace true to add no entry for "Back". */
+  /** Navigates to the URL of the changed filter. @param replace true to add no entry for "Back". */
   onFilter(changed: Partial<HistoryFilter>, replace?: boolean): void;
 }
 
@@ -142,7 +142,7 @@ function HistoryEpisodes({ filter, isFiltered }: { filter: HistoryFilter; isFilt
           renderRow={(episode) => (
             <HistoryRow
               episode={episode}
-              onChange={() => (changed.value = new Set(changed.value).add(episode.sync_id))}
+              onBeforeChange={() => (changed.value = new Set(changed.value).add(episode.sync_id))}
             />
           )}
           onNearEnd={loadMore}

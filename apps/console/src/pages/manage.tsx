@@ -34,7 +34,8 @@ interface ManageDialogProps {
 export function ManageDialog({ subscription, opening, onClose }: ManageDialogProps) {
   const dialog = useRef<HTMLDialogElement>(null);
   const isBusy = pendingSubscriptionChanges.value.some(({ guid }) => guid === subscription.guid);
-  // A layout effect, because it runs before a late close event of an earlier opening.
+  // If the dialog was closed just before, its `close` event is still to come. A layout effect opens
+  // the dialog before that event, so that its handler does not call `onClose`.
   useLayoutEffect(() => {
     if (!dialog.current?.open) dialog.current?.showModal();
   }, [opening]);
@@ -108,7 +109,7 @@ async function reportChange(
     showUndo(t.done.unsubscribe(name), () => {
       const undone = setSubscribed(subscriptionByGuid(guid) ?? subscription, true);
       void reportChange('subscribe', name, undone, subscription).then(() =>
-        // Waits for the next frame, in which the list contains the podcast again.
+        // Sets the focus in the next frame, in which the list contains the podcast again.
         requestAnimationFrame(() => document.getElementById(manageId(guid))?.focus()),
       );
     });

@@ -131,9 +131,9 @@ interface ListeningHoursProps extends Pick<Data, 'bars'> {
 
 /** Renders the bars as a plot or as a table. With the plot, screen readers also have the table. */
 function ListeningHours({ bars, isByWeek, view }: ListeningHoursProps) {
-  const format = isByWeek ? weekFormat : monthFormat;
+  const dateFormat = isByWeek ? weekFormat : monthFormat;
   const plotted = bars.map(({ start, seconds }) => {
-    const label = format.format(start);
+    const label = dateFormat.format(start);
     const hours = formatHours(seconds);
     const text = `${isByWeek ? t.weekFrom(label) : label}: ${hours}`;
     return { label, hours, text, value: seconds / 3_600 };

@@ -21,7 +21,7 @@ const cleanerOf = (connection: typeof redis) =>
 const running = () => false;
 
 beforeAll(async () => {
-  server = await startRedisServer({ durable: true, eachWrite: true });
+  server = await startRedisServer({ durable: true, fsyncEachWrite: true });
   redis = connect();
   await new Promise((resolve) => redis.once('ready', resolve));
 });
@@ -95,7 +95,7 @@ describe('rewriting the append-only files', () => {
     await limited.rewriteAppendOnlyFiles(running);
     await limited.rewriteAppendOnlyFiles(running);
     hosted.disconnect();
-    expect(logged.join('')).toContain('allow INFO and BGREWRITEAOF');
+    expect(logged.join('')).toContain('allow INFO, BGREWRITEAOF and TIME');
     expect(logged).toHaveLength(1);
   });
 

@@ -4,14 +4,17 @@ import type { Redis } from 'ioredis';
 import { Failure, services, unavailable } from '#contracts';
 import type { connectRedis } from '#redis';
 import type { Log } from '#runtime';
-import { hasRequestsUntil } from '#transport';
+import { hasUnfinishedRequests } from '#transport';
 
 /** Time limit for the end of earlier requests and of all rewrites together, in milliseconds. */
 const limitMs = 120_000;
 /** Interval of progress checks in milliseconds. */
 const pollMs = 50;
 
-/** Matches the error of a Redis without INFO or BGREWRITEAOF, or that denies these commands. */
+/**
+ * Matches the error of a Redis without TIME, INFO or BGREWRITEAOF, or that denies one of these
+ * commands.
+ */
 const cannotRewrite = /unknown command|NOPERM/i;
 
 /**
@@ -55,7 +58,7 @@ export class AofCleaner implements OnApplicationShutdown {
     try {
       const [seconds, microseconds] = (await this.redis.time()).map(Number) as [number, number];
       const now = seconds * 1_000 + Math.ceil(microseconds / 1_000);
-      while (await hasRequestsUntil(this.redis, services, now))
+      while (await hasUnfinishedRequests(this.redis, services, now))
         await pause('earlier requests still wait in Redis');
       const servers = 'nodes' in this.redis ? this.redis.nodes('all') : [this.redis];
       await Promise.all(servers.map((server) => rewriteFileOf(server, pause)));
@@ -72,8 +75,9 @@ export class AofCleaner implements OnApplicationShutdown {
     this.hasWarned = true;
     this.log.warn(
       { reason },
-      'requests of erased users stay in the append-only file of Redis: ' +
-        'turn it off, or allow INFO and BGREWRITEAOF',
+      'requests of erased users stay in the append-only file of Redis until its next rewrite: ' +
+        'allow INFO, BGREWRITEAOF and TIME, ' +
+        'or turn the file off if the queue and the events have another Redis',
     );
   }
 }

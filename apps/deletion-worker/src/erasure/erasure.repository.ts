@@ -165,7 +165,7 @@ export async function readPendingErasures(database: Database, limit: number): Pr
 }
 
 /**
- * Locks the clock and the record of an erasure, and runs a step. The caller commits.
+ * Locks the clock and the record of an erasure, and runs a step. The caller must commit.
  *
  * @returns the age of the erasure in seconds and the result of the step; undefined if the erasure
  *   is not PENDING.

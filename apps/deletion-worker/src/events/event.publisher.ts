@@ -27,7 +27,10 @@ const appendScript = `
 /** Matches the error of a Redis without WAITAOF or append-only file, or that denies WAITAOF. */
 const cannotConfirmDisk = /unknown command|appendonly is disabled|NOPERM/i;
 
-interface PublisherOptions {
+/** Names this Redis in warnings, with the variable of its URL. */
+const purpose = 'the events (EVENTS_REDIS_URL, else REDIS_URL)';
+
+interface EventPublisherOptions {
   /** Approximate maximum number of entries in the stream. */
   readonly maxEntries: number;
   /** Number of Redis replicas that must store a batch. */
@@ -44,11 +47,11 @@ export class EventPublisher implements OnApplicationShutdown {
 
   constructor(
     private readonly redis: ReturnType<typeof connectRedis>,
-    private readonly options: PublisherOptions,
+    private readonly options: EventPublisherOptions,
     private readonly log: Log,
   ) {
-    redis.once('ready', () => void warnOfEviction(redis, log, 'the events'));
-    warnOfDenial(redis, log, 'the events');
+    redis.once('ready', () => void warnOfEviction(redis, log, purpose));
+    warnOfDenial(redis, log, purpose);
     redis.on('error', (error: Error) =>
       log.debug({ err: error }, 'Redis connection of the events failed, reconnecting'),
     );
@@ -96,7 +99,8 @@ export class EventPublisher implements OnApplicationShutdown {
       const reason = error.message;
       this.log.warn(
         { reason },
-        'events can be lost in a crash of Redis: use Redis 7.2 or later with an append-only file',
+        'events can be lost in a crash of Redis: ' +
+          'use Redis 7.2 or later with an append-only file, and allow WAITAOF',
       );
     }
   }

@@ -90,7 +90,10 @@ function operatorName(): string {
 /** SQLSTATEs of lock and statement timeouts. */
 const timeoutStates = /^(55P03|57014)$/;
 
-/** Returns an error whose message explains the failure to an operator. */
+/**
+ * Returns an error whose message explains the failure to an operator. Errors without another cause
+ * are attributed to Postgres.
+ */
 function toOperatorError(error: unknown): Error {
   if (error instanceof CommandFailed) return error;
   const cause = (error instanceof Failure ? error.cause : error) as

@@ -24,14 +24,14 @@ const columns = `d.id, d.status, d.requested, d.finished, d.job_number AS "jobNu
   d.sent_at AS "sentAt", d.attempts, d.user_id AS "userId",
   d.subscription_id AS "subscriptionId", d.cause`;
 
-const listPending = statement(
-  'deletion.list_pending',
+const selectOldestPending = statement(
+  'deletion.select_oldest_pending',
   `SELECT ${columns} FROM deletion.deletions d WHERE d.status = 'PENDING'
    ORDER BY d.requested, d.id LIMIT $1`,
 );
 
-const listFailed = statement(
-  'deletion.list_failed',
+const selectLatestFailed = statement(
+  'deletion.select_latest_failed',
   `SELECT ${columns} FROM deletion.deletions d WHERE d.status = 'FAILURE'
    ORDER BY d.finished DESC, d.id DESC LIMIT $1`,
 );
@@ -55,7 +55,10 @@ export function listDeletions(
   status: 'PENDING' | 'FAILURE',
   limit: number,
 ): Promise<ListedDeletion[]> {
-  return database.read<ListedDeletion>(status === 'PENDING' ? listPending : listFailed, [limit]);
+  return database.read<ListedDeletion>(
+    status === 'PENDING' ? selectOldestPending : selectLatestFailed,
+    [limit],
+  );
 }
 
 /**

@@ -1,10 +1,10 @@
 import { randomUUID } from 'node:crypto';
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it, vi } from 'vitest';
 import { deletionQueue } from '#contracts';
 import { connectRedis, redisConfig } from '#redis';
 import { eventually, startRedisServer, type TestServer } from '#testing';
 import { StoredUser } from '../../testing/stored.user.js';
-import { openWorker, type WorkerContext } from '../../testing/worker.fixture.js';
+import { log, openWorker, type WorkerContext } from '../../testing/worker.fixture.js';
 import type { DeletionProcessor } from '../deletion.processor.js';
 
 let redis: TestServer;
@@ -56,7 +56,7 @@ const ends = (deletionId: number, status: string) =>
 const jobOf = (deletionId: number, jobNumber: number) =>
   context.queue.getJob(`deletion-${deletionId}-${jobNumber}`);
 /** Waits until the job of a record exists. The relay claims the record before it adds the job. */
-const wasSent = (deletionId: number, jobNumber: number) =>
+const waitForJob = (deletionId: number, jobNumber: number) =>
   eventually(async () => {
     expect(await user.record(deletionId)).toMatchObject({
       job_number: jobNumber,
@@ -73,7 +73,7 @@ const longAgo = (deletionId: number) =>
 describe('the relay', () => {
   it('sends a request immediately', async () => {
     const deletionId = await context.request(user.id, guid);
-    await wasSent(deletionId, 1);
+    await waitForJob(deletionId, 1);
     await eventually(async () =>
       expect((await jobOf(deletionId, 1))?.data).toMatchObject({ userId: user.id, deletionId }),
     );
@@ -87,7 +87,7 @@ describe('the relay', () => {
     }
     const relays = [context.relay, context.anotherRelay(), context.anotherRelay()];
     for (const relay of relays) relay.pollNow();
-    for (const deletionId of deletionIds) await wasSent(deletionId, 1);
+    for (const deletionId of deletionIds) await waitForJob(deletionId, 1);
     for (const relay of relays) await relay.beforeApplicationShutdown();
     const jobs = await context.queue.getJobs();
     const sent = jobs.map((job) => (job.data as { deletionId: number }).deletionId);
@@ -104,29 +104,29 @@ describe('the relay', () => {
     await context.owner.query('BEGIN');
     await context.owner.query('SELECT 1 FROM deletion.deletions WHERE id = $1 FOR UPDATE', [held]);
     relay.pollNow();
-    await wasSent(free, 1);
+    await waitForJob(free, 1);
     expect(await jobOf(held, 1)).toBeUndefined();
     await context.owner.query('COMMIT');
     relay.pollNow();
-    await wasSent(held, 1);
+    await waitForJob(held, 1);
   });
 
   it('sends a new job after the last one was lost', async () => {
     const relay = context.anotherRelay();
     const deletionId = await unsent();
     relay.pollNow();
-    await wasSent(deletionId, 1);
+    await waitForJob(deletionId, 1);
     await (await jobOf(deletionId, 1))?.remove();
     await longAgo(deletionId);
     relay.pollNow();
-    await wasSent(deletionId, 2);
+    await waitForJob(deletionId, 2);
   });
 
   it('sends no new job while the last one is open', async () => {
     const relay = context.anotherRelay();
     const deletionId = await unsent();
     relay.pollNow();
-    await wasSent(deletionId, 1);
+    await waitForJob(deletionId, 1);
     await longAgo(deletionId);
     relay.pollNow();
     await eventually(async () => {
@@ -163,7 +163,7 @@ describe('the relay', () => {
     const relay = context.anotherRelay();
     const deletionId = await unsent();
     relay.pollNow();
-    await wasSent(deletionId, 1);
+    await waitForJob(deletionId, 1);
     await longAgo(deletionId);
     redis.pause();
     try {
@@ -225,7 +225,7 @@ describe('the worker', () => {
     const relay = context.anotherRelay();
     const deletionId = await unsent();
     relay.pollNow();
-    await wasSent(deletionId, 1);
+    await waitForJob(deletionId, 1);
     const client = connectRedis(redisConfig.parse({ REDIS_URL: redis.url }), {
       enableOfflineQueue: true,
     });
@@ -258,6 +258,12 @@ describe('a fault of the cascade', () => {
 
   const conflict = "RAISE EXCEPTION 'conflict' USING ERRCODE = 'serialization_failure'";
 
+  const logged = vi.spyOn(log, 'error');
+  const waitForLog = (text: string) =>
+    eventually(() =>
+      expect(logged).toHaveBeenLastCalledWith(expect.anything(), expect.stringContaining(text)),
+    );
+
   async function runs(): Promise<number> {
     const deletionId = await unsent();
     const data = { userId: user.id, deletionId };
@@ -286,6 +292,7 @@ describe('a fault of the cascade', () => {
     await eventually(async () =>
       expect(await context.queue.getJobState(`fault-${deletionId}`)).toBe('failed'),
     );
+    await waitForLog('subscription not deleted: 5 attempts failed');
   });
 
   it('ends in FAILURE immediately if it is permanent', async () => {
@@ -295,6 +302,7 @@ describe('a fault of the cascade', () => {
     await ends(deletionId, 'FAILURE');
     expect(await user.record(deletionId)).toMatchObject({ attempts: 0, cause: 'never' });
     expect({ ...(await user.everything()), clock: 0 }).toEqual({ ...before, clock: 0 });
+    await waitForLog('subscription not deleted: unexpected error');
   });
 
   it('does not count as an attempt if Postgres is unavailable', async () => {

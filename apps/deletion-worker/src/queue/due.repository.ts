@@ -41,8 +41,8 @@ const renumberErasureJobs = statement(
 );
 
 /**
- * Claims due deletions and due erasures, each up to the limit, and returns both lists. It commits
- * immediately, so requests and cascades do not wait for calls of the relay to Redis.
+ * Claims due deletions and due erasures, each up to the limit, and returns both lists. Each claim
+ * commits on its own, so no lock is held while the relay calls Redis.
  */
 export function claimDue(
   database: Database,

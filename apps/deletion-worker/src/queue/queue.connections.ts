@@ -3,6 +3,9 @@ import { type connectRedis, warnOfDenial, warnOfEviction } from '#redis';
 import type { Log } from '#runtime';
 import type { Queue, QueueBaseOptions } from 'bullmq';
 
+/** Names this Redis in warnings, with the variable of its URL. */
+const purpose = 'the deletion queue (QUEUE_REDIS_URL, else REDIS_URL)';
+
 type ConnectRedis = (
   overrides?: Parameters<typeof connectRedis>[1],
 ) => ReturnType<typeof connectRedis>;
@@ -29,11 +32,8 @@ export class QueueConnections implements OnApplicationShutdown {
       // The timeout is longer than a blocking command of the worker, which takes up to 10 s.
       socketTimeout: 15_000,
     });
-    this.producer.once(
-      'ready',
-      () => void warnOfEviction(this.producer, log, 'the deletion queue'),
-    );
-    warnOfDenial(this.producer, log, 'the deletion queue');
+    this.producer.once('ready', () => void warnOfEviction(this.producer, log, purpose));
+    warnOfDenial(this.producer, log, purpose);
     for (const connection of [this.producer, this.worker]) {
       connection.on('error', (error: Error) =>
         log.debug({ err: error }, 'Redis connection of the deletion queue failed, reconnecting'),

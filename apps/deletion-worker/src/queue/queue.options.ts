@@ -25,7 +25,7 @@ export const workerOptions = {
   // The worker renews the lock of a job after half of this time. If a lock expires, the job runs
   // twice, which has the same effect as once.
   lockDuration: 10_000,
-  // Interval in which another worker takes over jobs whose lock has expired.
+  // Interval at which each worker checks for jobs whose lock expired, and runs them.
   stalledInterval: 10_000,
   // A job fails after this many takeovers, in case it kills its workers. The record stays PENDING,
   // and the relay adds a new job.

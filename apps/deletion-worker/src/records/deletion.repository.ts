@@ -5,7 +5,7 @@ import {
   type Bound,
   clockOfUser,
   type Database,
-  instant,
+  isoTimeSql,
   type PgTransaction,
   type Statement,
   statement,
@@ -43,7 +43,7 @@ export const findSubscription = statement(
   'deletion.find_subscription',
   `SELECT n.subscription_id AS "subscriptionId", n.is_live AS "isLive",
      n.is_subscribed AS "isSubscribed",
-     ${instant('n.is_subscribed_at')} AS "subscribedAt",
+     ${isoTimeSql('n.is_subscribed_at')} AS "subscribedAt",
      d.id AS "deletionId", d.id IS DISTINCT FROM n.deletion_id AS "isOvertaken"
    FROM subscription.subscriptions_by_guid n
    LEFT JOIN deletion.deletions d
@@ -201,8 +201,8 @@ export async function findRequestedDeletion(
 }
 
 /**
- * Returns the statement that ends a deletion and reads its age in seconds. It changes no final
- * record and returns no row for it.
+ * Returns the statement that sets a PENDING deletion to its outcome, unlinks its subscription, and
+ * adds the event. Its row has the age in seconds. No row: the record was not PENDING.
  */
 export function endStatement(
   database: Pick<Database, 'eventBits'>,

@@ -20,7 +20,7 @@ import {
   stepFor,
   supersededOutcome,
 } from './deletion.rules.js';
-import { excessStatements } from './quota.repository.js';
+import { createExcessStatements } from './excess-rows.repository.js';
 import { type DeletionQuotas, QUOTAS } from '../deletion-worker.config.js';
 import { countOutcome } from './deletion.metrics.js';
 import {
@@ -120,7 +120,7 @@ export class DeletionService {
         );
         outcomes.push([supersededOutcome, 0]);
       } else link(deletionId);
-      const [deleteRecords, values] = excessStatements(userId, this.quotas).records;
+      const [deleteRecords, values] = createExcessStatements(userId, this.quotas).records;
       if (outcomes.length > 0) transaction.sendWithCommit(deleteRecords, values);
       return { deletionId };
     });
@@ -181,7 +181,7 @@ export class DeletionService {
       const step = claimed ? stepFor(claimed) : 'leave';
       if (!claimed || step === 'leave') return undefined;
       const startedAt = performance.now();
-      const excess = excessStatements(userId, this.quotas);
+      const excess = createExcessStatements(userId, this.quotas);
       const last: Bound[] = [endStatement(this.database, userId, deletionId, step), excess.records];
       if (step.status === 'SUCCESS') {
         const { subscriptionId } = claimed;

@@ -4,7 +4,7 @@ import { z } from 'zod';
 // text format of COPY up to a line `\.`, then sequences and keys, then a last line. A file without
 // its last line is incomplete.
 
-export const head = z.object({
+export const headSchema = z.object({
   podcast_sync_backup: z.object({
     format: z.literal(1),
     created: z.string(),
@@ -12,16 +12,16 @@ export const head = z.object({
     migrations: z.array(z.string()),
   }),
 });
-export type BackupHead = z.output<typeof head>['podcast_sync_backup'];
+export type BackupHead = z.output<typeof headSchema>['podcast_sync_backup'];
 
 /** The lines after the head, in their order. */
-export const part = z.union([
+export const partSchema = z.union([
   z.object({ table: z.string(), columns: z.string() }),
   z.object({ sequence: z.string(), value: z.number().int() }),
   z.object({ key: z.string(), content: z.string() }),
   z.object({ complete: z.object({ rows: z.number().int() }) }),
 ]);
-export type BackupPart = z.output<typeof part>;
+export type BackupPart = z.output<typeof partSchema>;
 
 /** Line after the rows of a table. COPY escapes every backslash, so no row is equal to it. */
 export const endOfRows = '\\.';
@@ -30,7 +30,7 @@ export const endOfRows = '\\.';
 const schemas = ['sync', 'subscription', 'episode', 'deletion', 'account'];
 
 /** Selects the tables, each with the tables that it references; not migrations. $1 schemas. */
-export const tables = {
+export const selectTables = {
   text: `
     SELECT t.oid::regclass::text AS name,
       (SELECT string_agg(quote_ident(attname), ', ' ORDER BY attnum) FROM pg_attribute
@@ -45,7 +45,7 @@ export const tables = {
 };
 
 /** Selects the sequences with their last values. $1 schemas. */
-export const sequences = {
+export const selectSequences = {
   text: `
     SELECT format('%I.%I', schemaname, sequencename) AS name, last_value::float8 AS value
     FROM pg_sequences WHERE schemaname = ANY ($1) AND last_value IS NOT NULL ORDER BY 1`,
@@ -53,7 +53,7 @@ export const sequences = {
 };
 
 /** Selects the names of the applied migrations. */
-export const migrations = 'SELECT name FROM sync.migrations ORDER BY id';
+export const selectMigrations = 'SELECT name FROM sync.migrations ORDER BY id';
 
 /** A table of the schema. */
 export interface Table {

@@ -5,7 +5,7 @@ import { gunzipSync, gzipSync } from 'node:zlib';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { callProgram, Fixture, type FixtureDatabase } from '#testing';
 import { podcastSync } from '../../../cli/src/podcast-sync.js';
-import { StoredUser } from '../../testing/dumped.user.js';
+import { DumpedUser } from '../../testing/dumped.user.js';
 
 const fixture = new Fixture();
 let source: FixtureDatabase;
@@ -14,7 +14,7 @@ let file: string;
 beforeAll(async () => {
   source = await fixture.database('dump');
   folder = mkdtempSync(join(tmpdir(), 'backup-'));
-  const user = await StoredUser.make(source.owner);
+  const user = await DumpedUser.make(source.owner);
   const subscription = await user.subscribe({ feed_url: 'https://podcast.example/\\.\n\ttab' });
   await user.upload(subscription, 3);
   await source.owner.query("INSERT INTO account.accounts (id, name) VALUES ($1, 'ann')", [user.id]);

@@ -1,5 +1,11 @@
 import { parseJson } from '#runtime';
-import { endOfRows, head, part, type BackupHead, type BackupPart } from './backup.format.js';
+import {
+  endOfRows,
+  headSchema,
+  partSchema,
+  type BackupHead,
+  type BackupPart,
+} from './backup.format.js';
 
 const newLine = '\n'.charCodeAt(0);
 const endLine = Buffer.from(`${endOfRows}\n`);
@@ -16,8 +22,8 @@ export class BackupReader {
   }
 
   /** Returns the first line. @throws Error if the file is not a backup. */
-  async head(): Promise<BackupHead> {
-    const parsed = head.safeParse(await this.json());
+  async readHead(): Promise<BackupHead> {
+    const parsed = headSchema.safeParse(await this.readJsonLine());
     if (!parsed.success) throw new Error('the file is not a backup of Podcast Sync');
     return parsed.data.podcast_sync_backup;
   }
@@ -27,21 +33,21 @@ export class BackupReader {
    *
    * @throws Error if the file is damaged or incomplete.
    */
-  async part(): Promise<BackupPart> {
-    const parsed = part.safeParse(await this.json());
+  async readPart(): Promise<BackupPart> {
+    const parsed = partSchema.safeParse(await this.readJsonLine());
     if (!parsed.success) throw new Error('the backup is damaged: it has an invalid line');
     return parsed.data;
   }
 
   /** Yields the rows of a table, up to the line that ends them. */
-  async *rows(): AsyncGenerator<Buffer> {
+  async *readRows(): AsyncGenerator<Buffer> {
     // The buffer always starts with a line, as only whole lines are yielded.
     for (let end = this.endOfRows(); ; end = this.endOfRows()) {
       const length = end ?? this.buffer.lastIndexOf(newLine) + 1;
       if (length > 0) yield this.buffer.subarray(0, length);
       this.buffer = this.buffer.subarray(length + (end === undefined ? 0 : endLine.length));
       if (end !== undefined) return;
-      await this.more();
+      await this.readChunk();
     }
   }
 
@@ -51,18 +57,18 @@ export class BackupReader {
     return at === -1 ? undefined : at + 1;
   }
 
-  private async json(): Promise<unknown> {
+  private async readJsonLine(): Promise<unknown> {
     let at: number;
     while ((at = this.buffer.indexOf(newLine)) === -1) {
       if (this.buffer.length > maxLineBytes) return undefined;
-      await this.more();
+      await this.readChunk();
     }
     const line = this.buffer.subarray(0, at).toString('utf8');
     this.buffer = this.buffer.subarray(at + 1);
     return parseJson(line);
   }
 
-  private async more(): Promise<void> {
+  private async readChunk(): Promise<void> {
     const { done, value } = await this.chunks.next();
     if (done) throw new Error('the backup is incomplete: it ends before its last line');
     this.buffer = Buffer.concat([this.buffer, value]);

@@ -10,10 +10,10 @@ import {
   type BackupPart,
   endOfRows,
   inOrderOfReferences,
-  migrations,
-  sequences,
+  selectMigrations,
+  selectSequences,
   type Table,
-  tables,
+  selectTables,
 } from './backup.format.js';
 import { dumpClient } from '../dump.client.js';
 import { backupConfig } from '../dump.options.js';
@@ -68,29 +68,29 @@ class BackupWriter {
 
   async *lines(): AsyncGenerator<Buffer | string> {
     await this.client.query('BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY');
-    const applied = await this.client.query<{ name: string }>(migrations);
+    const applied = await this.client.query<{ name: string }>(selectMigrations);
     const head: BackupHead = {
       format: 1,
       created: new Date().toISOString(),
       migrations: applied.rows.map(({ name }) => name),
     };
     yield `${JSON.stringify({ podcast_sync_backup: head })}\n`;
-    const all = await this.client.query<Table>(tables);
+    const all = await this.client.query<Table>(selectTables);
     for (const { name, columns } of inOrderOfReferences(all.rows)) {
-      yield line({ table: name, columns });
+      yield serializePart({ table: name, columns });
       const copy = this.client.query(copyTo(`COPY ${name} (${columns}) TO STDOUT`));
       yield* copy as AsyncIterable<Buffer>;
       this.rows += copy.rowCount;
       yield `${endOfRows}\n`;
     }
-    const numbers = await this.client.query<{ name: string; value: number }>(sequences);
-    for (const { name, value } of numbers.rows) yield line({ sequence: name, value });
+    const numbers = await this.client.query<{ name: string; value: number }>(selectSequences);
+    for (const { name, value } of numbers.rows) yield serializePart({ sequence: name, value });
     await this.client.query('COMMIT');
-    for (const [key, content] of this.keys) yield line({ key, content });
-    yield line({ complete: { rows: this.rows } });
+    for (const [key, content] of this.keys) yield serializePart({ key, content });
+    yield serializePart({ complete: { rows: this.rows } });
   }
 }
 
-function line(one: BackupPart): string {
-  return `${JSON.stringify(one)}\n`;
+function serializePart(part: BackupPart): string {
+  return `${JSON.stringify(part)}\n`;
 }

@@ -6,7 +6,7 @@ import { areBeforeFirstRelease } from '#database';
 import { formatCount, formatDuration, loadConfig, type ProgramIo, ProgressLine } from '#runtime';
 import type pg from 'pg';
 import { from as copyFrom } from 'pg-copy-streams';
-import { type BackupHead, migrations, type Table, tables } from './backup.format.js';
+import { type BackupHead, selectMigrations, type Table, selectTables } from './backup.format.js';
 import { BackupReader } from './backup.reader.js';
 import { dumpClient } from '../dump.client.js';
 import { backupConfig } from '../dump.options.js';
@@ -51,11 +51,15 @@ export async function restore(options: RestoreOptions, io: ProgramIo): Promise<v
   // the database is slow: an error event without a listener would end the process.
   unpacked.catch(() => undefined);
   gunzip.on('error', () => undefined);
-  const writer = new BackupRestorer(client, new BackupReader(gunzip as AsyncIterable<Buffer>));
-  const progress = new ProgressLine(io.stderr, 'restore', () => `${formatCount(writer.rows)} rows`);
+  const restorer = new BackupRestorer(client, new BackupReader(gunzip as AsyncIterable<Buffer>));
+  const progress = new ProgressLine(
+    io.stderr,
+    'restore',
+    () => `${formatCount(restorer.rows)} rows`,
+  );
   try {
     await client.connect();
-    const { head, keys } = await writer.run();
+    const { head, keys } = await restorer.restore();
     if (options.keys) writeKeys(options.keys, keys);
     const restored =
       keys.size === 0
@@ -64,7 +68,7 @@ export async function restore(options: RestoreOptions, io: ProgramIo): Promise<v
           ? 'restored'
           : 'not restored (use --secrets DIR)';
     io.stderr.write(
-      `Restored ${formatCount(writer.rows)} rows in ${formatDuration(progress.seconds)} ` +
+      `Restored ${formatCount(restorer.rows)} rows in ${formatDuration(progress.seconds)} ` +
         `from the backup of ${head.created}; keys: ${restored}.\n`,
     );
   } catch (error) {
@@ -86,9 +90,9 @@ class BackupRestorer {
     private readonly reader: BackupReader,
   ) {}
 
-  async run(): Promise<{ head: BackupHead; keys: Map<string, string> }> {
-    const head = await this.reader.head();
-    const { rows } = await this.client.query<{ name: string }>(migrations);
+  async restore(): Promise<{ head: BackupHead; keys: Map<string, string> }> {
+    const head = await this.reader.readHead();
+    const { rows } = await this.client.query<{ name: string }>(selectMigrations);
     compareSchemas(
       head,
       rows.map(({ name }) => name),
@@ -99,7 +103,7 @@ class BackupRestorer {
       const found = await this.client.query<{ hasData: boolean }>(hasData);
       if (found.rows[0]?.hasData)
         throw new Error('the database has data of users or accounts: restore to an empty database');
-      const keys = await this.parts();
+      const keys = await this.restoreParts();
       await this.client.query('COMMIT');
       return { head, keys };
     } catch (error) {
@@ -108,40 +112,40 @@ class BackupRestorer {
     }
   }
 
-  private async parts(): Promise<Map<string, string>> {
+  private async restoreParts(): Promise<Map<string, string>> {
     const keys = new Map<string, string>();
     const columns = new Map<string, string>();
-    for (const table of (await this.client.query<Table>(tables)).rows)
+    for (const table of (await this.client.query<Table>(selectTables)).rows)
       columns.set(table.name, table.columns);
     for (;;) {
-      const one = await this.reader.part();
-      if ('table' in one) {
+      const part = await this.reader.readPart();
+      if ('table' in part) {
         // The names are inserted into SQL.
-        if (columns.get(one.table) !== one.columns)
+        if (columns.get(part.table) !== part.columns)
           throw new Error('the backup is damaged: it has an unknown table or other columns');
-        await this.table(one.table, one.columns);
-      } else if ('sequence' in one)
+        await this.restoreTable(part.table, part.columns);
+      } else if ('sequence' in part)
         await this.client.query('SELECT setval($1::regclass, $2)', [
-          one.sequence,
-          one.value + skippedIds,
+          part.sequence,
+          part.value + skippedIds,
         ]);
-      else if ('key' in one) keys.set(one.key, one.content);
+      else if ('key' in part) keys.set(part.key, part.content);
       else {
-        if (one.complete.rows !== this.rows)
+        if (part.complete.rows !== this.rows)
           throw new Error(
             `the backup is damaged: it has ${formatCount(this.rows)} rows; its last line counts ` +
-              formatCount(one.complete.rows),
+              formatCount(part.complete.rows),
           );
         return keys;
       }
     }
   }
 
-  private async table(name: string, columns: string): Promise<void> {
+  private async restoreTable(name: string, columns: string): Promise<void> {
     // Migrations have inserted rows, which the backup also contains.
     await this.client.query(`DELETE FROM ${name}`);
     const into = this.client.query(copyFrom(`COPY ${name} (${columns}) FROM STDIN`));
-    await pipeline(Readable.from(this.reader.rows()), into);
+    await pipeline(Readable.from(this.reader.readRows()), into);
     this.rows += into.rowCount;
   }
 }

@@ -29,7 +29,7 @@ export class ArtworkLoop extends WorkLoop<DueImage, ArtworkLoopOptions> {
     super(options, {
       kind: 'images',
       concurrency: 8,
-      faultMs: 5_000,
+      pauseAfterFaultMs: 5_000,
       messages: {
         start: 'feed artwork loop failed, retrying: pictures are not fetched',
         end: 'feed artwork loop works again',

@@ -1,7 +1,7 @@
 import { decodeHTMLStrict } from 'entities';
 import { storedTitle } from '#contracts';
 
-/** Maximum bytes of a description. */
+/** Maximum bytes of a description; longer ones are cut. */
 const maxDescriptionBytes = 1_000;
 
 /** Maximum credible duration in seconds: a week. Longer ones are ignored. */
@@ -9,7 +9,10 @@ const maxDurationSeconds = 7 * 86_400;
 
 const months = ['jan', 'feb', 'mar', 'apr', 'may', 'jun', 'jul', 'aug', 'sep', 'oct', 'nov', 'dec'];
 
-/** Hours east of UTC, by the name of the zone (RFC 822, 5.1). */
+/**
+ * Hours east of UTC, by the name of the zone: the zones of North America in RFC 822 (5.1), and CET
+ * and CEST. All other names count as UTC, also the letters of military zones.
+ */
 const zoneHours: Readonly<Record<string, number>> = {
   EST: -5,
   EDT: -4,

@@ -6,12 +6,12 @@ import type { AddressGuard, Fetcher } from '#fetch';
 import {
   AccountImport,
   AccountWriter,
-  type CursorStore,
-  cursorSchema,
+  type ProgressStore,
+  importProgressSchema,
   openSource,
   ServerError,
   SkippedEntries,
-  startCursor,
+  noProgress,
 } from '#gpodder-data';
 import type { StreamClient } from '#transport';
 import { type LoopOptions, WorkLoop } from '../work.loop.js';
@@ -38,8 +38,8 @@ export interface ImportLoopOptions extends LoopOptions {
  * Runs imports of accounts from other servers. Invariants:
  * - Outside this process, the password exists only encrypted, also in Postgres. The process creates
  *   the key pair and never stores it. An import whose process died needs the password again.
- * - All writes are idempotent. The cursor is saved after the actions before it were written, so the
- *   next run repeats at most one second of work.
+ * - All writes are idempotent. The progress is saved after its actions were written. So the next
+ *   run repeats at most one second of work.
  * - A run that was stopped or replaced ends at its next save, and no longer changes the row.
  * - A shutdown ends running imports as `interrupted`.
  */
@@ -47,7 +47,7 @@ export class ImportLoop extends WorkLoop<ClaimedImport, ImportLoopOptions> {
   private readonly keys = promisify(generateKeyPair)('rsa', { modulusLength: 3_072 });
 
   constructor(options: ImportLoopOptions) {
-    super(options, { kind: 'imports', concurrency: 4, faultMs: 500 });
+    super(options, { kind: 'imports', concurrency: 4, pauseAfterFaultMs: 500 });
   }
 
   /** Claims the import that waits longest. */
@@ -75,7 +75,7 @@ class ImportRun {
   private readonly replaced = new AbortController();
   private readonly stopped: AbortSignal;
   private readonly writer: AccountWriter;
-  private readonly store: CursorStore;
+  private readonly store: ProgressStore;
 
   constructor(
     private readonly claimed: ClaimedImport,
@@ -91,8 +91,8 @@ class ImportRun {
     const { userId, cursor } = claimed;
     this.writer = new AccountWriter(options.client, userId, this.stopped, this.skipped);
     this.store = {
-      cursor: cursorSchema.safeParse(JSON.parse(cursor ?? 'null')).data ?? startCursor,
-      moveTo: async (next) => void (this.store.cursor = next),
+      current: importProgressSchema.safeParse(JSON.parse(cursor ?? 'null')).data ?? noProgress,
+      update: async (next) => void (this.store.current = next),
     };
   }
 
@@ -143,7 +143,7 @@ class ImportRun {
   }
 
   private async saveProgress(state: RunProgress['state'], fault?: ShownImport['fault']) {
-    const { cursor } = this.store;
+    const { current: cursor } = this.store;
     const { written, skipped } = this.writer;
     const report = { ...written, skipped: skipped.total, skipped_entries: skipped.entries };
     const sealed = await this.options.repository.saveProgress(this.claimed, {

@@ -9,9 +9,9 @@ const maxWaitingImports = 16;
 const deadAfterSeconds = 30;
 
 /**
- * Stores the request for an import instead of the user's previous one. The cursor of an unfinished
- * import of the same account is kept. Returns no row if too many imports of other users wait. $1
- * user, $2 source, $3 login.
+ * Stores the request for an import instead of the user's previous one. The progress of an
+ * unfinished import of the same account is kept. Returns no row if too many imports of other users
+ * wait. $1 user, $2 source, $3 login.
  */
 const insertRequest = statement(
   'feed.request_import',
@@ -96,7 +96,7 @@ export type ImportReport = Omit<ShownImport, 'source' | 'login' | 'state' | 'fau
 
 /** The progress of a running import, or its outcome. */
 export interface RunProgress extends Pick<ShownImport, 'state' | 'fault'> {
-  /** The place where the next run continues. */
+  /** The place where a replica continues the import. */
   readonly cursor: object;
   readonly report: ImportReport;
 }

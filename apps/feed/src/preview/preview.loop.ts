@@ -17,7 +17,10 @@ export interface PreviewLoopOptions extends LoopOptions {
   /** A fetcher with short time limits, because a person waits for the preview. */
   readonly fetcher: Fetcher;
   readonly thumbnailer: Thumbnailer;
-  /** Apple's search API, which finds the feed of a link to Apple Podcasts. */
+  /**
+   * Base URL of Apple's lookup API, which finds the feed of a link to Apple Podcasts. Default:
+   * `https://itunes.apple.com`.
+   */
   readonly appleUrl?: string;
 }
 
@@ -27,7 +30,7 @@ export interface PreviewLoopOptions extends LoopOptions {
  */
 export class PreviewLoop extends WorkLoop<PreviewRequest, PreviewLoopOptions> {
   constructor(options: PreviewLoopOptions) {
-    super(options, { kind: 'previews', concurrency: 4, faultMs: 500 });
+    super(options, { kind: 'previews', concurrency: 4, pauseAfterFaultMs: 500 });
   }
 
   /** Claims the oldest request for a preview. */

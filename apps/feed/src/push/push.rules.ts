@@ -5,7 +5,7 @@ import {
   guidSchema,
   isJsonObject,
   type PushAnswer,
-  readEntry,
+  parseEntry,
 } from '#contracts';
 import { feedLanguage, uniqueItems } from '../document/feed.reader.js';
 import { type FeedDocument, type FeedItem, maxEpisodes } from '../document/feed.document.js';
@@ -32,26 +32,26 @@ type PushFailure = PushAnswer['failure'][number];
 export function validatePush(sent: unknown): PushedFeed | PushFailure {
   if (!isJsonObject(sent)) return pushFailure('', 'invalid_value', 'An entry must be an object');
   const url = textOf(sent.feed_url).trim();
-  const refuse = (code: EntryFailureCode, message: string) =>
+  const reject = (code: EntryFailureCode, message: string) =>
     pushFailure(textOf(sent.feed_url), code, message);
   const fault = faultInHttpUrl(url);
-  if (fault !== undefined) return refuse('invalid_url', fault);
+  if (fault !== undefined) return reject('invalid_url', fault);
   if (isPrivate(url))
-    return refuse('invalid_url', 'The URL is of a private feed, for one listener');
+    return reject('invalid_url', 'The URL is of a private feed, for one listener');
   const guid = guidSchema.safeParse(sent.guid ?? undefined);
   if (!guid.success && (sent.guid ?? undefined) !== undefined)
-    return refuse('invalid_guid', 'guid is not a valid UUID');
+    return reject('invalid_guid', 'guid is not a valid UUID');
   const episodes = sent.episodes ?? [];
-  if (!Array.isArray(episodes)) return refuse('invalid_value', 'episodes is not an array');
+  if (!Array.isArray(episodes)) return reject('invalid_value', 'episodes is not an array');
   if (episodes.length > maxEpisodes)
-    return refuse('limit_reached', `More than ${maxEpisodes} episodes: send the newest ones`);
+    return reject('limit_reached', `More than ${maxEpisodes} episodes: send the newest ones`);
   const read = episodes.map(toItem);
   const items = read.flatMap((item) => ('message' in item ? [] : item));
   const invalid = read.flatMap((item, index) => ('message' in item ? { ...item, index } : []));
   const { new_feed_url: moved } = sent;
   const newFeedUrl = typeof moved === 'string' ? moved.trim() : (moved ?? undefined);
   if (newFeedUrl !== undefined && !canMove(url, newFeedUrl))
-    return refuse(
+    return reject(
       'invalid_url',
       'new_feed_url is not allowed: send a public URL with a host name, and not http after https',
     );
@@ -60,7 +60,7 @@ export function validatePush(sent: unknown): PushedFeed | PushFailure {
     document: { ...toDocument(sent, guid.data, items), newFeedUrl },
     artworkUrl: urlOf(sent.artwork_url),
     ...(invalid[0] && {
-      failure: refuse(
+      failure: reject(
         invalid[0].code,
         `episodes[${invalid[0].index}]: ${invalid[0].message} (${invalid.length} left out)`,
       ),
@@ -74,7 +74,7 @@ function pushFailure(feedUrl: string, code: EntryFailureCode, message: string): 
 
 function toItem(sent: unknown): FeedItem | { code: EntryFailureCode; message: string } {
   if (!isJsonObject(sent)) return { code: 'invalid_value', message: 'is not an object' };
-  const entry = readEntry(sent);
+  const entry = parseEntry(sent);
   if ('code' in entry) return entry;
   const { episodeGuid, enclosureUrl, publishDate, title, episodeUrl, duration } = entry.metadata;
   if (episodeGuid === undefined && enclosureUrl === undefined)

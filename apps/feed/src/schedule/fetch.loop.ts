@@ -13,7 +13,7 @@ import { resultOf } from './result.rules.js';
  * starts. They spread the work of many due feeds, because requests of users share the processors
  * and Postgres.
  */
-const [claimMs, claimedShare] = [100, 0.2];
+const [pauseAfterClaimMs, claimedShare] = [100, 0.2];
 
 /** Share of fetches without `ETag` and `Last-Modified`, in case a server sends wrong ones. */
 const unconditionalShare = 0.01;
@@ -46,9 +46,9 @@ export class FetchLoop extends WorkLoop<Claim, FetchLoopOptions> {
     super(options, {
       kind: 'lanes',
       concurrency: options.concurrency,
-      claimed: Math.ceil(options.concurrency * claimedShare),
-      claimMs,
-      faultMs: 5_000,
+      claimLimit: Math.ceil(options.concurrency * claimedShare),
+      pauseAfterClaimMs,
+      pauseAfterFaultMs: 5_000,
       messages: {
         start: 'feed fetch loop failed, retrying: feeds are not fetched',
         end: 'feed fetch loop works again',
@@ -82,6 +82,8 @@ export class FetchLoop extends WorkLoop<Claim, FetchLoopOptions> {
     const isSaved = await save().catch((error: unknown) => {
       // Postgres is unavailable. The lease expires, and the feed is fetched again.
       if (error instanceof Failure) throw error;
+      // Any other error would occur again with this outcome. Without a saved outcome, the feed
+      // would be fetched at the end of each lease. So the fetch is saved as failed.
       outcome = this.toFailure(error, feed);
       return save();
     });
@@ -130,7 +132,8 @@ export class FetchLoop extends WorkLoop<Claim, FetchLoopOptions> {
         { host: new URL(feed.url).hostname, feed: feed.key.slice(0, 8) },
         kind === 'move'
           ? 'feed move not applied: many feeds of the host name the same new URL; check the host'
-          : 'feed guid not applied: another feed declares it too; nothing to do for one feed',
+          : 'feed guid not applied: an unrelated feed declares the same guid; ' +
+              'for many feeds see the alert PodcastSyncFeedGuidsHeld',
       );
   }
 

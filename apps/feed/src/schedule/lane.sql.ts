@@ -96,7 +96,7 @@ export const saveResult = statement(
        move_proven = coalesce((r.move ->> 'isProven')::boolean, false)
      FROM result r, lane WHERE t.url_sha256 = decode($5, 'hex')
      RETURNING t.pushed_until < now() AS is_owned
-   ), stated AS (
+   ), changed_status AS (
      UPDATE feed.feeds f SET status = r.status, changed = ${nextChange}
      FROM result r, fetched t WHERE t.is_owned
        AND f.url_sha256 = decode($5, 'hex') AND f.status <> r.status AND $7::jsonb IS NULL

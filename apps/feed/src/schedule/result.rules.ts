@@ -119,7 +119,7 @@ export async function contentOf(
 ): Promise<{ content?: Content; sha256: string }> {
   const readStored = async () => JSON.parse(await stored()) as Episode[];
   const before = document.isWhole ? undefined : await readStored();
-  const episodes = newest(document.items, before ?? []);
+  const episodes = selectNewest(document.items, before ?? []);
   const podcast = {
     title: document.title ?? null,
     author: document.author ?? null,
@@ -160,7 +160,7 @@ const identityOf = ({ episode_guid, enclosure_url }: Episode) =>
   episode_guid === undefined ? ` ${enclosure_url}` : episode_guid;
 
 /** Returns the 100 newest of the items and of `before`, newest first, undated episodes last. */
-function newest(items: readonly FeedItem[], before: readonly Episode[]): Episode[] {
+function selectNewest(items: readonly FeedItem[], before: readonly Episode[]): Episode[] {
   const current: Episode[] = items.map((item) => ({
     episode_guid: item.guid,
     title: item.title,

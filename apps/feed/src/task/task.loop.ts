@@ -59,7 +59,7 @@ export class TaskLoop extends WorkLoop<Task, TaskLoopOptions> {
     super(options, {
       kind: 'tasks',
       concurrency: 1,
-      faultMs: 5_000,
+      pauseAfterFaultMs: 5_000,
       messages: {
         start: 'feed task loop failed, retrying: titles and moves are delayed',
         end: 'feed task loop works again',

@@ -10,7 +10,10 @@ const leaseSeconds = 60;
 /** A leased task. */
 export interface Task {
   readonly id: number;
-  /** Identifies the lease. Its holder cannot change the task after another lease of the task. */
+  /**
+   * Identifies the lease. After another process leases the task, a holder of this lease cannot
+   * change it.
+   */
   readonly lease: string;
   readonly url: string;
   /** `describe` adds titles to episodes; `apply` gives subscriptions a new URL or declared guid. */
@@ -44,16 +47,17 @@ const selectTouched = statement(
 );
 
 /**
- * Creates or restarts the tasks of touched feeds, and removes the touches from the outbox. Feeds
- * without a row in `feed.feeds` get no task. $1 URLs, $2 their keys.
+ * Creates a `describe` task for each of these feeds, or restarts its task, and deletes the due rows
+ * of the feeds from the outbox feed.touched. Feeds without a row in `feed.feeds` get no task. $1
+ * URLs, $2 their keys.
  */
 const createTasks = statement(
   'feed.create_tasks',
-  `WITH sent AS MATERIALIZED (
-     SELECT s.url, s.key FROM unnest($1::text[], $2::bytea[]) s (url, key)
-   ), made AS (
+  `WITH input AS MATERIALIZED (
+     SELECT i.url, i.key FROM unnest($1::text[], $2::bytea[]) i (url, key)
+   ), new_tasks AS (
      INSERT INTO feed.tasks AS t (url_sha256, kind)
-     SELECT s.key, 'describe' FROM sent s JOIN feed.feeds f ON f.url_sha256 = s.key ORDER BY s.key
+     SELECT i.key, 'describe' FROM input i JOIN feed.feeds f ON f.url_sha256 = i.key ORDER BY i.key
      ON CONFLICT (url_sha256, kind) DO UPDATE SET cursor = DEFAULT, created_at = now()
    )
    DELETE FROM feed.touched t
@@ -68,7 +72,7 @@ export const dueTasks = `SELECT k.id
        OR t.fetched_at > k.created_at - interval '${currentMinutes} min'
      )`;
 
-/** Leases a task. */
+/** Claims the due task that waited longest, for 60 s. Skips locked tasks. */
 const claimTask = statement(
   'feed.claim_task',
   `WITH due AS (
@@ -108,12 +112,12 @@ const advanceTask = statement(
 /** Deletes a task, or ends the lease of a restarted one. $1 id, $2 lease, $3 cursor. */
 const finishTask = statement(
   'feed.finish_task',
-  `WITH done AS (
+  `WITH deleted AS (
      DELETE FROM feed.tasks k WHERE k.id = $1 AND k.busy_until = $2::timestamptz AND k.cursor = $3
      RETURNING k.id
    )
    UPDATE feed.tasks k SET busy_until = '-infinity'
-   WHERE k.id = $1 AND k.busy_until = $2::timestamptz AND NOT EXISTS (SELECT FROM done)`,
+   WHERE k.id = $1 AND k.busy_until = $2::timestamptz AND NOT EXISTS (SELECT FROM deleted)`,
 );
 
 /** The SQL of the outbox of touched feeds, and of tasks that visit the followers of a feed. */

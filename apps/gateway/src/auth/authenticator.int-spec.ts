@@ -158,7 +158,7 @@ describe('a revoked token', () => {
     const config = redisConfig.parse({ REDIS_URL: inject('servers').redisUrl });
     connection = connectRedis(config) as Redis;
     revocations = new Revocations(config, createLog('test', 'silent'));
-    await Promise.all([eventually(() => connection.ping()), revocations.opened()]);
+    await Promise.all([eventually(() => connection.ping()), revocations.waitUntilOpen()]);
     writer = new RevocationWriter(connection, createLog('test', 'silent'));
     following = authenticator(
       { AUTH_ISSUER: first, AUTH_JWKS_FILE: join(directory, 'one') },

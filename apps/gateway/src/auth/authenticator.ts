@@ -78,7 +78,7 @@ interface AppPasswordCaller extends Caller {
 const algorithms = ['EdDSA', 'ES256', 'RS256'];
 /** Tolerated difference between the clocks of the issuer and of this machine, in seconds. */
 const clockToleranceSeconds = 30;
-/** Maximum number of verified tokens in memory. */
+/** Maximum number of verified tokens in memory; the least recently used is evicted. */
 const cacheSize = 10_000;
 
 /**

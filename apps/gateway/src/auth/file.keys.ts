@@ -73,8 +73,8 @@ export class FileKeys implements IssuerKeys {
     if (state === this.lastRead) return;
     const keySet = JSON.parse(readFileSync(this.file, 'utf8')) as JSONWebKeySet;
     const findKey = createLocalJWKSet(keySet);
-    refuseSecrets(keySet);
-    if (this.developmentKeys === 'refuse') refuseDevelopmentKeys(keySet);
+    rejectSecrets(keySet);
+    if (this.developmentKeys === 'refuse') rejectDevelopmentKeys(keySet);
     this.findKey = findKey;
     this.keySet = keySet;
     this.lastRead = state;
@@ -83,13 +83,13 @@ export class FileKeys implements IssuerKeys {
 }
 
 /** Rejects keys that can sign, because the key set is published. */
-function refuseSecrets({ keys }: JSONWebKeySet): void {
+function rejectSecrets({ keys }: JSONWebKeySet): void {
   if (keys.some((key) => 'd' in key || key.kty === 'oct'))
     throw new Error('the key set contains a private or symmetric key: use a set of public keys');
 }
 
 /** Rejects the development keys that `npm start` creates, which are insecure in production. */
-function refuseDevelopmentKeys({ keys }: JSONWebKeySet): void {
+function rejectDevelopmentKeys({ keys }: JSONWebKeySet): void {
   const [key] = keys.filter(({ kid }) => kid?.startsWith('dev-'));
   if (!key) return;
   throw new Error(

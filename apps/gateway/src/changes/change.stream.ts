@@ -26,7 +26,10 @@ export interface StreamTiming {
   readonly heartbeatMs: number;
   /** Minimum time between two `changed` events. Only the latest stamp of this time is sent. */
   readonly mergeMs: number;
-  /** Maximum bytes that are buffered for a client that does not read. */
+  /**
+   * Maximum bytes that are buffered for a client that does not read. With more at a heartbeat, the
+   * stream ends.
+   */
   readonly maxUnreadBytes: number;
 }
 

@@ -124,11 +124,11 @@ export class ChangeStreams {
 
   /** Registers a stream. @throws Failure `unavailable` if no stream can be opened. */
   private admit(caller: Caller): ChangeStream {
-    if (this.isDraining) throw refusals.draining;
+    if (this.isDraining) throw rejections.draining;
     const own = this.users.get(caller.userId);
     if (own && own.size >= this.bounds.maxPerUser)
       this.end([...own][0] as ChangeStream, 'replaced');
-    if (this.openCount >= this.maxStreams) throw refusals.full;
+    if (this.openCount >= this.maxStreams) throw rejections.full;
     const lifetimeMs = this.bounds.lifetimeMs * (0.9 + Math.random() / 10);
     const expiresMs = (caller.expires ?? Infinity) - Date.now();
     const endsAt = performance.now() + Math.min(lifetimeMs, expiresMs);
@@ -200,7 +200,7 @@ export class ChangeStreams {
 }
 
 /** Failures for rejected streams, created once: an error per rejected request would cost CPU. */
-const refusals = {
+const rejections = {
   draining: unavailable('the gateway is stopping'),
   full: unavailable('the gateway has too many streams of changes (MAX_STREAMS)'),
 };

@@ -10,7 +10,7 @@ import {
   listPodcasts,
   maxPodcasts,
   feedPreviewSchema,
-  maxPushed,
+  maxFeedsPerPush,
   previewFeed,
   pushedSchema,
   pushFeeds,
@@ -57,7 +57,7 @@ const artworkHeaders = {
 /** A parsed list request: query, name of the array in the answer, encoder of its cursors. */
 interface FeedListRequest {
   readonly array: 'feeds' | 'episodes';
-  /** The base URL of links. */
+  /** URL of this API as the client sees it, for URLs in the answer (`linkBase`). */
   readonly base: string;
   readonly url: URL;
   readonly sent: QueryString;
@@ -219,7 +219,7 @@ export class FeedController {
     // which allows everything else, is rejected.
     if (!request.caller?.scopes?.has(pushScope))
       throw new AuthenticationFailure('scope', {}, pushScope);
-    const body = sentBatch(request, sent.feeds, maxPushed);
+    const body = sentBatch(request, sent.feeds, maxFeedsPerPush);
     return this.services.call(pushFeeds, request, { body });
   }
 

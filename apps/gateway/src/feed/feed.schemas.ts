@@ -6,7 +6,7 @@ import {
   podcastSchema,
 } from '#contracts';
 import { z } from 'zod';
-import { documented } from '../wire.schemas.js';
+import { unvalidated } from '../wire.schemas.js';
 
 export const podcastPageSchema = z
   .object({
@@ -42,7 +42,7 @@ const pushEntrySchema = podcastSchema
   });
 
 export const pushSchema = z
-  .object({ feeds: z.array(documented(z.toJSONSchema(pushEntrySchema))) })
+  .object({ feeds: z.array(unvalidated(z.toJSONSchema(pushEntrySchema))) })
   .meta({ id: 'PushRequest' });
 export type PushRequest = z.output<typeof pushSchema>;
 

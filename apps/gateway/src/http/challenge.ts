@@ -10,7 +10,7 @@ export const resourceMetadataPath = '/.well-known/oauth-protected-resource';
  * Returns the header `WWW-Authenticate` of a 401 (RFC 6750, 3, and RFC 9728, 5.1): the URL of the
  * metadata, and an error code if the client sent a credential.
  */
-export function challenge(
+export function challengeHeader(
   request: FastifyRequest,
   config: GatewayConfig,
   error: unknown,

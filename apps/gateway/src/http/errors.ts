@@ -1,6 +1,6 @@
 import { toErrorAnswer, type ErrorFormat, type FailureAnswers, httpAnswers, send } from '#http';
 import type { GatewayConfig } from '../gateway.config.js';
-import { challenge } from './challenge.js';
+import { challengeHeader } from './challenge.js';
 
 /** Status and message for each failure code (docs/reference/interface.md, "Errors"). */
 export const failureAnswers: FailureAnswers = {
@@ -19,7 +19,7 @@ export function errorFormat(config: GatewayConfig): ErrorFormat {
       const answer = toErrorAnswer(error, log, failureAnswers);
       // Adds the header also to a 401 for a valid credential of a disabled or erased user.
       return answer.status === 401
-        ? { ...answer, headers: challenge(request, config, error) }
+        ? { ...answer, headers: challengeHeader(request, config, error) }
         : answer;
     },
     send: (reply, answer) => send(reply, answer, config.SITE_URL),

@@ -18,7 +18,7 @@ import {
   type ListQuery,
   readListQuery,
 } from './list.query.js';
-import { type LinkedPage, linkedPages } from './page.links.js';
+import { type LinkedPage, adjacentPagesOf } from './page.links.js';
 
 /** Name of the array in the answer, by the pattern of the list's contract. */
 const arrayNames = { 'subscription.list': 'subscriptions', 'episode.list': 'episodes' } as const;
@@ -74,7 +74,7 @@ export class ListResponder {
       return void reply.code(304);
     const { total, items, firstId, lastId, more } = found;
     const range = cursor ? cursor.range : found.span;
-    const links = linkedPages({
+    const pages = adjacentPagesOf({
       page,
       perPage,
       cursor,
@@ -85,12 +85,12 @@ export class ListResponder {
       lastId,
       more,
     });
-    const link = (to: LinkedPage) => {
+    const urlOfPage = (to: LinkedPage) => {
       const start = this.cursors.encode(to.cursor, scope);
       return `${url.origin}${url.pathname}${sent.with({ page: String(to.page), cursor: start })}`;
     };
-    const next = links.next && link(links.next);
-    const previous = links.previous && link(links.previous);
+    const next = pages.next && urlOfPage(pages.next);
+    const previous = pages.previous && urlOfPage(pages.previous);
     const envelope = JSON.stringify({ total, page, per_page: perPage, next, previous });
     return JsonText.concat(`${envelope.slice(0, -1)},"${array}":`, items, '}');
   }

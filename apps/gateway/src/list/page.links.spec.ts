@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import type { Cursor } from './cursor.js';
-import { type LinkedPage, linkedPages } from './page.links.js';
+import { type LinkedPage, adjacentPagesOf } from './page.links.js';
 
 const perPage = 3;
 const syncTimestamp = '2026-02-02T12:00:00.000Z';
@@ -28,7 +28,7 @@ function readPage(all: readonly number[], page: number, cursor?: Cursor, since =
     page,
     rows,
     total,
-    ...linkedPages({ page, perPage, cursor, total, range, syncTimestamp, ...ends }),
+    ...adjacentPagesOf({ page, perPage, cursor, total, range, syncTimestamp, ...ends }),
   };
 }
 

@@ -31,7 +31,10 @@ const maxId = Number.MAX_SAFE_INTEGER;
  * that was reached by a link always links back. For a page number past the end, the previous page
  * is the last page.
  */
-export function linkedPages(current: CurrentPage): { next?: LinkedPage; previous?: LinkedPage } {
+export function adjacentPagesOf(current: CurrentPage): {
+  next?: LinkedPage;
+  previous?: LinkedPage;
+} {
   const { page, cursor, total, range, syncTimestamp, more } = current;
   const walk = { syncTimestamp, total, ...(range && { range }) };
   const firstId =

@@ -19,7 +19,7 @@ export class OpmlController {
   @Get('subscriptions.opml')
   @Operation('Exports all subscribed feeds as OPML', 'text/x-opml')
   export(@Req() request: FastifyRequest, @Res() reply: FastifyReply): Promise<void> {
-    return this.exports.answer(request, reply);
+    return this.exports.sendDocument(request, reply);
   }
 
   @Post('subscriptions/opml')

@@ -23,8 +23,8 @@ export class OpmlExport {
   constructor(private readonly services: Services) {}
 
   /** Sends the document. @throws Failure if a page that is read before the start fails. */
-  async answer(request: FastifyRequest, reply: FastifyReply): Promise<void> {
-    const chunks = this.chunks(request);
+  async sendDocument(request: FastifyRequest, reply: FastifyReply): Promise<void> {
+    const chunks = this.generateChunks(request);
     let start = '';
     for (let isWhole = false; start.length <= maxCompressedBytes;) {
       const { value, done } = await chunks.next();
@@ -40,7 +40,7 @@ export class OpmlExport {
   }
 
   /** Generates the document in chunks. Reads a page after the page before is sent. */
-  private async *chunks(request: FastifyRequest): AsyncGenerator<string, void> {
+  private async *generateChunks(request: FastifyRequest): AsyncGenerator<string, void> {
     const listRequest: RequestOf<typeof listFeeds> = { userId: userIdOf(request) };
     let chunk = opmlStart;
     for (let page: ReplyOf<typeof listFeeds> | undefined; !page || page.next;) {
@@ -73,7 +73,6 @@ export class OpmlExport {
 /** Options of a stream that buffers one chunk at a time. */
 const oneChunk = { highWaterMark: 1 };
 
-/** Generates `start`, then everything that `rest` generates. */
 async function* concatenate(
   start: string,
   rest: AsyncGenerator<string, void>,

@@ -10,7 +10,7 @@ import { CONFIG, type GatewayConfig, subscribeResultBytes } from '../gateway.con
 /** Time limit of an import in milliseconds. The writes of 5,000 feeds take about two seconds. */
 const importLimitMs = 20_000;
 
-/** Maximum feeds of one document. */
+/** Maximum feeds of one document. A longer one is rejected as a whole. */
 const maxFeeds = 5_000;
 
 /** Limits per user: one import at a time, without a limit of bytes. */

@@ -45,16 +45,18 @@ export function toClientActions(
   selection: ActionSelection,
 ): ClientAction[] {
   if (episode.enclosureUrl === '') return [];
-  const listening = toPlayOrNew(episode);
-  const download = toDownloadOrDelete(episode.statuses);
+  const playAction = toPlayOrNew(episode);
+  const downloadAction = toDownloadOrDelete(episode.statuses);
   const listOf = (...actions: (TimedAction | undefined)[]) =>
     actions.flatMap((action) => (action ? [toClientAction(episode, action)] : []));
   if (selection === 'nextcloud')
-    return listOf(listening?.action === 'play' ? { ...listening, action: 'PLAY' } : undefined);
-  if (selection === 'aggregated') return listOf(listening ?? download);
-  const isDownloadFirst =
-    listening !== undefined && download !== undefined && download.at < listening.at;
-  return isDownloadFirst ? listOf(download, listening) : listOf(listening, download);
+    return listOf(playAction?.action === 'play' ? { ...playAction, action: 'PLAY' } : undefined);
+  if (selection === 'aggregated') return listOf(playAction ?? downloadAction);
+  const isDownloadActionOlder =
+    playAction !== undefined && downloadAction !== undefined && downloadAction.at < playAction.at;
+  return isDownloadActionOlder
+    ? listOf(downloadAction, playAction)
+    : listOf(playAction, downloadAction);
 }
 
 function toClientAction(
@@ -104,6 +106,6 @@ function toPlayOrNew({ statuses, duration }: GpodderEpisode): TimedAction | unde
 
 /** Returns the `download` or `delete` action that follows from the status of the download. */
 function toDownloadOrDelete({ downloadStatus }: ActionStatuses): TimedAction | undefined {
-  const download = withTime(downloadStatus);
-  return download && { action: download.value ? 'download' : 'delete', at: download.at };
+  const downloaded = withTime(downloadStatus);
+  return downloaded && { action: downloaded.value ? 'download' : 'delete', at: downloaded.at };
 }

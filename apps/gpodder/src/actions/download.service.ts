@@ -85,7 +85,7 @@ export class DownloadService {
       { budgetMs: listActions.deadlineMs },
       async () => {
         if (end.reached) return;
-        this.stream(reply, this.chunks(request, pageRequest, first, selection));
+        this.streamChunks(reply, this.generateChunks(request, pageRequest, first, selection));
         await new Promise<void>((resolve) => void end.onReached(resolve));
       },
     );
@@ -96,7 +96,7 @@ export class DownloadService {
   }
 
   /** Generates the JSON of an answer, page by page. */
-  private async *chunks(
+  private async *generateChunks(
     request: FastifyRequest,
     pageRequest: PageRequest,
     first: Page,
@@ -121,7 +121,7 @@ export class DownloadService {
   }
 
   /** Sends chunks as they are generated, compressed if the client accepts gzip. */
-  private stream(reply: FastifyReply, chunks: AsyncGenerator<string>): void {
+  private streamChunks(reply: FastifyReply, chunks: AsyncGenerator<string>): void {
     const plain = Readable.from(chunks, { highWaterMark: 1 });
     // Disables the compression of the HTTP adapter, which is for small answers, by a header.
     const { headers } = reply.request;

@@ -9,7 +9,7 @@ import { callerOf } from '../auth/request.caller.js';
 import { DeviceRegistry } from '../devices/device.registry.js';
 import { CONFIG, type GpodderConfig, LOG } from '../gpodder.config.js';
 import { skippedEntryMetrics } from '../gpodder.metrics.js';
-import { parseJsonBody, checkEntryCount } from '../http/input.js';
+import { checkEntryCount, maxValuesOf, parseJsonBody } from '../http/input.js';
 
 /** The JSON answer to an upload. */
 export interface UploadAnswer {
@@ -39,7 +39,7 @@ export class UploadService {
    *   failures of calls.
    */
   async upload(request: FastifyRequest, body: Buffer | undefined): Promise<UploadAnswer> {
-    const sent = await parseJsonBody(body, this.config.MAX_ENTRIES);
+    const sent = await parseJsonBody(body, maxValuesOf(this.config.MAX_ENTRIES));
     if (!Array.isArray(sent)) throw new Failure('invalid');
     checkEntryCount(sent.length, this.config.MAX_ENTRIES);
     const { userId, session } = callerOf(request);
@@ -53,7 +53,7 @@ export class UploadService {
         .slice(from, from + maxActions)
         .flatMap((action) => writer.read(action) ?? []);
       if (actions.length > 0) await writer.write(actions);
-      // Lets other requests run also while no service is called.
+      // Lets other requests run, as a call of a service does.
       else await nextTick();
     }
     const [timestamp] = await Promise.all([
@@ -70,7 +70,7 @@ export class UploadService {
     for (const [reason, actions] of skipped) this.countSkipped(reason, actions);
     this.log.info(
       { correlationId: id, skipped: Object.fromEntries(skipped) },
-      'unusable actions of an upload skipped, the others stored',
+      'unusable or rejected actions of an upload skipped, the others stored',
     );
   }
 }

@@ -5,7 +5,10 @@ import type { StreamClient } from '#transport';
 import { gpodderSessionMetrics } from '../gpodder.metrics.js';
 import type { SignedSession } from './session.cookie.js';
 
-/** Maximum concurrent lookups: in total, and for sessions of one app password. */
+/**
+ * Maximum concurrent lookups: in total, and for sessions of one app password. Further ones fail as
+ * `unavailable`.
+ */
 const [maxLookups, maxLookupsPerCredential] = [256, 4];
 
 /**
@@ -67,5 +70,5 @@ export class GpodderSessions {
   }
 }
 
-/** Created once, because a rejection must cost less than a lookup. */
+/** One shared error, because creating an Error for each rejection costs more than the lookup. */
 const tooManyLookups = unavailable('too many session lookups');

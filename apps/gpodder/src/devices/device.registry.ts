@@ -7,7 +7,7 @@ import { LRUCache } from 'lru-cache';
 import { callerOf } from '../auth/request.caller.js';
 import { LOG } from '../gpodder.config.js';
 
-/** Maximum devices that one request saves. */
+/** Maximum devices that one request saves. The next request that names the others saves them. */
 const maxSavedPerRequest = 100;
 
 /**

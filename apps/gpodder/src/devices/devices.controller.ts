@@ -6,8 +6,8 @@ import { callerOf } from '../auth/request.caller.js';
 import { parseObjectBody } from '../http/input.js';
 import { parseDevice, parseDeviceId } from './device.rules.js';
 
-/** Maximum entries of a body; `parseJsonBody` accepts 20 JSON values for each. */
-const maxEntries = 1_000;
+/** Maximum JSON values of a body. */
+const maxValues = 20_000;
 
 /**
  * Lists devices, and saves their captions and types. All devices of a user share one list of
@@ -36,7 +36,7 @@ export class DevicesController {
   ): Promise<void> {
     const { userId, credentialId } = callerOf(request);
     const id = parseDeviceId(device);
-    const saved = { id, ...parseDevice(await parseObjectBody(body, maxEntries)) };
+    const saved = { id, ...parseDevice(await parseObjectBody(body, maxValues)) };
     await this.services.call(saveDevices, request, { userId, credentialId, devices: [saved] });
   }
 
@@ -64,7 +64,7 @@ export class DevicesController {
   @Post('api/2/sync-devices/:user.json')
   @HttpCode(200)
   async ignoreLinks(@Req() request: FastifyRequest, @Body() body?: Buffer) {
-    await parseObjectBody(body, maxEntries);
+    await parseObjectBody(body, maxValues);
     return this.listSynchronized(request);
   }
 }

@@ -27,10 +27,10 @@ export const failureAnswers: FailureAnswers = {
 export const forbidden: ErrorAnswer = { status: 403, message: 'Not allowed' };
 
 /** An error with its HTTP answer, such as 403, for which no failure code exists. */
-export class RefusalError extends Error {
+export class RejectionError extends Error {
   constructor(readonly answer: ErrorAnswer) {
     super(answer.message);
-    this.name = 'RefusalError';
+    this.name = 'RejectionError';
   }
 }
 
@@ -38,7 +38,7 @@ export class RefusalError extends Error {
 export function errorFormat({ SITE_URL }: Pick<GpodderConfig, 'SITE_URL'>): ErrorFormat {
   return {
     answerTo: (error, _request, log) =>
-      error instanceof RefusalError ? error.answer : toErrorAnswer(error, log, failureAnswers),
+      error instanceof RejectionError ? error.answer : toErrorAnswer(error, log, failureAnswers),
     // Sends no session cookie to a client without a valid credential.
     send: (reply, answer) =>
       send(answer.status === 401 ? reply.removeHeader('set-cookie') : reply, answer, SITE_URL),

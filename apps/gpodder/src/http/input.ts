@@ -2,8 +2,8 @@ import { Failure } from '#contracts';
 import { parseJson, TooLarge, waitToParse } from '#http';
 import type { FastifyRequest } from 'fastify';
 
-/** JSON values that a body can have for each of its entries: twice the fields of an action. */
-const valuesPerEntry = 20;
+/** Returns the maximum JSON values of a body with a number of entries: an action has about 10. */
+export const maxValuesOf = (maxEntries: number): number => 20 * maxEntries;
 
 /** The end of the year 9999, in seconds. A greater `since` is reduced to it. */
 const maxSince = 253_402_300_799;
@@ -25,25 +25,21 @@ export function parseSince(query: URLSearchParams): number {
 /**
  * Parses a body as JSON, whatever its content type.
  *
- * @param maxEntries maximum number of entries. A body can have `valuesPerEntry` JSON values for
- *   each.
+ * @param maxValues maximum number of JSON values, at all depths.
  * @throws Failure `invalid`; TooLarge for more values.
  */
-export async function parseJsonBody(
-  body: Buffer | undefined,
-  maxEntries: number,
-): Promise<unknown> {
+export async function parseJsonBody(body: Buffer | undefined, maxValues: number): Promise<unknown> {
   if (body === undefined || body.length === 0) throw new Failure('invalid');
   await waitToParse(body);
-  return parseJson(body, maxEntries * valuesPerEntry, () => new TooLarge()).value;
+  return parseJson(body, maxValues, () => new TooLarge()).value;
 }
 
 /** Parses a JSON object with {@link parseJsonBody}. @throws Failure `invalid`; TooLarge */
 export async function parseObjectBody(
   body: Buffer | undefined,
-  maxEntries: number,
+  maxValues: number,
 ): Promise<Record<string, unknown>> {
-  const value = await parseJsonBody(body, maxEntries);
+  const value = await parseJsonBody(body, maxValues);
   if (typeof value !== 'object' || value === null || Array.isArray(value))
     throw new Failure('invalid');
   return value as Record<string, unknown>;

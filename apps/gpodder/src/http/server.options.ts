@@ -5,7 +5,7 @@ import { type GpodderAuthenticator, matchesName } from '../auth/authenticator.js
 import { newCookieValue, sessionCookie } from '../auth/session.cookie.js';
 import type { GpodderConfig } from '../gpodder.config.js';
 import { gpodderSessionMetrics } from '../gpodder.metrics.js';
-import { errorFormat, failureAnswers, forbidden, RefusalError } from './errors.js';
+import { errorFormat, failureAnswers, forbidden, RejectionError } from './errors.js';
 import { requiredAccess } from '../auth/route.access.js';
 
 /** Headers of every answer: no scripts and no frames; no caching, as some clients have a cache. */
@@ -66,12 +66,12 @@ export function serverOptions(
       const { gpodderCaller: caller, params } = request;
       if (!caller) return;
       if (!matchesName(caller, (params as { user?: string } | undefined)?.user))
-        throw new RefusalError(failureAnswers.invalid);
+        throw new RejectionError(failureAnswers.invalid);
       if (!caller.scopes.includes(`${requiredAccess(request)}:subscriptions`))
-        throw new RefusalError(forbidden);
+        throw new RejectionError(forbidden);
     },
     // Reads the whole body of a rejected request: some clients read no answer before they sent it.
-    refusedBodyBytes: config.MAX_BODY_BYTES,
+    rejectedBodyBytes: config.MAX_BODY_BYTES,
     headers: () => headers,
     bodies: ['bytes'],
     cors,
@@ -87,5 +87,5 @@ function rejectCrossSiteWrite(
   if (safeMethods.includes(method)) return;
   const isForeign = origin !== undefined && origin !== ownOrigin;
   if (isForeign || (site !== undefined && site !== 'same-origin' && site !== 'none'))
-    throw new RefusalError(forbidden);
+    throw new RejectionError(forbidden);
 }

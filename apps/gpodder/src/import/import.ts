@@ -6,13 +6,13 @@ import {
   openSource,
   SkippedEntries,
   sourceLimits,
-  startCursor,
+  noProgress,
 } from '#gpodder-data';
 import { connectRedis } from '#redis';
 import { formatCount, createLog, loadConfig, type ProgramIo, ProgressLine } from '#runtime';
 import { callUntilAvailable, StreamClient } from '#transport';
 import { importConfig, type ImportOptions } from './import.options.js';
-import { ImportProgress } from './import.progress.js';
+import { ImportProgressFile } from './import-progress.file.js';
 import { readPassword } from './password.js';
 
 /**
@@ -47,18 +47,20 @@ export async function importAccount(
     });
     const userId = await findUser(client, options.user, stopped.signal);
     const writer = new AccountWriter(client, userId, stopped.signal, skipped);
-    const progress = await ImportProgress.open(options, (text) =>
+    const progressFile = await ImportProgressFile.open(options, (text) =>
       stderr.write(`import: ${text}\n`),
     );
     stderr.write(`import: the other server has ${source.protocol}\n`);
-    if (progress.cursor !== startCursor)
-      stderr.write(`import: continues after ${formatCount(progress.cursor.actions)} actions\n`);
+    if (progressFile.current !== noProgress)
+      stderr.write(
+        `import: continues after ${formatCount(progressFile.current.actions)} actions\n`,
+      );
     const line = new ProgressLine(stderr, 'import', () => describeWritten(writer));
     try {
-      await new AccountImport(source, writer, progress, stopped.signal).run();
-      await progress.remove();
+      await new AccountImport(source, writer, progressFile, stopped.signal).run();
+      await progressFile.remove();
     } catch (error) {
-      await progress.save();
+      await progressFile.save();
       throw error;
     } finally {
       line.end();

@@ -6,7 +6,7 @@ import type { FastifyReply, FastifyRequest } from 'fastify';
 import { callerOf } from '../auth/request.caller.js';
 import { expiredCookie } from '../auth/session.cookie.js';
 import { CONFIG, type GpodderConfig } from '../gpodder.config.js';
-import { forbidden, RefusalError } from '../http/errors.js';
+import { forbidden, RejectionError } from '../http/errors.js';
 import { NeedsReadScope, Public } from '../auth/route.access.js';
 
 /** Body of a success answer of Nextcloud's OCS API. */
@@ -43,7 +43,7 @@ export class NextcloudController {
   /** Answers 403, as Nextcloud does to a client that already has an app password. */
   @Get('ocs/v2.php/core/getapppassword')
   rejectNewAppPassword(): never {
-    throw new RefusalError(forbidden);
+    throw new RejectionError(forbidden);
   }
 
   /** Revokes the app password of the request or of its session. */

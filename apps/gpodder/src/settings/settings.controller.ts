@@ -7,8 +7,8 @@ import { SettingsService } from './settings.service.js';
 
 const path = 'api/2/settings/:user/:scope(account|device|podcast|episode).json';
 
-/** Maximum bytes of a body (a scope has 64 KiB), and maximum entries of 20 JSON values each. */
-const [maxBytes, maxEntries] = [131_072, 50];
+/** Maximum bytes of a body (a scope has 64 KiB), and maximum JSON values in it. */
+const [maxBytes, maxValues] = [131_072, 1_000];
 
 /** Reads and changes settings of the account, a device, a podcast or an episode. */
 @Controller()
@@ -32,7 +32,7 @@ export class SettingsController {
   ) {
     const subject = parseOwner(scope, queryOf(request));
     if (body && body.length > maxBytes) throw new Failure('invalid');
-    const changes = parseSettingChanges(await parseObjectBody(body, maxEntries));
+    const changes = parseSettingChanges(await parseObjectBody(body, maxValues));
     return this.settings.change(request, subject, changes);
   }
 }

@@ -75,7 +75,7 @@ export class SettingsService {
   ): Promise<SettingValues> {
     const enclosureUrl = repairEnclosureUrl(episode);
     if (enclosureUrl === undefined) throw new Failure('invalid');
-    const feedUrl = requireFeedUrl(podcast);
+    const feedUrl = repairFeedUrlOrThrow(podcast);
     const { favorite: newFavorite, set, remove } = splitFavorite(changes);
     checkSettingLimits({ set, remove });
     const { userId } = callerOf(request);
@@ -111,7 +111,7 @@ export class SettingsService {
     ensure: boolean,
   ): Promise<Feed | null> {
     const { userId } = callerOf(request);
-    const feedUrl = requireFeedUrl(sent);
+    const feedUrl = repairFeedUrlOrThrow(sent);
     if (ensure) return (await this.services.call(ensureFeed, request, { userId, feedUrl })).feed;
     const lookup = { userId, feedUrls: [feedUrl] };
     return (await this.services.call(findFeeds, request, lookup)).feeds[0] ?? null;
@@ -119,7 +119,7 @@ export class SettingsService {
 }
 
 /** Returns the repaired URL of a feed. @throws Failure `invalid` for an unusable URL. */
-function requireFeedUrl(sent: string): string {
+function repairFeedUrlOrThrow(sent: string): string {
   const url = repairFeedUrl(sent);
   if (url === undefined) throw new Failure('invalid');
   return url;

@@ -6,7 +6,10 @@ import { checkEntryCount } from '../http/input.js';
 /** Entries that are parsed in one event loop iteration, before other requests can run. */
 const entriesPerIteration = 500;
 
-/** Maximum feeds that one upload adds, and maximum that it removes: the quota of a user. */
+/**
+ * Maximum feeds that one upload adds, and maximum that it removes: the quota of a user. An upload
+ * with more is rejected as a whole.
+ */
 const maxFeedsPerUpload = 10_000;
 
 /**
@@ -47,7 +50,7 @@ export async function parseChanges(
   if (removed.some((url) => addedSet.has(url))) throw new Failure('invalid');
   const add = await repairUrls(added, maxFeedsPerUpload);
   const remove = await repairUrls(removed, maxFeedsPerUpload);
-  // Adds a feed that is in both lists under different sent URLs.
+  // A feed can be in both lists under different sent URLs: it is added and not removed.
   for (const url of add.feeds.keys()) remove.feeds.delete(url);
   const unusable = [...add.unusable, ...remove.unusable];
   return { add: add.feeds, titles: new Map(), remove: remove.feeds, unusable };
@@ -107,15 +110,15 @@ export function splitIntoMessages(
   isWholeList: boolean,
 ): ChangeMessage[] {
   const [added, removed] = [[...add.keys()], [...remove.keys()]];
-  const adding = (part: string[]) => ({
+  const toAddMessage = (part: string[]) => ({
     add: part,
     ...(titles.size > 0 && { titles: part.map((url) => titles.get(url) ?? null) }),
   });
   if (isWholeList || Math.max(added.length, removed.length) <= maxPerMessage)
-    return [{ ...adding(added), remove: removed }];
+    return [{ ...toAddMessage(added), remove: removed }];
   return [
     ...splitUrls(removed).map((part) => ({ add: [], remove: part })),
-    ...splitUrls(added).map((part) => ({ ...adding(part), remove: [] })),
+    ...splitUrls(added).map((part) => ({ ...toAddMessage(part), remove: [] })),
   ];
 }
 

@@ -60,7 +60,7 @@ export class FeedListService {
   }
 
   /** Returns all subscribed feeds of the caller. */
-  async subscribed(request: FastifyRequest): Promise<ListedFeed[]> {
+  async listSubscribedFeeds(request: FastifyRequest): Promise<ListedFeed[]> {
     return (await this.readAll(request)).added;
   }
 
@@ -91,7 +91,7 @@ export class FeedListService {
     if (rejected > 0 || unusable > 0)
       this.log.info(
         { correlationId: request.id, rejected, reasons, unusable },
-        'unusable or rejected feeds of an upload skipped, the others stored',
+        'feeds of an upload skipped: URL unusable or change rejected',
       );
     return { timestamp: found.timestamp, update_urls: toUrlUpdates(changes, found) };
   }

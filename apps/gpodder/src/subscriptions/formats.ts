@@ -2,7 +2,7 @@ import { Failure, type Podcast } from '#contracts';
 import { TooLarge, waitToParse } from '#http';
 import { escapeXml, OpmlError, OpmlLimitError, readOpml, writeOpml, xmlDeclaration } from '#opml';
 import { parsingSlot } from '#runtime';
-import { parseJsonBody } from '../http/input.js';
+import { maxValuesOf, parseJsonBody } from '../http/input.js';
 
 /** Content types of the simple API by format. */
 const contentTypes = {
@@ -109,7 +109,7 @@ function toXmlElement(feed: ListedFeed, podcastsByUrl: PodcastsByUrl): string {
   return `<podcast>${fields.join('')}</podcast>`;
 }
 
-/** Maximum feeds of an OPML document, and maximum lines of a text. */
+/** Maximum feeds of an OPML document, and maximum lines of a text. Longer ones are rejected. */
 const [maxFeeds, maxLines] = [5_000, 30_000];
 const utf8 = new TextDecoder('utf-8', { fatal: true });
 
@@ -127,7 +127,7 @@ export async function parseFeedList(
 ): Promise<unknown[]> {
   if (body === undefined || body.length === 0) throw new Failure('invalid');
   if (format === 'opml') return parseOpml(body);
-  if (format === 'json') return requireArray(await parseJsonBody(body, maxEntries));
+  if (format === 'json') return requireArray(await parseJsonBody(body, maxValuesOf(maxEntries)));
   if (format !== 'txt') throw new Failure('invalid');
   await waitToParse(body);
   return nonEmptyLines(decodeUtf8(body));

@@ -46,7 +46,7 @@ export class ListsController {
   @Get('subscriptions/:user.:format(json|jsonp|txt|opml|xml)')
   async readAll(@Res() reply: FastifyReply, @Param('format') format: Format) {
     const { request } = reply;
-    const feeds = await this.feeds.subscribed(request);
+    const feeds = await this.feeds.listSubscribedFeeds(request);
     const podcastsByUrl = await this.podcasts.readByUrl(request);
     const items = feeds.map((feed) => toPodcastObject(feed, podcastsByUrl));
     const callback = queryOf(request).get('jsonp');
@@ -65,7 +65,7 @@ export class ListsController {
     const supported = parseFormat(format, { except: ['xml'] });
     const { devices } = await this.services.call(listDevices, request, { userId });
     if (!devices.some((one) => one.id === id)) throw new Failure('not_found');
-    const feeds = await this.feeds.subscribed(request);
+    const feeds = await this.feeds.listSubscribedFeeds(request);
     const urls = feeds.map(({ url }) => url);
     const podcastsByUrl = supported === 'opml' ? await this.podcasts.readByUrl(request) : undefined;
     const callback = queryOf(request).get('jsonp');

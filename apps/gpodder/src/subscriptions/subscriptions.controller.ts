@@ -3,7 +3,7 @@ import type { FastifyRequest } from 'fastify';
 import { parseDeviceId } from '../devices/device.rules.js';
 import { DeviceRegistry } from '../devices/device.registry.js';
 import { CONFIG, type GpodderConfig } from '../gpodder.config.js';
-import { parseObjectBody, queryOf, parseSince } from '../http/input.js';
+import { maxValuesOf, parseObjectBody, queryOf, parseSince } from '../http/input.js';
 import { parseChanges } from './changes.rules.js';
 import { FeedListService } from './feed-list.service.js';
 
@@ -56,7 +56,7 @@ export class SubscriptionsController {
   @HttpCode(200)
   async change(@Req() request: FastifyRequest, @Body() body?: Buffer) {
     const changes = await parseChanges(
-      await parseObjectBody(body, this.config.MAX_ENTRIES),
+      await parseObjectBody(body, maxValuesOf(this.config.MAX_ENTRIES)),
       this.config.MAX_ENTRIES,
     );
     return this.feeds.change(request, changes);

@@ -44,7 +44,7 @@ export class CredentialEntity {
   @Column({ name: 'suspended_at', type: 'timestamp with time zone', nullable: true })
   suspendedAt!: Date | null;
 
-  /** True if a login flow or the page "Connect an app" created the app password for an app. */
+  /** True if Nextcloud's login flow or the page "Connect an app" created the app password. */
   @Column({ name: 'is_app', type: 'boolean', default: false })
   isApp!: boolean;
 

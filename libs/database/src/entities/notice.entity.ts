@@ -9,7 +9,7 @@ import {
 } from 'typeorm';
 import { AccountEntity } from './account.entity.js';
 
-/** A change of an account that its owner should notice. */
+/** A security notice for the owner of an account, such as a new sign-in or a changed password. */
 @Entity({ schema: 'account', name: 'notices' })
 @Check(
   'notices_kind',

@@ -1,6 +1,9 @@
 import type { MigrationInterface, QueryRunner } from 'typeorm';
 
-/** Creates subscriptions, their guids and URLs, and the views that the other services read. */
+/**
+ * Creates the tables of subscriptions and of their guids and URLs, and the views that the other
+ * services read.
+ */
 export class CreateSubscription1764195000002 implements MigrationInterface {
   async up(runner: QueryRunner): Promise<void> {
     await runner.query(`
@@ -161,7 +164,7 @@ export class CreateSubscription1764195000002 implements MigrationInterface {
         WHERE s.is_subscribed AND s.merged_into IS NULL;
       GRANT SELECT ON subscription.followers TO podcast_sync_feed_group;
 
-      -- The columns that the views show. A cluster checks the privileges of the reader of a view,
+      -- The columns that the views show. Citus checks the privileges of the reader of a view,
       -- not of its owner.
       GRANT SELECT (
         user_id, id, guid, feed_url, is_subscribed, is_subscribed_at, deleted, deletion_id, changed,

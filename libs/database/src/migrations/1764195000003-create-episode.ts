@@ -115,7 +115,7 @@ const tables = `
   GRANT SELECT, INSERT, UPDATE, DELETE ON episode.episodes TO podcast_sync_episode_group;
   GRANT SELECT, DELETE ON episode.episodes TO podcast_sync_deletion_group;
 
-  -- Published to the feed service: subscriptions with episodes that need a title. A cluster checks
+  -- Published to the feed service: subscriptions with episodes that need a title. Citus checks
   -- the rights of the reader of a view.
   CREATE INDEX episodes_untitled ON episode.episodes (user_id, subscription_id, id)
     WHERE title = '';

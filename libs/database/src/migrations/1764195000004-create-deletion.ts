@@ -1,7 +1,7 @@
 import type { MigrationInterface, QueryRunner } from 'typeorm';
 import { deletionFunctions, erasureFunctions } from './deletion.sql.js';
 
-/** Creates the records of deletions and erasures, and the refusal of users. */
+/** Creates the tables of deletions, erasures and refused users. */
 export class CreateDeletion1764195000004 implements MigrationInterface {
   async up(runner: QueryRunner): Promise<void> {
     await runner.query(`

@@ -15,8 +15,7 @@ export class CreateFeed1764195000006 implements MigrationInterface {
         url_sha256 bytea NOT NULL,
         url text NOT NULL,
         -- Time at which a user last read the feed, updated at most once a day. A push sets a later
-        -- time.
-        -- Feeds that nobody has read for 14 days are deleted.
+        -- time. Feeds that nobody has read for 14 days are deleted.
         last_read_at timestamptz NOT NULL,
         status text NOT NULL DEFAULT 'pending',
         title text,

@@ -9,11 +9,11 @@ import { refusedUser } from '../fault.rule.js';
  * an UPDATE, Citus accepts no volatile function, and on a column only immutable ones. timestamptz +
  * interval is stable, so the SQL uses timestamp + interval, which is immutable.
  */
-export const advanced = `greatest(
+export const nextStampSql = `greatest(
         v_now, (c.stamp AT TIME ZONE 'UTC' + interval '1 millisecond') AT TIME ZONE 'UTC'
       )`;
 /** SQL that declares v_now, the time of the database cut to milliseconds. */
-export const now = `v_now timestamptz := date_trunc('milliseconds', clock_timestamp())`;
+export const declareNowSql = `v_now timestamptz := date_trunc('milliseconds', clock_timestamp())`;
 
 /** SQL of the functions about the clock, markers and answers of a user. */
 export const clockFunctions = `
@@ -22,9 +22,9 @@ export const clockFunctions = `
   CREATE FUNCTION sync.advance_clock(p_user uuid) RETURNS timestamptz
   LANGUAGE plpgsql AS $$
   DECLARE
-    ${now};
+    ${declareNowSql};
   BEGIN
-    UPDATE sync.user_clock c SET stamp = ${advanced}
+    UPDATE sync.user_clock c SET stamp = ${nextStampSql}
     WHERE c.user_id = p_user RETURNING c.stamp INTO v_now;
     RETURN v_now;
   END $$;
@@ -42,12 +42,12 @@ export const clockFunctions = `
   )
   LANGUAGE plpgsql AS $$
   DECLARE
-    ${now};
+    ${declareNowSql};
     v_stamp timestamptz;
     v_refused smallint;
   BEGIN
     LOOP
-      UPDATE sync.user_clock c SET stamp = CASE WHEN p_advance THEN ${advanced} ELSE c.stamp END
+      UPDATE sync.user_clock c SET stamp = CASE WHEN p_advance THEN ${nextStampSql} ELSE c.stamp END
       WHERE c.user_id = p_user RETURNING c.stamp, c.refused INTO v_stamp, v_refused;
       EXIT WHEN FOUND;
       INSERT INTO sync.user_clock (user_id, stamp)

@@ -33,7 +33,7 @@ const storedSubscription = `INSERT INTO subscription.subscriptions
   VALUES (gen_random_uuid(), 'https://u.example', gen_random_uuid(), true, 'epoch', 'epoch',
     'epoch')`;
 
-/** Tables with users that are not distributed. Only the coordinator of a cluster has them. */
+/** Tables with users that are not distributed. Only the coordinator of a Citus cluster has them. */
 const ofCoordinator = ['feed.imports'];
 
 /** SQL that breaks each rule. */
@@ -156,7 +156,7 @@ describe('the schema', () => {
     expect(await read(events)).toEqual([{ rows: [{ kinds: 1 }, { kinds: 2 }] }]);
   });
 
-  it('fails for an unreachable server without a cluster', async () => {
+  it('fails for an unreachable server without Citus', async () => {
     await owner.query(`CREATE FUNCTION sync.planted() RETURNS integer LANGUAGE plpgsql
       AS $$ BEGIN RAISE EXCEPTION 'gone' USING ERRCODE = '08006'; END $$`);
     await expect(read('SELECT sync.planted() FROM (SELECT %L) t')).rejects.toMatchObject({

@@ -2,7 +2,7 @@
 // user_id, so Citus routes it to one node. Exceptions: claim_due and claim_due_erasures first
 // find records by sync.read_reachable, and make_due searches all users.
 
-import { advanced, now } from './clock.sql.js';
+import { declareNowSql, nextStampSql } from './clock.sql.js';
 
 const definer = 'LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp';
 
@@ -12,11 +12,11 @@ const isPending = "d.status IS NOT DISTINCT FROM 'PENDING'";
 /**
  * SQL of the functions that write the records of deletions; no other code can. They are called by
  * deletion.repository.ts, due.repository.ts and operator.repository.ts. The functions of relays
- * read due records of all users and then claim each one separately, because a cluster accepts
- * SKIP LOCKED only in statements about one user.
+ * read due records of all users and then claim each one separately, because Citus accepts SKIP
+ * LOCKED only in statements about one user.
  */
 export const deletionFunctions = `
-  -- Adds a PENDING record and returns its id. It is a function, because on a cluster an INSERT also
+  -- Adds a PENDING record and returns its id. It is a function, because on Citus an INSERT also
   -- sends column defaults, and would need the privilege to set the status.
   CREATE FUNCTION deletion.add_pending(
     p_user uuid, p_subscription bigint, p_requested timestamptz, p_origin json
@@ -185,7 +185,7 @@ export const erasureFunctions = `
 
   -- Deletes up to p_limit markers of a user who is being erased, with their stored answers, in the
   -- order of their ids from p_first on. Returns their number and the last id. It is SECURITY
-  -- DEFINER, because the markers belong to several services, and a cluster accepts no policy with a
+  -- DEFINER, because the markers belong to several services, and Citus accepts no policy with a
   -- subquery.
   CREATE FUNCTION deletion.erase_requests(p_user uuid, p_first uuid, p_limit integer)
   RETURNS TABLE (rows integer, last text)
@@ -222,7 +222,7 @@ export const erasureFunctions = `
   ) RETURNS boolean
   ${definer} AS $$
   DECLARE
-    ${now};
+    ${declareNowSql};
   BEGIN
     UPDATE deletion.erasures e
     SET status = p_status, cause = p_cause, finished = statement_timestamp(),
@@ -233,7 +233,7 @@ export const erasureFunctions = `
       RETURN FOUND;
     END IF;
     UPDATE sync.user_clock c
-    SET refused = 3, answer_bytes = 0, answered_second = 0, stamp = ${advanced}
+    SET refused = 3, answer_bytes = 0, answered_second = 0, stamp = ${nextStampSql}
     WHERE c.user_id = p_user;
     IF p_kinds <> 0 THEN
       INSERT INTO sync.events (user_id, kinds) VALUES (p_user, p_kinds);

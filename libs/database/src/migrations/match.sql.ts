@@ -15,7 +15,7 @@ const keysOf = (isSurvivor: boolean) =>
 export const matchSubscriptions = `
   -- The same rule as matchKeys in apps/episode/src/match.rules.ts, which explains the rule.
   -- merge-subscription.int-spec.ts next to that file compares the two. The parameters are columns
-  -- instead of a row, because on a cluster the row of a shard has another type than the table.
+  -- instead of a row, because on Citus the row of a shard has another type than the table.
   CREATE FUNCTION episode.match_keys(
     p_episode_guid text, p_title text, p_publish_date timestamptz, p_episode_url text,
     p_enclosure_url text, p_is_survivor boolean

@@ -17,7 +17,7 @@ const indexesOfAll = {
   'deletion.erasures_due': 'the relays look for what is due of all users',
 };
 
-/** Functions over all users. docs/design/scaling.md describes how they run on a cluster. */
+/** Functions over all users. docs/design/scaling.md describes how they run on Citus. */
 const functionsOfAll = {
   'deletion.claim_due': 'a relay claims due records of all users',
   'deletion.claim_due_erasures': 'a relay claims due records of all users',

@@ -5,7 +5,7 @@ import type { AccountWriter } from './account.writer.js';
 import type { Actions, SourceServer } from './source.server.js';
 
 /** Progress of an import: which response of the other server is imported, and how much of it. */
-export const cursorSchema = z.object({
+export const importProgressSchema = z.object({
   /** `since` of the request for that response: a timestamp of the other server. */
   since: z.int().min(0),
   /** Number of actions of the response that are imported. */
@@ -13,19 +13,19 @@ export const cursorSchema = z.object({
   /** SHA-256 of these actions, which detects that the response has changed. */
   hash: z.string(),
 });
-export type ImportCursor = z.output<typeof cursorSchema>;
+export type ImportProgress = z.output<typeof importProgressSchema>;
 
 /** Progress of an import that has imported no action. */
-export const startCursor: ImportCursor = { since: 0, actions: 0, hash: '' };
+export const noProgress: ImportProgress = { since: 0, actions: 0, hash: '' };
 
 /** Stores the progress of an import, so that a later run can continue. */
-export interface CursorStore {
-  cursor: ImportCursor;
-  moveTo(cursor: ImportCursor): Promise<void>;
+export interface ProgressStore {
+  current: ImportProgress;
+  update(progress: ImportProgress): Promise<void>;
 }
 
 /** A response whose actions are imported; `timestamp` is the `since` of the next request. */
-type ImportedResponse = ImportCursor & { timestamp: number };
+type ImportedResponse = ImportProgress & { timestamp: number };
 
 /**
  * Imports an account of another server. A run that continues an interrupted import writes all
@@ -35,7 +35,7 @@ export class AccountImport {
   constructor(
     private readonly source: SourceServer,
     private readonly writer: AccountWriter,
-    private readonly store: CursorStore,
+    private readonly store: ProgressStore,
     private readonly stopped: AbortSignal,
   ) {}
 
@@ -44,40 +44,39 @@ export class AccountImport {
     await this.writer.writeFeeds(await this.source.readFeeds());
     // Requests again, because some servers respond in parts, each with the timestamp for the next.
     for (let lastHash = ''; ;) {
-      const { since } = this.store.cursor;
+      const { since } = this.store.current;
       const { timestamp, actions, hash } = await this.importResponse();
       // Stops at a repeated response: that server ignores the timestamp.
       if (actions === 0 || timestamp <= since || hash === lastHash) break;
       lastHash = hash;
-      await this.store.moveTo({ since: timestamp, actions: 0, hash: '' });
+      await this.store.update({ since: timestamp, actions: 0, hash: '' });
     }
     await this.writer.writeFavorites(await this.source.readFavorites());
   }
 
   /** Requests a response and imports its remaining actions. */
   private async importResponse(): Promise<ImportedResponse> {
-    const { since } = this.store.cursor;
+    const { since } = this.store.current;
     const written = await this.source.readActions(since, (response) =>
       this.importRemaining(response),
     );
     if (written) return written;
     // Imports the response from its start, because actions that were imported have changed.
-    this.store.cursor = { ...this.store.cursor, actions: 0, hash: '' };
+    this.store.current = { ...this.store.current, actions: 0, hash: '' };
     return this.importResponse();
   }
 
   /**
    * Imports the remaining actions of a response. Returns undefined if the response does not start
-   * with
-   * the actions that are already imported.
+   * with the actions that are already imported.
    */
   private async importRemaining(response: Actions): Promise<ImportedResponse | undefined> {
-    const { since, actions: written, hash: writtenHash } = this.store.cursor;
+    const { since, actions: written, hash: writtenHash } = this.store.current;
     const hash = createHash('sha256');
     let [actions, batch]: [number, string[]] = [0, []];
     const write = async () => {
       await this.writer.writeActions(batch.splice(0));
-      await this.store.moveTo({ since, actions, hash: hash.copy().digest('hex') });
+      await this.store.update({ since, actions, hash: hash.copy().digest('hex') });
     };
     for (;;) {
       const { value, done } = await response.next();

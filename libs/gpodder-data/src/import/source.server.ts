@@ -3,7 +3,10 @@ import { z } from 'zod';
 import { ResponseError, JsonElements, parseResponse } from './json.elements.js';
 import type { SkippedEntries } from './skipped.entries.js';
 
-/** Maximum requests of one import, and maximum bytes of all responses together. */
+/**
+ * Maximum requests of one import, and maximum bytes of all responses together. An import with more
+ * fails as `too_large`.
+ */
 const [maxRequests, maxBytes] = [1_000, 2 ** 27];
 /**
  * Maximum characters and JSON values of all responses except actions. These are in memory as
@@ -105,15 +108,15 @@ export async function openSource(
   const devices = await http.getOptional(`api/2/devices/${user}.json`, listSchema);
   if (devices) return openGpodderServer(http, user, devices, skipped);
   const base = 'index.php/apps/gpoddersync';
-  const feeds = await http.getOptional(`${base}/subscriptions?since=0`, feedsSchema);
-  if (!feeds)
+  const list = await http.getOptional(`${base}/subscriptions?since=0`, feedsSchema);
+  if (!list)
     throw new ServerError(
       `no gpodder API or gpoddersync at ${from.href}: check the address`,
       'unsupported',
     );
   return {
     protocol: 'gpoddersync',
-    readFeeds: async () => feeds.add,
+    readFeeds: async () => list.add,
     readActions: (since, read) => http.readActions(`${base}/episode_action?since=${since}`, read),
     readFavorites: async () => [],
   };

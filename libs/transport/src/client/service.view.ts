@@ -1,7 +1,12 @@
 import { performance } from 'node:perf_hooks';
 import { unavailable } from '#contracts';
 import { Batcher } from '../wire/batcher.js';
-import { requestRetentionMs, group, serviceKeys, type ServiceKeys } from '../wire/format.js';
+import {
+  requestRetentionMs,
+  consumerGroup,
+  serviceKeys,
+  type ServiceKeys,
+} from '../wire/format.js';
 import type { RedisLink } from '../wire/redis.link.js';
 
 /**
@@ -136,7 +141,11 @@ export class ServiceView {
     const { requests, heartbeats } = this.keys;
     const startedAt = performance.now();
     this.lastReadAt = startedAt;
-    const [aliveMs, waitedMs] = await this.link.redis.rpcReadState(requests, heartbeats, group);
+    const [aliveMs, waitedMs] = await this.link.redis.rpcReadState(
+      requests,
+      heartbeats,
+      consumerGroup,
+    );
     // Counts from the start of the read: a slow answer must not extend the heartbeat's validity.
     this.aliveUntil = startedAt + aliveMs;
     this.answeredReadAt = startedAt;

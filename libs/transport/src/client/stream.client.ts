@@ -44,7 +44,7 @@ export interface ClientCounters {
   readonly inFlight: number;
   readonly sentCalls: number;
   /** Calls that failed immediately: no replica alive, service overloaded, or Redis disconnected. */
-  readonly refusedCalls: number;
+  readonly rejectedCalls: number;
   readonly timedOutCalls: number;
   /** Replies that arrived after their call had ended. */
   readonly lateReplies: number;
@@ -84,7 +84,7 @@ export class StreamClient extends ClientProxy {
   private readonly channel = replyChannel(randomUUID());
   private readonly pending = new Map<string, PendingCall>();
   private lastId = 0;
-  private readonly counts = { sentCalls: 0, refusedCalls: 0, timedOutCalls: 0, lateReplies: 0 };
+  private readonly counts = { sentCalls: 0, rejectedCalls: 0, timedOutCalls: 0, lateReplies: 0 };
   private links?: ClientLinks;
   private opening?: Promise<void>;
 
@@ -145,7 +145,10 @@ export class StreamClient extends ClientProxy {
       ...(correlationId !== undefined && { correlationId }),
     };
     const view = this.links?.useView(service);
-    if (!view || view.isFull) throw this.createRefusal(view ? tooManyCalls : notConnected);
+    if (!view || view.isFull) {
+      this.counts.rejectedCalls += 1;
+      throw unavailable(view ? tooManyCalls : notConnected);
+    }
     const limitMs = Math.min(budgetMs, maxBudgetMs);
     const request = { pattern, budgetMs: limitMs, metadata };
     const result = await this.sendAndWait(view, request, data);
@@ -188,7 +191,7 @@ export class StreamClient extends ClientProxy {
     });
     this.links = links;
     await links.open();
-    void warnOfEviction(links.writer.redis, this.options.log, 'the requests');
+    void warnOfEviction(links.writer.redis, this.options.log, 'the requests (REDIS_URL)');
   }
 
   private onMessage(message: Buffer): void {
@@ -242,14 +245,12 @@ export class StreamClient extends ClientProxy {
   ): Promise<void> {
     if (view.needsRead) await this.links?.refreshView(view);
     const reason = this.isUp ? view.rejectionReason(request.budgetMs) : 'Redis is disconnected';
-    if (reason) throw this.createRefusal(reason);
+    if (reason) {
+      this.counts.rejectedCalls += 1;
+      throw unavailable(reason);
+    }
     this.counts.sentCalls += 1;
     await view.send(encodeRequest({ ...request, data: encodePayload(data) }));
-  }
-
-  private createRefusal(reason: string): Failure {
-    this.counts.refusedCalls += 1;
-    return unavailable(reason);
   }
 }
 

@@ -1,6 +1,6 @@
 import { performance } from 'node:perf_hooks';
 import { setTimeout as delay } from 'node:timers/promises';
-import { group, type ServiceKeys } from '../wire/format.js';
+import { consumerGroup, type ServiceKeys } from '../wire/format.js';
 import type { RedisLink } from '../wire/redis.link.js';
 import type { ReplicaTimings } from './replica.options.js';
 
@@ -45,12 +45,13 @@ export class RedisClock {
     const offsetMs = redisMs - (sentAt + receivedAt) / 2;
     // Adds 1, because Redis' time is cut to whole milliseconds.
     const uncertaintyMs = (receivedAt - sentAt) / 2 + 1;
-    const best = this.bestSample;
-    if (best) {
-      const ageMs = receivedAt - best.takenAt;
-      const bestUncertaintyMs = best.uncertaintyMs + ageMs * driftPerMs;
-      const contradicts = Math.abs(offsetMs - best.offsetMs) > uncertaintyMs + bestUncertaintyMs;
-      if (!contradicts && uncertaintyMs > bestUncertaintyMs && ageMs < maxSampleAgeMs) return;
+    const current = this.bestSample;
+    if (current) {
+      const ageMs = receivedAt - current.takenAt;
+      const currentUncertaintyMs = current.uncertaintyMs + ageMs * driftPerMs;
+      const contradicts =
+        Math.abs(offsetMs - current.offsetMs) > uncertaintyMs + currentUncertaintyMs;
+      if (!contradicts && uncertaintyMs > currentUncertaintyMs && ageMs < maxSampleAgeMs) return;
     }
     this.bestSample = { offsetMs, uncertaintyMs, takenAt: receivedAt };
   }
@@ -80,11 +81,11 @@ export class Membership {
   async join(): Promise<void> {
     // The heartbeat creates the group only together with the stream.
     await this.link.redis
-      .xgroup('CREATE', this.keys.requests, group, '0', 'MKSTREAM')
+      .xgroup('CREATE', this.keys.requests, consumerGroup, '0', 'MKSTREAM')
       .catch((error: Error) => {
         if (!error.message.startsWith('BUSYGROUP')) throw error;
       });
-    await this.heartbeat();
+    await this.sendHeartbeat();
   }
 
   /** True if the next heartbeat tells clients to send requests. */
@@ -108,14 +109,14 @@ export class Membership {
    *
    * @param isIdle true if the next heartbeat can follow later, by the longer interval.
    */
-  async heartbeat(isIdle = true): Promise<readonly string[]> {
+  async sendHeartbeat(isIdle = true): Promise<readonly string[]> {
     const { requests, heartbeats } = this.keys;
     const { heartbeatTtlMs, abandonedMs } = this.timings;
     const validMs = heartbeatTtlMs + (isIdle ? abandonedMs : 0);
     const ttlMs = this.servingState ? validMs : expiredTtlMs;
     const { redis } = this.link;
     const write = () =>
-      redis.rpcHeartbeat(requests, heartbeats, group, this.replica, ttlMs, abandonedMs);
+      redis.rpcHeartbeat(requests, heartbeats, consumerGroup, this.replica, ttlMs, abandonedMs);
     const [, count, pending, abandoned] = await this.clock.sampleFrom(write, ([now]) => now);
     this.aliveReplicas = count;
     this.pendingRequests = pending;
@@ -128,7 +129,7 @@ export class Membership {
    */
   async setServing(isServing: boolean, drainGraceMs: number): Promise<void> {
     this.servingState = isServing;
-    await this.heartbeat();
+    await this.sendHeartbeat();
     if (!this.servingState && this.aliveReplicas === 0)
       await delay(drainGraceMs, undefined, { ref: false });
   }
@@ -143,7 +144,12 @@ export class Membership {
 
   /** Leaves the consumer group unless requests are unanswered. @returns the number of these. */
   async leave(): Promise<number> {
-    return this.link.redis.rpcLeave(this.keys.requests, this.keys.heartbeats, group, this.replica);
+    return this.link.redis.rpcLeave(
+      this.keys.requests,
+      this.keys.heartbeats,
+      consumerGroup,
+      this.replica,
+    );
   }
 
   /** Deletes the heartbeats and consumers of replicas that died without leaving the group. */
@@ -151,7 +157,7 @@ export class Membership {
     await this.link.redis.rpcRemoveDeadConsumers(
       this.keys.requests,
       this.keys.heartbeats,
-      group,
+      consumerGroup,
       deadConsumerMs,
     );
   }

@@ -19,7 +19,10 @@ export interface ReplicaTimings {
   readonly blockMs: number;
   /** Time for which a stopping replica reads requests of clients that do not know of it yet. */
   readonly drainGraceMs: number;
-  /** Maximum time that a stopping replica waits for its running requests. */
+  /**
+   * Maximum time that a stopping replica waits for its running requests. Others then take over the
+   * rest.
+   */
   readonly drainMs: number;
 }
 

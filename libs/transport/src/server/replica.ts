@@ -3,7 +3,7 @@ import { hostname } from 'node:os';
 import { setImmediate, setTimeout as delay } from 'node:timers/promises';
 import { Cluster } from 'ioredis';
 import { RepeatingTask } from '#runtime';
-import { decodeEntry, type StreamEntry, group, serviceKeys } from '../wire/format.js';
+import { decodeEntry, type StreamEntry, consumerGroup, serviceKeys } from '../wire/format.js';
 import { ManualResetEvent, RedisLink } from '../wire/redis.link.js';
 import { Membership, RedisClock } from './membership.js';
 import type { ReplicaCounters, ReplicaOptions } from './replica.options.js';
@@ -134,7 +134,7 @@ export class Replica {
     await this.membership
       .setServing(isTaking, this.options.timings.drainGraceMs)
       .catch(this.logFault);
-    // Not the argument: a later call can have changed the state while this one awaited Redis.
+    // Reads the current state, because a later call can have changed it during the `await`.
     this.takesRequests = this.membership.isServing;
     this.updateSignals();
   }
@@ -239,7 +239,7 @@ export class Replica {
     const rows = await redis
       .xreadgroup(
         'GROUP',
-        group,
+        consumerGroup,
         id,
         'COUNT',
         count,
@@ -340,13 +340,14 @@ export class Replica {
   private async sendHeartbeat(): Promise<void> {
     if (this.isStopping) return;
     const wasAlone = this.membership.isAlone;
-    // Decided first, because the heartbeat must be valid until the next one.
+    // Decides this before the heartbeat: its time of expiry depends on it.
     this.isGroupIdle =
       !this.hasReadRequest && this.running.size === 0 && this.canTake && !this.takeoverIsDue;
     this.hasReadRequest = false;
-    const abandoned = await this.membership.heartbeat(this.isGroupIdle);
+    const abandoned = await this.membership.sendHeartbeat(this.isGroupIdle);
     if (this.membership.hasPending) this.isGroupIdle = false;
-    // A replica that was alone has started a read without a limit: it would get a whole burst.
+    // Other replicas have joined. While this one was alone, it started a read without a limit,
+    // which would take all requests of a burst.
     if (wasAlone && !this.membership.isAlone && this.isReadBlocked) this.unblockRead();
     this.takeoverIsDue ||= this.canTake && abandoned.some((id) => !this.running.has(id));
     this.updateSignals();

@@ -1,6 +1,6 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { Batcher } from '../wire/batcher.js';
-import { encodeReply, joinReplies, type StreamEntry, group } from '../wire/format.js';
+import { encodeReply, joinReplies, type StreamEntry, consumerGroup } from '../wire/format.js';
 import type { RedisLink } from '../wire/redis.link.js';
 
 /** Pause before a reply that Redis did not accept is sent again, in milliseconds. */
@@ -74,7 +74,7 @@ export class ReplySender {
 
   private async trySend(ids: readonly string[], replies: readonly string[]): Promise<boolean> {
     try {
-      await this.link.redis.rpcFinish(this.stream, group, ids.length, ...ids, ...replies);
+      await this.link.redis.rpcFinish(this.stream, consumerGroup, ids.length, ...ids, ...replies);
       return true;
     } catch (error) {
       this.link.logFault(error);

@@ -175,7 +175,7 @@ export class StreamServer extends Server implements CustomTransportStrategy {
     await this.replica.start();
     await this.replica.takeRequests(this.isTaking);
     const [, { redis }] = this.replica.links;
-    void warnOfEviction(redis, this.log, 'the requests');
+    void warnOfEviction(redis, this.log, 'the requests (REDIS_URL)');
     void warnOfSmallReplyBuffers(redis, this.log, this.maxReplyBytes);
   }
 
@@ -231,10 +231,13 @@ export class StreamServer extends Server implements CustomTransportStrategy {
     const logged = (thrown: unknown) => (secret ? withoutUserData(thrown) : thrown);
     if (error instanceof Failure) {
       if (error.cause !== undefined)
-        this.log.warn({ err: logged(error.cause), ...fields }, `request failed: ${error.code}`);
+        this.log.warn(
+          { err: logged(error.cause), ...fields },
+          `service request failed: ${error.code}`,
+        );
       return { code: error.code };
     }
-    this.log.error({ err: logged(error), ...fields }, 'request failed: internal error');
+    this.log.error({ err: logged(error), ...fields }, 'service request failed: internal error');
     return { code: 'internal' };
   }
 }

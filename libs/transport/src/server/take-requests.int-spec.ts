@@ -1,8 +1,8 @@
 import { describe, expect, it } from 'vitest';
 import { eventually } from '#testing';
-import { ask } from '../../testing/repeated.calls.js';
+import { callOnce } from '../../testing/repeated.calls.js';
 import { useTransport } from '../../testing/use.transport.js';
-import { encodeRequest, group, serviceKeys } from '../wire/format.js';
+import { encodeRequest, consumerGroup, serviceKeys } from '../wire/format.js';
 
 const { admin, replica, client } = useTransport();
 const { requests, heartbeats } = serviceKeys('episode');
@@ -30,19 +30,19 @@ describe('a replica that takes no requests', () => {
     // The last blocking read can still return requests; after that none arrive.
     await eventually(async () => {
       const before = away.runs.length;
-      const asked = await Promise.all(texts('probe').map((text) => ask(gateway, text)));
+      const asked = await Promise.all(texts('probe').map((text) => callOnce(gateway, text)));
       expect(asked.every(({ end }) => end === 'answered')).toBe(true);
       expect(away.runs).toHaveLength(before);
     });
     const before = away.runs.length;
-    const answers = await Promise.all(texts('meanwhile').map((text) => ask(gateway, text)));
+    const answers = await Promise.all(texts('meanwhile').map((text) => callOnce(gateway, text)));
     expect(answers.every(({ end }) => end === 'answered')).toBe(true);
     expect(away.runs).toHaveLength(before);
     expect(other.runs.length).toBeGreaterThanOrEqual(20);
 
     away.server.takeRequests(true);
     await eventually(async () => {
-      await Promise.all(texts('again').map((text) => ask(gateway, text)));
+      await Promise.all(texts('again').map((text) => callOnce(gateway, text)));
       expect(away.runs.some((text) => text.startsWith('again'))).toBe(true);
     });
   });
@@ -50,11 +50,11 @@ describe('a replica that takes no requests', () => {
   it('and is the only one: calls are unavailable until it takes requests again', async () => {
     const only = await replica({ timings: { drainGraceMs: 600, blockMs: 50, drainMs: 100 } });
     const gateway = await client({ services: ['episode'] });
-    await ask(gateway, 'before');
+    await callOnce(gateway, 'before');
     only.server.takeRequests(false);
     // Until the gateway has read the heartbeat, requests are still answered.
     await eventually(async () => {
-      const { end, tookMs } = await ask(gateway, 'meanwhile');
+      const { end, tookMs } = await callOnce(gateway, 'meanwhile');
       // The deadline is 5 s.
       expect(tookMs).toBeLessThan(2_500);
       expect(end).toBe('unavailable');
@@ -62,7 +62,7 @@ describe('a replica that takes no requests', () => {
     await isWithdrawn();
     only.server.takeRequests(true);
     await eventually(async () =>
-      expect(await ask(gateway, 'after')).toMatchObject({ end: 'answered' }),
+      expect(await callOnce(gateway, 'after')).toMatchObject({ end: 'answered' }),
     );
   });
 
@@ -80,7 +80,7 @@ describe('a replica that takes no requests', () => {
   it('answers the requests that it started before', async () => {
     const only = await replica();
     const gateway = await client({ services: ['episode'] });
-    const started = ask(gateway, 'started', { takesMs: 300 });
+    const started = callOnce(gateway, 'started', { takesMs: 300 });
     await eventually(() => expect(only.runs).toEqual(['started']));
     only.server.takeRequests(false);
     expect(await started).toMatchObject({ end: 'answered' });
@@ -103,10 +103,10 @@ describe('a replica that takes no requests', () => {
     };
     const reply = { channel: 'nobody', id: '1' };
     await admin().xadd(requests, '*', ...encodeRequest({ ...request, reply }));
-    await admin().xreadgroup('GROUP', group, 'gone', 'COUNT', 1, 'STREAMS', requests, '>');
+    await admin().xreadgroup('GROUP', consumerGroup, 'gone', 'COUNT', 1, 'STREAMS', requests, '>');
     // Twice the time after which a request counts as abandoned.
     await eventually(async () => {
-      const rows = (await admin().xpending(requests, group, '-', '+', 1)) as [
+      const rows = (await admin().xpending(requests, consumerGroup, '-', '+', 1)) as [
         string,
         string,
         number,

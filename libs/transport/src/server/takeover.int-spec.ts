@@ -1,11 +1,11 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { describe, expect, it } from 'vitest';
 import { eventually } from '#testing';
-import { ask } from '../../testing/repeated.calls.js';
-import { confide, probe } from '../../testing/probe.contracts.js';
+import { callOnce } from '../../testing/repeated.calls.js';
+import { secretProbe, probe } from '../../testing/probe.contracts.js';
 import { connectTo, memoryLog } from '../../testing/probe.replica.js';
 import { useTransport } from '../../testing/use.transport.js';
-import { decodeEntry, encodeRequest, group, serviceKeys } from '../wire/format.js';
+import { decodeEntry, encodeRequest, consumerGroup, serviceKeys } from '../wire/format.js';
 import { RedisLink } from '../wire/redis.link.js';
 import { withScripts } from '../wire/redis.scripts.js';
 import { Takeover } from './takeover.js';
@@ -17,19 +17,19 @@ const timings = { drainGraceMs: 0, blockMs: 50, drainMs: 100, heartbeatMs: 100, 
 
 /** Imitates a dead replica: it counts as alive, reads all requests and runs none. */
 async function ghost() {
-  await admin().xgroup('CREATE', requests, group, '0', 'MKSTREAM');
+  await admin().xgroup('CREATE', requests, consumerGroup, '0', 'MKSTREAM');
   await admin().zadd(heartbeats, Date.now() + 60_000, 'ghost');
   return {
     /** Reads until `count` requests are pending, and delivers each `deliveries` times. */
     async take(count: number, deliveries = 1): Promise<void> {
       await eventually(async () => {
-        await admin().xreadgroup('GROUP', group, 'ghost', 'STREAMS', requests, '>');
-        expect((await admin().xpending(requests, group))[0]).toBe(count);
+        await admin().xreadgroup('GROUP', consumerGroup, 'ghost', 'STREAMS', requests, '>');
+        expect((await admin().xpending(requests, consumerGroup))[0]).toBe(count);
       });
-      const pending = await admin().xpending(requests, group, '-', '+', 100);
+      const pending = await admin().xpending(requests, consumerGroup, '-', '+', 100);
       for (let more = 1; more < deliveries; more += 1)
         for (const [id] of pending as [string][])
-          await admin().call('XCLAIM', requests, group, 'ghost', '0', id);
+          await admin().call('XCLAIM', requests, consumerGroup, 'ghost', '0', id);
     },
   };
 }
@@ -41,7 +41,7 @@ async function leave(
   { budgetMs = 5_000, ...request }: { budgetMs?: number; outcome?: 'hang' } = {},
 ) {
   await admin()
-    .xgroup('CREATE', requests, group, '0', 'MKSTREAM')
+    .xgroup('CREATE', requests, consumerGroup, '0', 'MKSTREAM')
     .catch(() => {});
   const fields = encodeRequest({
     pattern: probe.pattern,
@@ -55,9 +55,9 @@ async function leave(
 redis.call('XGROUP', 'SETID', KEYS[1], ARGV[1], id)
 redis.call('XCLAIM', KEYS[1], ARGV[1], ARGV[2], 0, id, 'FORCE')
 return id`;
-  const id = String(await admin().eval(add, 1, requests, group, 'ghost', ...fields));
+  const id = String(await admin().eval(add, 1, requests, consumerGroup, 'ghost', ...fields));
   for (let more = 1; more < deliveries; more += 1)
-    await admin().call('XCLAIM', requests, group, 'ghost', '0', id);
+    await admin().call('XCLAIM', requests, consumerGroup, 'ghost', '0', id);
   return { id, entry: decodeEntry(id, fields)! };
 }
 
@@ -66,13 +66,13 @@ describe('a request of a dead replica', () => {
     const { take } = await ghost();
     const gateway = await client();
     const left = ['left1', 'left2'].map((text) =>
-      ask(gateway, text, { takesMs: 50, budgetMs: 60_000 }),
+      callOnce(gateway, text, { takesMs: 50, budgetMs: 60_000 }),
     );
     await take(2);
     const { runs, spans, server } = await replica({ timings });
     const others: Promise<unknown>[] = [];
     for (let round = 0; runs.length < 3 || !runs.includes('left2'); round += 1) {
-      others.push(ask(gateway, `other${round}`, { takesMs: 60, budgetMs: 60_000 }));
+      others.push(callOnce(gateway, `other${round}`, { takesMs: 60, budgetMs: 60_000 }));
       await delay(10);
     }
     await Promise.all(others);
@@ -102,7 +102,7 @@ describe('a request of a dead replica', () => {
 
   it('is dropped without a run after its deadline', async () => {
     const { take } = await ghost();
-    const outcome = ask(await client(), 'left', { budgetMs: 200 });
+    const outcome = callOnce(await client(), 'left', { budgetMs: 200 });
     await take(1);
     const { runs, server } = await replica({ timings });
     expect((await outcome).end).toBe('unavailable');
@@ -115,9 +115,9 @@ describe('a request of a dead replica', () => {
   it('becomes a dead letter without its payload after 3 deliveries', async () => {
     const { take } = await ghost();
     const gateway = await client();
-    const plain = ask(gateway, 'left', { budgetMs: 60_000 });
+    const plain = callOnce(gateway, 'left', { budgetMs: 60_000 });
     const secret = gateway.call(
-      confide,
+      secretProbe,
       { text: 'a-secret' },
       { requestId: 'r', budgetMs: 60_000 },
     );
@@ -129,7 +129,7 @@ describe('a request of a dead replica', () => {
     // The script answers the caller before the replica counts.
     await eventually(() => expect(server.counters).toMatchObject({ deadLetters: 2 }));
     const kept = JSON.stringify(await admin().xrange(dead, '-', '+'));
-    for (const text of [confide.pattern, probe.pattern]) expect(kept).toContain(text);
+    for (const text of [secretProbe.pattern, probe.pattern]) expect(kept).toContain(text);
     expect(kept).not.toContain('"data"');
     expect([runs, await admin().xlen(requests), await admin().xlen(dead)]).toEqual([[], 0, 2]);
     expect(kept + JSON.stringify(logged)).not.toContain('a-secret');
@@ -167,7 +167,7 @@ describe('while no replica has a request', () => {
       return until - now;
     };
     await eventually(async () => expect(await validMs()).toBeGreaterThan(60_000));
-    expect((await ask(await client(), 'x')).end).toBe('answered');
+    expect((await callOnce(await client(), 'x')).end).toBe('answered');
     await eventually(async () => expect(await validMs()).toBeLessThan(10_000));
   });
 });
@@ -175,7 +175,7 @@ describe('while no replica has a request', () => {
 describe('a request that runs for a long time', () => {
   it('is not taken over from a live replica', async () => {
     const replicas = await Promise.all([replica({ name: 'a' }), replica({ name: 'b' })]);
-    const outcome = await ask(await client(), 'long', { takesMs: 2_500 });
+    const outcome = await callOnce(await client(), 'long', { takesMs: 2_500 });
     expect(outcome.end).toBe('answered');
     expect(replicas.flatMap(({ runs }) => runs)).toEqual(['long']);
   });
@@ -183,13 +183,13 @@ describe('a request that runs for a long time', () => {
   it('leaves the stream at its deadline; its replica still takes over requests', async () => {
     const { runs, server } = await replica({ timings });
     const gateway = await client();
-    expect((await ask(gateway, 'hung', { outcome: 'hang', budgetMs: 200 })).end).toBe(
+    expect((await callOnce(gateway, 'hung', { outcome: 'hang', budgetMs: 200 })).end).toBe(
       'unavailable',
     );
     await eventually(async () => expect(await admin().xlen(requests)).toBe(0));
     await leave('left', 1);
     await eventually(() => expect(runs).toEqual(['hung', 'left']));
-    expect((await ask(gateway, 'next')).end).toBe('answered');
+    expect((await callOnce(gateway, 'next')).end).toBe('answered');
     await eventually(() => expect(server.counters).toMatchObject({ takeovers: 1, inFlight: 1 }));
   });
 
@@ -198,7 +198,7 @@ describe('a request that runs for a long time', () => {
     const gateway = await client();
     await leave('left', 1, { outcome: 'hang', budgetMs: 1_500 });
     await eventually(() => expect(runs).toEqual(['left']));
-    expect((await ask(gateway, 'next')).end).toBe('answered');
+    expect((await callOnce(gateway, 'next')).end).toBe('answered');
   });
 });
 
@@ -216,9 +216,9 @@ describe('a request that a replica reserved and lost to another one', () => {
       isRunning: () => false,
     });
     await eventually(async () => expect(await takeover.reserve()).toBeDefined());
-    await admin().call('XCLAIM', requests, group, 'fast', '0', id);
+    await admin().call('XCLAIM', requests, consumerGroup, 'fast', '0', id);
     expect(await takeover.startReserved(entry)).toBe(false);
-    await admin().xack(requests, group, id);
+    await admin().xack(requests, consumerGroup, id);
     expect(await takeover.startReserved(entry)).toBe(false);
     await link.close();
   });
@@ -229,7 +229,7 @@ describe('an entry that is not a request', () => {
     await replica();
     const gateway = await client();
     await admin().xadd(requests, '*', 'some', 'thing');
-    expect((await ask(gateway, 'next')).end).toBe('answered');
+    expect((await callOnce(gateway, 'next')).end).toBe('answered');
     await eventually(async () => expect(await admin().xlen(dead)).toBe(1));
   });
 
@@ -257,17 +257,19 @@ describe('a stopped replica', () => {
     expect(await admin().zcard(heartbeats)).toBe(1);
     await app.close();
     expect(await admin().zcard(heartbeats)).toBe(0);
-    expect(await admin().xinfo('CONSUMERS', requests, group)).toEqual([]);
+    expect(await admin().xinfo('CONSUMERS', requests, consumerGroup)).toEqual([]);
   });
 
   it('is not deleted while requests are pending with it', async () => {
     const { app, runs } = await replica();
-    const outcome = ask(await client(), 'hung', { outcome: 'hang', budgetMs: 1_000 });
+    const outcome = callOnce(await client(), 'hung', { outcome: 'hang', budgetMs: 1_000 });
     await eventually(() => expect(runs).toHaveLength(1));
     await app.close();
-    expect(await admin().xinfo('CONSUMERS', requests, group)).toHaveLength(1);
+    expect(await admin().xinfo('CONSUMERS', requests, consumerGroup)).toHaveLength(1);
     const { app: next } = await replica();
-    await eventually(async () => expect((await admin().xpending(requests, group))[0]).toBe(1));
+    await eventually(async () =>
+      expect((await admin().xpending(requests, consumerGroup))[0]).toBe(1),
+    );
     await next.close();
     await outcome;
   });
@@ -276,18 +278,18 @@ describe('a stopped replica', () => {
 describe('consumers of dead replicas', () => {
   it('are deleted, unless requests are pending with them or they are alive', async () => {
     const { take } = await ghost();
-    const outcome = ask(await client(), 'left', { budgetMs: 100 });
+    const outcome = callOnce(await client(), 'left', { budgetMs: 100 });
     await take(1);
     await outcome;
     for (const name of ['gone', 'well'])
-      await admin().xgroup('CREATECONSUMER', requests, group, name);
+      await admin().xgroup('CREATECONSUMER', requests, consumerGroup, name);
     await admin().zrem(heartbeats, 'ghost');
     await admin().zadd(heartbeats, Date.now() + 60_000, 'well');
     const scripted = withScripts(admin());
     await eventually(async () =>
-      expect(await scripted.rpcRemoveDeadConsumers(requests, heartbeats, group, 5)).toBe(1),
+      expect(await scripted.rpcRemoveDeadConsumers(requests, heartbeats, consumerGroup, 5)).toBe(1),
     );
-    const names = ((await admin().xinfo('CONSUMERS', requests, group)) as string[][]).map(
+    const names = ((await admin().xinfo('CONSUMERS', requests, consumerGroup)) as string[][]).map(
       (consumer) => consumer[1],
     );
     expect(names).toEqual(['ghost', 'well']);
@@ -298,9 +300,9 @@ describe('the group', () => {
   it('is created again after it was destroyed', async () => {
     await replica();
     const gateway = await client();
-    await admin().xgroup('DESTROY', requests, group);
+    await admin().xgroup('DESTROY', requests, consumerGroup);
     await eventually(async () =>
-      expect((await ask(gateway, 'x', { budgetMs: 500 })).end).toBe('answered'),
+      expect((await callOnce(gateway, 'x', { budgetMs: 500 })).end).toBe('answered'),
     );
   });
 

@@ -3,7 +3,7 @@ import {
   decodeEntry,
   encodeResult,
   type StreamEntry,
-  group,
+  consumerGroup,
   type ServiceKeys,
 } from '../wire/format.js';
 import type { RedisLink } from '../wire/redis.link.js';
@@ -67,7 +67,7 @@ export class Takeover {
     for (const pending of await this.readAbandoned()) {
       const fields = await this.link.redis.rpcReserve(
         keys.requests,
-        group,
+        consumerGroup,
         replica,
         abandonedMs,
         pending.id,
@@ -88,13 +88,14 @@ export class Takeover {
    */
   async startReserved(entry: StreamEntry): Promise<boolean> {
     const { keys, replica } = this.options;
-    const isOurs = (await this.link.redis.rpcDeliver(keys.requests, group, replica, entry.id)) > 0;
+    const isOurs =
+      (await this.link.redis.rpcDeliver(keys.requests, consumerGroup, replica, entry.id)) > 0;
     this.reservedId = undefined;
     if (!isOurs) return false;
     this.takeovers += 1;
     this.log.warn(
       { entry: entry.id, pattern: entry.request.pattern },
-      'request of a dead replica taken over, runs again',
+      'service request of a dead replica taken over, runs again',
     );
     return true;
   }
@@ -108,7 +109,8 @@ export class Takeover {
   async renew(entryIds: readonly string[]): Promise<void> {
     const { keys, replica } = this.options;
     const ids = this.reservedId === undefined ? entryIds : [...entryIds, this.reservedId];
-    if (ids.length > 0) await this.link.redis.rpcRenew(keys.requests, group, replica, ...ids);
+    if (ids.length > 0)
+      await this.link.redis.rpcRenew(keys.requests, consumerGroup, replica, ...ids);
   }
 
   /** Moves a request of this replica to the dead letters; its caller gets `unavailable`. */
@@ -118,7 +120,7 @@ export class Takeover {
     await this.link.redis.rpcDeadLetter(
       requests,
       deadLetters,
-      group,
+      consumerGroup,
       replica,
       entryId,
       reason,
@@ -128,7 +130,7 @@ export class Takeover {
     this.deadLetters += 1;
     this.log.error(
       { entry: entryId, reason, deliveries, stream: deadLetters },
-      'request failed: moved to the dead letters, caller gets unavailable',
+      'service request failed: moved to the dead letters, caller gets unavailable',
     );
   }
 
@@ -136,7 +138,7 @@ export class Takeover {
     const { keys, abandonedMs, isRunning } = this.options;
     const rows = await this.link.redis.xpending(
       keys.requests,
-      group,
+      consumerGroup,
       'IDLE',
       abandonedMs,
       '-',
@@ -158,7 +160,7 @@ export class Takeover {
       return false;
     }
     if (!isLate) return true;
-    await this.link.redis.rpcFinish(this.options.keys.requests, group, 1, entry.id);
+    await this.link.redis.rpcFinish(this.options.keys.requests, consumerGroup, 1, entry.id);
     this.expiredRequests += 1;
     return false;
   }

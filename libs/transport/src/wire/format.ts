@@ -6,7 +6,7 @@ import { JsonText } from '#contracts';
  */
 
 /** The only consumer group of every request stream; its consumers are the replicas. */
-export const group = 'replicas';
+export const consumerGroup = 'replicas';
 
 /** The keys of one service. They share a hash tag, so that a script can use all in a Cluster. */
 export interface ServiceKeys {
@@ -28,7 +28,7 @@ export function replyChannel(client: string): string {
   return `rpc:replies:${client}`;
 }
 
-/** Maximum budget of a call in milliseconds. */
+/** Maximum budget of a call in milliseconds; a greater one is reduced to it. */
 export const maxBudgetMs = 60_000;
 /** Age in milliseconds at which requests are deleted from the stream, long after any deadline. */
 export const requestRetentionMs = 2 * maxBudgetMs;

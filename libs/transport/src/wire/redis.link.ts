@@ -66,7 +66,7 @@ export class RedisLink {
       message === this.lastLoggedFault.message && now - this.lastLoggedFault.atMs < sameFaultMs;
     if (!this.isUp || this.isClosing || isRepeated || redisOutage(error)) return;
     this.lastLoggedFault = { message, atMs: now };
-    this.log.warn({ link: this.name, err: error }, 'Redis command failed, will be sent again');
+    this.log.warn({ link: this.name, err: error }, 'Redis command failed, retrying');
   };
 
   async close(): Promise<void> {

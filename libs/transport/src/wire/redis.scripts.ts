@@ -63,9 +63,10 @@ export interface Scripts {
    */
   rpcRenew(requests: string, group: string, replica: string, ...entryIds: string[]): Promise<void>;
   /**
-   * Moves a request of this replica to the dead letters and publishes `result` to its caller. The
-   * dead letter has at most 4 KiB of the request and omits the user's data. Has no effect on a
-   * request that was deleted meanwhile.
+   * Moves a request to the dead letters and publishes `result` to its caller. This replica must own
+   * the request: the script does not check it. The dead letter has at most 4 KiB of the request,
+   * and the size of the user's data instead of the data. A request that was deleted meanwhile is
+   * only acknowledged.
    */
   rpcDeadLetter(
     requests: string,

@@ -11,9 +11,9 @@ import { SuspendedNotice } from './app-passwords.view.js';
 import { appName } from './approval.view.js';
 import { browserName } from './browser-name.js';
 import { NoticesSection } from './notices.view.js';
-import { credentialTimes, EndButton, joinParts, renderTime, RowList } from './components.js';
+import { renderCredentialTimes, EndButton, joinParts, renderTime, RowList } from './components.js';
 
-/** Data of the account page. */
+/** The account with everything that has access to it: apps, app passwords, devices, sessions. */
 export interface AccountOverview {
   readonly account: Account;
   /** Session of this browser. */
@@ -116,7 +116,7 @@ function AppPasswordsSection({ visit, overview }: SectionProps) {
       expiresAt === null ? home.neverExpires : [home.expires, ' ', renderTime(visit, expiresAt)];
     const lines = [
       joinParts(rightsOf(visit.texts, scopes), state !== home.expired && life),
-      credentialTimes(visit, appPassword),
+      renderCredentialTimes(visit, appPassword),
     ];
     return (
       <Row name={label} tag={state && <span class="tag bad">{state}</span>} lines={lines}>

@@ -1,7 +1,7 @@
 import type { AppPassword } from '../../credentials/app-passwords.js';
 import type { Page, Visit } from '../document.js';
 import type { Texts } from '../texts/texts.js';
-import { credentialTimes, FormActions, HiddenFields } from './components.js';
+import { renderCredentialTimes, FormActions, HiddenFields } from './components.js';
 
 /** Renders a notice if some app passwords are suspended. */
 export function SuspendedNotice({
@@ -38,7 +38,7 @@ export function keepAppPasswordsPage(
               <span>
                 {appPassword.label}
                 <br />
-                <span class="quiet small">{credentialTimes(visit, appPassword)}</span>
+                <span class="quiet small">{renderCredentialTimes(visit, appPassword)}</span>
               </span>
             </label>
           ))}

@@ -283,7 +283,7 @@ export const joinParts = (...parts: ComponentChildren[]) =>
   ));
 
 /** Returns a line with the times at which a credential was created and last used. */
-export function credentialTimes(
+export function renderCredentialTimes(
   visit: Visit,
   { createdAt, lastUsedAt }: { readonly createdAt: Date; readonly lastUsedAt: Date | null },
 ) {

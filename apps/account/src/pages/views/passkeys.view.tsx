@@ -5,7 +5,7 @@ import type { Page, Visit } from '../document.js';
 import type { RefusedForm } from '../refusal.texts.js';
 import type { Texts } from '../texts/texts.js';
 import {
-  credentialTimes,
+  renderCredentialTimes,
   EndButton,
   HiddenFields,
   LinkButton,
@@ -19,7 +19,7 @@ interface PasskeyFormProps {
   /** Options for `navigator.credentials`, as JSON. */
   readonly options: object;
   /** Hidden fields of the form. */
-  readonly values?: Readonly<Record<string, string | undefined>>;
+  readonly hiddenFields?: Readonly<Record<string, string | undefined>>;
   readonly submit: string;
   /** Text that browsers without passkeys or scripts show instead of the form. */
   readonly missing?: string | undefined;
@@ -44,7 +44,7 @@ export function PasskeyForm(content: PasskeyFormProps) {
         hidden
         data-passkey={JSON.stringify(content.options)}
       >
-        <HiddenFields values={{ ...content.values, credential: '' }} />
+        <HiddenFields values={{ ...content.hiddenFields, credential: '' }} />
         {content.children}
         <p class="notice bad" role="alert" hidden>
           {content.texts.passkeys.failed}
@@ -74,7 +74,7 @@ export function passkeysPage(visit: Visit, content: PasskeyList): Page {
     <Row
       name={passkey.label}
       tag={passkey.suspendedAt && <span class="tag bad">{home.suspended}</span>}
-      lines={[credentialTimes(visit, passkey)]}
+      lines={[renderCredentialTimes(visit, passkey)]}
     >
       <EndButton
         action="/passkeys/remove"

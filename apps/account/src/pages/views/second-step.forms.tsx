@@ -14,7 +14,7 @@ interface SecondStepFormsProps {
   /** Form targets for the fields `code` and `recovery`. */
   readonly actions: { readonly code: string; readonly recovery: string };
   /** Hidden fields of both forms. */
-  readonly values?: Readonly<Record<string, string | undefined>>;
+  readonly hiddenFields?: Readonly<Record<string, string | undefined>>;
   readonly refused?: RefusedSecondStep | undefined;
   /** False if the account has no authenticator app. Default: true. */
   readonly hasTotp?: boolean;
@@ -28,7 +28,7 @@ interface SecondStepFormsProps {
 export function SecondStepForms({
   texts,
   actions,
-  values = {},
+  hiddenFields = {},
   refused,
   hasTotp = true,
   passkey,
@@ -45,7 +45,7 @@ export function SecondStepForms({
       <RefusalNotice>{refused?.problem}</RefusalNotice>
       {hasTotp && (
         <form method="post" action={actions.code}>
-          <HiddenFields values={values} />
+          <HiddenFields values={hiddenFields} />
           <CodeField
             texts={texts}
             hint={secondStep.codeHint}
@@ -60,7 +60,7 @@ export function SecondStepForms({
         <summary>{hasTotp ? secondStep.lost : secondStep.lostPasskey}</summary>
         <form method="post" action={actions.recovery}>
           <p class="quiet">{secondStep.recoveryLead}</p>
-          <HiddenFields values={values} />
+          <HiddenFields values={hiddenFields} />
           <RecoveryCodeField
             texts={texts}
             error={isWrong('recovery') ? secondStep.recoveryRefused : undefined}

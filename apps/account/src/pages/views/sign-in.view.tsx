@@ -74,7 +74,7 @@ export function signInPage({ texts }: Visit, content: SignInContent): Page {
           texts={texts}
           action="/sign-in/passkey"
           options={content.passkey}
-          values={{ next: content.next }}
+          hiddenFields={{ next: content.next }}
           submit={signIn.passkey}
         />
       )}
@@ -116,14 +116,14 @@ export interface SecondFactors {
 /** Returns the page of the second step: a code of an authenticator app, or a passkey. */
 export function codePage({ texts }: Visit, content: SecondStep & SecondFactors): Page {
   const { secondStep } = texts;
-  const values = { ticket: content.ticket, next: content.next };
+  const hiddenFields = { ticket: content.ticket, next: content.next };
   const missing = content.hasTotp ? undefined : secondStep.passkeyMissing;
   const passkey = content.passkey ? (
     <PasskeyForm
       texts={texts}
       action="/sign-in/passkey"
       options={content.passkey}
-      values={values}
+      hiddenFields={hiddenFields}
       submit={secondStep.passkey}
       missing={missing}
     />
@@ -134,7 +134,7 @@ export function codePage({ texts }: Visit, content: SecondStep & SecondFactors):
     <SecondStepForms
       texts={texts}
       actions={{ code: '/sign-in/code', recovery: '/sign-in/recovery' }}
-      values={values}
+      hiddenFields={hiddenFields}
       refused={content.refused}
       hasTotp={content.hasTotp}
       passkey={passkey}

@@ -6,7 +6,7 @@ import { SignOut } from './sign-out.js';
 
 /** Requests erasures. All services permanently refuse a user after the request. */
 @Injectable()
-export class Erasure {
+export class ErasureRequests {
   constructor(
     private readonly client: StreamClient,
     private readonly signOut: SignOut,

@@ -8,7 +8,7 @@ import { Grants } from './grants.js';
 import { Issuer } from './issuer.js';
 
 /** User who allows an app's request, with the session and the time of the last sign-in. */
-export interface Approver {
+export interface ConsentingUser {
   readonly accountId: string;
   /** Id of the session of the user's browser. */
   readonly sessionId: string;
@@ -30,7 +30,7 @@ const apiScopeSet: ReadonlySet<string> = new Set(apiScopes);
 
 /** Reads authorization requests for the consent page, and creates grants for allowed requests. */
 @Injectable()
-export class Approvals {
+export class ConsentService {
   constructor(
     private readonly issuer: Issuer,
     private readonly clients: Clients,
@@ -38,7 +38,10 @@ export class Approvals {
     @InjectDataSource() private readonly source: DataSource,
   ) {}
 
-  /** Returns client, API scopes and redirect host of a request; undefined for a deleted client. */
+  /**
+   * Returns what the consent page shows of an authorization request: the client, the requested API
+   * scopes, and the host of the redirect URI. Returns undefined for a deleted client.
+   */
   async describeRequest(params: RequestParams) {
     const client = await this.issuer.provider.Client.find(String(params['client_id']));
     if (!client) return undefined;
@@ -57,7 +60,7 @@ export class Approvals {
    */
   async createGrant(
     params: RequestParams,
-    { accountId, sessionId }: Approver,
+    { accountId, sessionId }: ConsentingUser,
   ): Promise<SavedGrant | undefined> {
     const clientId = String(params['client_id']);
     if (!(await this.clients.markUsed(clientId))) return undefined;

@@ -5,13 +5,14 @@ import { clockOfUser, type Database, statement, unlessRefused } from '#database'
 const perPage = 250;
 
 /**
- * Returns the SQL of a page of former URLs or guids, in the order of the primary key. $1 user, $2
- * last key of the previous page.
+ * Returns the SQL of a page of aliases: former URLs or guids of the user's subscriptions, in the
+ * order of their keys. $1 user, $2 last key of the previous page.
  *
- * @param table table of the names, with alias `n`.
+ * @param table the table with the current and former URLs or guids; `n` in the other parameters.
+ * @param key SQL of the key, by which the page is sorted.
  * @param after SQL condition for the keys after $2.
- * @param name SQL of the URL or guid.
- * @param current SQL of the current URL or guid, which is excluded.
+ * @param name SQL of a URL or guid.
+ * @param current SQL of the subscription's current URL or guid, which is no alias.
  */
 const selectAliases = (
   table: string,

@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest';
-import { isOwnForm } from './own-form.rules.js';
+import { isSameOriginForm } from './same-origin.rules.js';
 
 const host = '192.168.1.5:3002';
 const origin = 'https://accounts.example';
@@ -13,7 +13,7 @@ it.each([
   [{ origin: 'http://192.168.1.5:3002' }],
   [{}],
 ])('a form with %j is ours', (headers) => {
-  expect(isOwnForm({ host, ...headers }, origin)).toBe(true);
+  expect(isSameOriginForm({ host, ...headers }, origin)).toBe(true);
 });
 
 it.each([
@@ -25,5 +25,5 @@ it.each([
   // Another port of this host belongs to another program.
   [{ origin: 'http://192.168.1.5:3000' }],
 ])('a form with %j is not', (headers) => {
-  expect(isOwnForm({ host, ...headers }, origin)).toBe(false);
+  expect(isSameOriginForm({ host, ...headers }, origin)).toBe(false);
 });

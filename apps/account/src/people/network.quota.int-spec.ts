@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto';
 import { networkOf } from '#identity';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { openPeople, type PeopleFixture } from '../../testing/people.fixture.js';
-import { capFairly } from './fair.cap.js';
+import { deleteExcessRowsByNetwork } from './network.quota.js';
 
 let people: PeopleFixture;
 beforeAll(async () => void (people = await openPeople()));
@@ -24,7 +24,11 @@ async function register(addresses: readonly string[]): Promise<void> {
 
 const cap = () =>
   people.transaction((manager) =>
-    capFairly(manager, { table: 'clients', condition: 'used_at IS NULL', max: most }),
+    deleteExcessRowsByNetwork(manager, {
+      table: 'clients',
+      condition: 'used_at IS NULL',
+      max: most,
+    }),
   );
 
 /** Returns the places of the remaining clients in the order of their registration. */

@@ -6,7 +6,7 @@ import type { IncomingHttpHeaders } from 'node:http';
  *
  * @param origin public origin. The host of the request also matches, as other sites cannot set it.
  */
-export function isOwnForm(headers: IncomingHttpHeaders, origin: string): boolean {
+export function isSameOriginForm(headers: IncomingHttpHeaders, origin: string): boolean {
   const site = headers['sec-fetch-site'];
   if (site !== undefined) return site === 'same-origin' || site === 'none';
   if (headers.origin === undefined) return true;

@@ -15,7 +15,7 @@ export interface Run {
 }
 
 /** Environment of a case of the failure suite: its own Redis, replica processes and gateways. */
-export class Stage {
+export class FailureFixture {
   private readonly replicas: Promise<ChildReplica>[] = [];
   private readonly clients: StreamClient[] = [];
   private readonly directory = mkdtempSync(join(tmpdir(), 'podcast-sync-transport-'));
@@ -26,23 +26,26 @@ export class Stage {
     private readonly server?: TestServer,
   ) {}
 
-  /** Runs a test case on a stage of its own, and disposes the stage. */
-  static async play(
-    play: (stage: Stage) => Promise<void>,
+  /** Runs a test case with a fixture of its own, and disposes the fixture. */
+  static async run(
+    testCase: (fixture: FailureFixture) => Promise<void>,
     { durable = false } = {},
   ): Promise<void> {
     const server = await startRedisServer({ durable });
     try {
-      await new Stage({ REDIS_URL: server.url }, server).run(play);
+      await new FailureFixture({ REDIS_URL: server.url }, server).runAndClear(testCase);
     } finally {
       await server.dispose();
     }
   }
 
-  /** Runs a test case on a group of Redis servers, and disposes stage and group. */
-  static async playOn(group: RedisGroup, play: (stage: Stage) => Promise<void>): Promise<void> {
+  /** Runs a test case on a group of Redis servers, and disposes fixture and group. */
+  static async runOn(
+    group: RedisGroup,
+    testCase: (fixture: FailureFixture) => Promise<void>,
+  ): Promise<void> {
     try {
-      await new Stage(group.environment).run(play);
+      await new FailureFixture(group.environment).runAndClear(testCase);
     } finally {
       await group.dispose();
     }
@@ -54,7 +57,7 @@ export class Stage {
     return this.server;
   }
 
-  async replica(
+  async startReplica(
     name: string,
     { skewMs, ...options }: Partial<ProbeProcessOptions> & { skewMs?: number } = {},
   ): Promise<ChildReplica> {
@@ -67,7 +70,7 @@ export class Stage {
     return replica;
   }
 
-  async gateway(options: Partial<StreamClientOptions> = {}): Promise<StreamClient> {
+  async connectGateway(options: Partial<StreamClientOptions> = {}): Promise<StreamClient> {
     const connect = () => connectTo(this.environment);
     const client = new StreamClient({
       connect,
@@ -94,9 +97,9 @@ export class Stage {
     return new Map([...counts].filter(([, count]) => count > 1));
   }
 
-  private async run(play: (stage: Stage) => Promise<void>): Promise<void> {
+  private async runAndClear(testCase: (fixture: FailureFixture) => Promise<void>): Promise<void> {
     try {
-      await play(this);
+      await testCase(this);
     } finally {
       await this.clear();
     }

@@ -65,7 +65,7 @@ export const deleteOldestRecords = statement(
 );
 
 /** Returns the statements that delete a user's oldest rows above the quotas. */
-export function excessStatements(
+export function createExcessStatements(
   userId: string,
   quotas: DeletionQuotas,
 ): Record<'tombstones' | 'records', Bound> {

@@ -12,7 +12,7 @@ import { standaloneConfig } from './standalone.options.js';
  * @param run receives the variables of `migrate` for the owner of the database.
  * @throws StartError if the system runs, or the directory or server is unusable.
  */
-export async function onStoppedData(
+export async function withStoppedDatabase(
   data: string,
   io: ProgramIo,
   run: (env: NodeJS.ProcessEnv) => Promise<void>,
@@ -31,7 +31,7 @@ export async function onStoppedData(
     const postgres = await startPostgres({
       directory: join(directory, 'postgres'),
       database: 'podcast_sync',
-      progress: (line) => void io.stderr.write(`${line}\n`),
+      reportProgress: (line) => void io.stderr.write(`${line}\n`),
     });
     try {
       await run(environment(postgres.url));

@@ -6,7 +6,7 @@ const shortenNetwork = (column: string, bits: 48 | 56) =>
      THEN set_masklen(${column}::cidr, ${bits})::text ELSE ${column} END`;
 
 /** Limit of the rows that unauthenticated clients create in a table with a column `network`. */
-export interface CappedRows {
+export interface LimitedRows {
   readonly table: 'clients' | 'logins' | 'oidc';
   /** SQL condition of the rows that count towards the limit. */
   readonly condition: string;
@@ -23,9 +23,9 @@ export interface CappedRows {
  * Ranking by /64, then /56, then /48 shares a /48 equally between its /56, and a /56 between its
  * /64.
  */
-export async function capFairly(
+export async function deleteExcessRowsByNetwork(
   manager: EntityManager,
-  { table, condition, max: most }: CappedRows,
+  { table, condition, max: most }: LimitedRows,
 ): Promise<void> {
   await manager.query(
     `WITH counted AS MATERIALIZED (SELECT count(*) AS rows FROM account.${table} WHERE ${condition})

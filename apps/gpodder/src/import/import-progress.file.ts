@@ -1,12 +1,17 @@
 import { createHash } from 'node:crypto';
 import { readFile, rename, rm, writeFile } from 'node:fs/promises';
 import { z } from 'zod';
-import { type CursorStore, cursorSchema, type ImportCursor, startCursor } from '#gpodder-data';
+import {
+  type ProgressStore,
+  importProgressSchema,
+  type ImportProgress,
+  noProgress,
+} from '#gpodder-data';
 import { parseJson } from '#runtime';
 import type { ImportOptions } from './import.options.js';
 
 /** Content of the file: the progress, and the options of its import. */
-const fileSchema = cursorSchema.extend({ import: z.string() });
+const fileSchema = importProgressSchema.extend({ import: z.string() });
 
 /** Minimum time between two writes of the file, in milliseconds. */
 const saveIntervalMs = 1_000;
@@ -16,14 +21,14 @@ const saveIntervalMs = 1_000;
  * other options. If the file cannot be written, e.g. in a read-only container, the import
  * continues without it.
  */
-export class ImportProgress implements CursorStore {
+export class ImportProgressFile implements ProgressStore {
   private savedAt = 0;
   private isUnwritable = false;
 
   private constructor(
     private readonly path: string,
     private readonly identity: string,
-    public cursor: ImportCursor,
+    public current: ImportProgress,
     private readonly warn: (text: string) => void,
   ) {}
 
@@ -31,20 +36,20 @@ export class ImportProgress implements CursorStore {
   static async open(
     { from, user, login, progress }: ImportOptions,
     warn: (text: string) => void,
-  ): Promise<ImportProgress> {
+  ): Promise<ImportProgressFile> {
     const identity = createHash('sha256')
       .update(JSON.stringify([from.href, user, login]))
       .digest('hex');
     const path = progress ?? `import-${identity.slice(0, 12)}.progress`;
     const text = await readFile(path, 'utf8').catch(() => '');
     const { data: stored } = fileSchema.safeParse(parseJson(text));
-    const cursor = stored?.import === identity ? stored : startCursor;
-    return new ImportProgress(path, identity, cursor, warn);
+    const current = stored?.import === identity ? stored : noProgress;
+    return new ImportProgressFile(path, identity, current, warn);
   }
 
   /** Sets the progress, and saves it at most once per second. */
-  async moveTo(cursor: ImportCursor): Promise<void> {
-    this.cursor = cursor;
+  async update(progress: ImportProgress): Promise<void> {
+    this.current = progress;
     if (performance.now() - this.savedAt >= saveIntervalMs) await this.save();
   }
 
@@ -54,7 +59,7 @@ export class ImportProgress implements CursorStore {
     this.savedAt = performance.now();
     const temporary = `${this.path}.${process.pid}`;
     try {
-      await writeFile(temporary, JSON.stringify({ import: this.identity, ...this.cursor }), {
+      await writeFile(temporary, JSON.stringify({ import: this.identity, ...this.current }), {
         mode: 0o600,
       });
       await rename(temporary, this.path);

@@ -7,7 +7,7 @@ import { serviceKeys } from './wire/format.js';
  *
  * @param timeMs a time by the clock of Redis, in milliseconds.
  */
-export async function hasRequestsUntil(
+export async function hasUnfinishedRequests(
   redis: Redis | Cluster,
   services: readonly string[],
   timeMs: number,

@@ -23,24 +23,24 @@ export async function relationsOf(owner: DataSource): Promise<Relation[]> {
   );
 }
 
-/** SQLSTATEs of missing rights, and of impossible writes through views. */
-const refusals = ['42501', '55000', '42809'];
+/** SQLSTATEs of missing privileges, and of impossible writes through views. */
+const missingPrivilegeStates = ['42501', '55000', '42809'];
 
 /**
- * Returns the rights of a login on a relation, such as `SELECT INSERT DELETE UPDATE(a, b)`, or an
- * empty text. It tries a statement for each right.
+ * Returns the privileges of a login on a relation, such as `SELECT INSERT DELETE UPDATE(a, b)`, or
+ * an empty text. It tries a statement for each privilege.
  *
  * @param outcome tries a statement and returns its SQLSTATE, or another text on success.
  */
-export async function allowedOn(
+export async function probePrivileges(
   relation: Relation,
   outcome: (sql: string) => Promise<string>,
 ): Promise<string> {
   const { name, columns, isSequence } = relation;
-  const may = async (sql: string) => !refusals.includes(await outcome(sql));
+  const isAllowed = async (sql: string) => !missingPrivilegeStates.includes(await outcome(sql));
   const insert = (some: readonly string[]) =>
     `INSERT INTO ${name} (${some.join(', ')}) VALUES (${some.map(() => 'DEFAULT').join(', ')})`;
-  const tries: [right: string, sql: string][] = isSequence
+  const tries: [privilege: string, sql: string][] = isSequence
     ? [
         ['nextval', `SELECT nextval('${name}')`],
         ['setval', `SELECT setval('${name}', 1)`],
@@ -58,19 +58,19 @@ export async function allowedOn(
         ['TRUNCATE', `TRUNCATE ${name}`],
       ];
   const allowed: string[] = [];
-  for (const [right, sql] of tries) if (await may(sql)) allowed.push(right);
-  const byColumn: [right: string, sql: (column: string) => string][] = isSequence
+  for (const [privilege, sql] of tries) if (await isAllowed(sql)) allowed.push(privilege);
+  const byColumn: [privilege: string, sql: (column: string) => string][] = isSequence
     ? []
     : [
         ['SELECT', (column) => `SELECT ${column} FROM ${name} LIMIT 0`],
         ['INSERT', (column) => insert([column])],
         ['UPDATE', (column) => `UPDATE ${name} SET ${column} = DEFAULT WHERE false`],
       ];
-  for (const [right, sql] of byColumn) {
-    if (allowed.includes(right)) continue;
+  for (const [privilege, sql] of byColumn) {
+    if (allowed.includes(privilege)) continue;
     const some: string[] = [];
-    for (const column of columns) if (await may(sql(column))) some.push(column);
-    if (some.length > 0) allowed.push(`${right}(${some.join(', ')})`);
+    for (const column of columns) if (await isAllowed(sql(column))) some.push(column);
+    if (some.length > 0) allowed.push(`${privilege}(${some.join(', ')})`);
   }
   return allowed.join(' ');
 }

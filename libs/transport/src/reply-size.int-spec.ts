@@ -1,10 +1,10 @@
 import { describe, expect, it } from 'vitest';
 import type { JsonText } from '#contracts';
 import { eventually } from '#testing';
-import { probe, quote } from '../testing/probe.contracts.js';
+import { probe, jsonProbe } from '../testing/probe.contracts.js';
 import { useTransport } from '../testing/use.transport.js';
 import type { StreamClient } from './index.js';
-import { group, serviceKeys } from './wire/format.js';
+import { consumerGroup, serviceKeys } from './wire/format.js';
 
 const { admin, replica, client } = useTransport();
 const { requests, deadLetters: dead } = serviceKeys('episode');
@@ -13,7 +13,7 @@ const mebibyte = 2 ** 20;
 const json = (bytes: number) => JSON.stringify('x'.repeat(bytes - 2));
 const asked = (gateway: StreamClient, bytes: number) =>
   gateway.call(
-    quote,
+    jsonProbe,
     { json: json(bytes), as: 'reply' },
     { requestId: `${bytes} bytes`, budgetMs: 20_000 },
   );
@@ -32,7 +32,7 @@ describe('a reply', () => {
     expect(tooLarge).toMatchObject({ status: 'rejected', reason: { code: 'internal' } });
     expect(fits).toMatchObject({ status: 'fulfilled' });
     expect(neighbour).toMatchObject({ status: 'fulfilled', value: { text: 'neighbour' } });
-    const lines = logged.filter(({ pattern }) => pattern === quote.pattern);
+    const lines = logged.filter(({ pattern }) => pattern === jsonProbe.pattern);
     expect(lines).toMatchObject([
       {
         level: 50,
@@ -100,7 +100,7 @@ it('a dead letter keeps the metadata and the payload size, and no data of the us
     bytes: String(mebibyte),
   });
   expect(deadLetter).not.toHaveProperty('data');
-  expect(await admin().xpending(requests, group)).toEqual([0, null, null, null]);
+  expect(await admin().xpending(requests, consumerGroup)).toEqual([0, null, null, null]);
 });
 
 it('requests that exceed the bytes of a step together are answered in several steps', async () => {
