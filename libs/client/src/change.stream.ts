@@ -27,7 +27,7 @@ export async function* readChangeStream(
   signal?.addEventListener('abort', abort);
   try {
     const response = await withTimeLimit(openTimeLimit, signal, () =>
-      sender.openResponse(
+      sender.open(
         { method: 'GET', path: '/changes', type: 'text/event-stream' },
         connection.signal,
       ),

@@ -28,9 +28,9 @@ interface LiveSyncOptions {
  */
 export class LiveSync {
   private runningSync: { abort: AbortController; ended: Promise<unknown> } | undefined;
-  private debounceTimer: ReturnType<typeof setTimeout> | undefined;
+  private sendTimer: ReturnType<typeof setTimeout> | undefined;
   /** Device time of the first local change that no sync has sent yet. */
-  private firstUnsentChangeAt: number | undefined;
+  private unsentSince: number | undefined;
   /** Ends the current wait for the next sync. */
   private wakeUp: (() => void) | undefined;
   private readonly errorListeners = new Set<(error: unknown) => void>();
@@ -46,12 +46,12 @@ export class LiveSync {
     let leading: Promise<unknown> | undefined;
     const lead = async () => {
       if (signal.aborted) return;
-      leading = Promise.all([this.pollRepeatedly(signal), this.followStream(signal)]);
+      leading = Promise.all([this.#keepPolling(signal), this.#followStream(signal)]);
       await leading;
     };
-    store.withLock('live', lead).catch((error: unknown) => this.reportError(error));
+    store.withLock('live', lead).catch((error: unknown) => this.#reportError(error));
     // A client that never became the leader has no stream to end.
-    const ended = this.syncRepeatedly(signal).finally(() => leading);
+    const ended = this.#syncRepeatedly(signal).finally(() => leading);
     this.runningSync = { abort, ended };
   }
 
@@ -59,8 +59,8 @@ export class LiveSync {
   async stop(): Promise<void> {
     const { runningSync: running } = this;
     this.runningSync = undefined;
-    clearTimeout(this.debounceTimer);
-    this.firstUnsentChangeAt = undefined;
+    clearTimeout(this.sendTimer);
+    this.unsentSince = undefined;
     running?.abort.abort();
     this.wakeUp?.();
     await running?.ended;
@@ -70,14 +70,14 @@ export class LiveSync {
   scheduleSync(): void {
     if (!this.runningSync) return;
     const now = performance.now();
-    this.firstUnsentChangeAt ??= now;
-    clearTimeout(this.debounceTimer);
+    this.unsentSince ??= now;
+    clearTimeout(this.sendTimer);
     const send = () => {
-      this.firstUnsentChangeAt = undefined;
+      this.unsentSince = undefined;
       this.wakeUp?.();
     };
-    const delay = Math.min(debounce.quiet, this.firstUnsentChangeAt + debounce.max - now);
-    this.debounceTimer = setTimeout(send, Math.max(0, delay));
+    const delay = Math.min(debounce.quiet, this.unsentSince + debounce.max - now);
+    this.sendTimer = setTimeout(send, Math.max(0, delay));
   }
 
   /** Calls back when a sync fails. @returns a function that removes the listener. */
@@ -87,7 +87,7 @@ export class LiveSync {
   }
 
   /** Syncs after each wake-up, and again after a failed sync. */
-  private async syncRepeatedly(signal: AbortSignal): Promise<void> {
+  async #syncRepeatedly(signal: AbortSignal): Promise<void> {
     for (let failures = 0; !signal.aborted;) {
       const wokenUp = new Promise<void>((resolve) => (this.wakeUp = resolve));
       try {
@@ -96,7 +96,7 @@ export class LiveSync {
         await wokenUp;
       } catch (error) {
         if (signal.aborted) return;
-        this.reportError(error);
+        this.#reportError(error);
         // Waits longer after each failure, such as a missing network or sign-in. A poll or a change
         // ends the wait.
         const retryAfter = error instanceof ApiError ? (error.retryAfter ?? 0) * 1_000 : 0;
@@ -106,7 +106,7 @@ export class LiveSync {
     }
   }
 
-  private async pollRepeatedly(signal: AbortSignal): Promise<void> {
+  async #keepPolling(signal: AbortSignal): Promise<void> {
     while (!signal.aborted) {
       await pause(pollInterval * (0.9 + Math.random() * 0.2), signal).catch(() => {});
       this.wakeUp?.();
@@ -114,13 +114,13 @@ export class LiveSync {
   }
 
   /** Wakes up at each event of the change stream. Without a stream, polls find the changes. */
-  private async followStream(signal: AbortSignal): Promise<void> {
+  async #followStream(signal: AbortSignal): Promise<void> {
     for (let failures = 0; !signal.aborted; failures++) {
       const opened = performance.now();
       try {
         for await (const stamp of this.options.api.changes({ signal })) {
           if (signal.aborted) return;
-          if (await this.isNewStamp(stamp)) this.wakeUp?.();
+          if (await this.#isNewStamp(stamp)) this.wakeUp?.();
         }
       } catch (error) {
         // Relies on polls where the server has no stream, or the platform cannot read one.
@@ -138,12 +138,12 @@ export class LiveSync {
    * Returns true if the store lacks the changes of a stamp. Most stamps are those of this client's
    * own writes, which the store has.
    */
-  private async isNewStamp(stamp: string): Promise<boolean> {
+  async #isNewStamp(stamp: string): Promise<boolean> {
     const { subscriptions, episodes } = await readMeta(this.options.store);
     return !(subscriptions && episodes && stamp <= subscriptions && stamp <= episodes);
   }
 
-  private reportError(error: unknown): void {
+  #reportError(error: unknown): void {
     for (const listener of this.errorListeners) listener(error);
   }
 }

@@ -36,31 +36,31 @@ export class Pull {
   ) {}
 
   /** Reads all changes. @throws ApiError; the next run then starts at the last stored stamp. */
-  async readAllChanges(): Promise<void> {
+  async readChanges(): Promise<void> {
     // Removes these answered batches at the end: the reads below include their effects.
     const done = (await this.store.list(keys.done(''))) as [string, Batch][];
     for (let count = 0; ; count++) {
-      await this.readSubscriptions();
-      await this.readEpisodes();
+      await this.#readSubscriptions();
+      await this.#readEpisodes();
       const { needsCount } = await readMeta(this.store);
-      if (!needsCount || (await this.reloadIfCountsDiffer()) || count >= maxRepeatedCounts) break;
+      if (!needsCount || (await this.#reloadIfCountsDiffer()) || count >= maxRepeatedCounts) break;
     }
     for (const [, { kind, changes }] of done)
       if (kind === 'subscribe')
         for (const [, change] of changes)
-          await this.resolveDerivedGuid((change as SubscriptionChange).guid);
+          await this.#resolveDerivedGuid((change as SubscriptionChange).guid);
     await updateRecords(this.store, async (writes) => {
       for (const [key] of done) writes.set(key, undefined);
     });
   }
 
   /** Reads the current guid of a new subscription. Lists do not show the guid that it replaces. */
-  private async resolveDerivedGuid(guid: string): Promise<void> {
+  async #resolveDerivedGuid(guid: string): Promise<void> {
     if (await this.store.get(keys.subscription(await resolveGuid(this.store, guid)))) return;
     try {
       const { new_guid: current } = await this.api.getSubscription(guid, { signal: this.signal });
       if (current === undefined || current === guid) return;
-      await updateRecords(this.store, (writes) => this.moveRecords(guid, current, writes));
+      await updateRecords(this.store, (writes) => this.#moveRecords(guid, current, writes));
     } catch (error) {
       // `not_found`: the server rejected the subscription. `deleted`: a client has deleted it.
       if (!(error instanceof ApiError) || (error.code !== 'not_found' && error.code !== 'deleted'))
@@ -69,7 +69,7 @@ export class Pull {
   }
 
   /** Reads all pages of subscriptions and stores them with their stamp in one write. */
-  private async readSubscriptions(): Promise<void> {
+  async #readSubscriptions(): Promise<void> {
     const { subscriptions: since } = await readMeta(this.store);
     const rows: Subscription[] = [];
     let stamp: string | undefined;
@@ -81,7 +81,7 @@ export class Pull {
       rows.push(...page.subscriptions);
     }
     await updateRecords(this.store, async (writes) => {
-      for (const row of rows) await this.applySubscription(row, writes);
+      for (const row of rows) await this.#applySubscription(row, writes);
       await writeMeta(this.store, writes, {
         subscriptions: stamp,
         offset: this.api.clockOffset,
@@ -90,9 +90,9 @@ export class Pull {
     });
   }
 
-  private async applySubscription(row: Subscription, writes: PendingWrites): Promise<void> {
+  async #applySubscription(row: Subscription, writes: PendingWrites): Promise<void> {
     const { guid: former, new_guid: guid = former, feed_url, is_subscribed, title, deleted } = row;
-    if (guid !== former) await this.moveRecords(former, guid, writes);
+    if (guid !== former) await this.#moveRecords(former, guid, writes);
     writes.set(keys.alias(guid), undefined);
     const stored: StoredSubscription = {
       guid,
@@ -111,7 +111,7 @@ export class Pull {
    * Moves stored rows and pending changes from a former to the current guid, after a change of the
    * guid or a merge. {@link reloadIfCountsDiffer} detects episodes that the server merged.
    */
-  private async moveRecords(former: string, guid: string, writes: PendingWrites): Promise<void> {
+  async #moveRecords(former: string, guid: string, writes: PendingWrites): Promise<void> {
     writes.set(keys.subscription(former), undefined);
     writes.set(keys.alias(former), { guid });
     const aliases = (await this.store.list(keys.alias(''))) as [string, { guid: string }][];
@@ -145,7 +145,7 @@ export class Pull {
   }
 
   /** Stores each page of episodes immediately, and the stamp after the last page. */
-  private async readEpisodes(): Promise<void> {
+  async #readEpisodes(): Promise<void> {
     const { episodes: since } = await readMeta(this.store);
     let stamp: string | undefined;
     for await (const page of this.api.episodes(
@@ -155,19 +155,19 @@ export class Pull {
       stamp ??= page.syncTimestamp;
       await updateRecords(this.store, async (writes) => {
         // Without `since` the pages are the whole list, which lacks merged episodes.
-        if (since !== undefined && (await this.mayBeMerged(page.episodes)))
+        if (since !== undefined && (await this.#mayBeMerged(page.episodes)))
           await writeMeta(this.store, writes, { needsCount: true });
         storeEpisodes(page.episodes, writes);
       });
     }
-    await this.updateMeta({ episodes: stamp });
+    await this.#updateMeta({ episodes: stamp });
   }
 
   /**
    * Returns true if the server may have merged a stored episode into one of the listed episodes:
    * they share a guid or file, or the subscription is not stored yet. Lists omit merged episodes.
    */
-  private async mayBeMerged(episodes: readonly Episode[]): Promise<boolean> {
+  async #mayBeMerged(episodes: readonly Episode[]): Promise<boolean> {
     for (const podcast of new Set(episodes.map((episode) => episode.podcast_guid))) {
       if (!(await this.store.get(keys.subscription(podcast)))) return true;
       const rows = (await this.store.list(keys.episode(podcast, ''))) as [string, Episode][];
@@ -196,7 +196,7 @@ export class Pull {
    * @returns true if the counts were compared; false if a concurrent write prevented it, because
    *   the server's stamp then differs from a stored one.
    */
-  private async reloadIfCountsDiffer(): Promise<boolean> {
+  async #reloadIfCountsDiffer(): Promise<boolean> {
     const meta = await readMeta(this.store);
     const { total, syncTimestamp } = await this.api.listEpisodes(
       { perPage: 1 },
@@ -204,12 +204,12 @@ export class Pull {
     );
     if (syncTimestamp !== meta.subscriptions || syncTimestamp !== meta.episodes) return false;
     if ((await this.store.list(prefixes.episodes)).length === total)
-      await this.updateMeta({ needsCount: false });
-    else await this.reloadEpisodes();
+      await this.#updateMeta({ needsCount: false });
+    else await this.#reloadEpisodes();
     return true;
   }
 
-  private async reloadEpisodes(): Promise<void> {
+  async #reloadEpisodes(): Promise<void> {
     const listed = new Set<string>();
     let stamp: string | undefined;
     for await (const page of this.api.episodes({ perPage: rowsPerPage }, { signal: this.signal })) {
@@ -228,7 +228,7 @@ export class Pull {
     });
   }
 
-  private updateMeta(parts: Partial<SyncMetadata>): Promise<void> {
+  #updateMeta(parts: Partial<SyncMetadata>): Promise<void> {
     return updateRecords(this.store, (writes) => writeMeta(this.store, writes, parts));
   }
 }

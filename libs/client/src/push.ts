@@ -77,29 +77,29 @@ export class Push {
    *
    * @throws ApiError when sending fails. The changes stay stored for the next run.
    */
-  async sendPendingChanges(): Promise<void> {
+  async sendPending(): Promise<void> {
     for (let count = 0; count < maxBatches; count++) {
-      const batch = await this.nextBatch();
+      const batch = await this.#nextBatch();
       if (!batch) return;
-      await this.sendBatch(batch);
+      await this.#sendBatch(batch);
     }
   }
 
-  private async sendBatch(batch: Batch): Promise<void> {
+  async #sendBatch(batch: Batch): Promise<void> {
     let failures: SyncFailure[] = [];
     let retried: KeyedChange[] = [];
     try {
-      [failures, retried] = await this.requestBatch(batch);
+      [failures, retried] = await this.#requestBatch(batch);
     } catch (error) {
       if (!(error instanceof ApiError)) throw error;
       const isRejected = error.code === 'invalid' || error.code === 'too_large';
       // Without the subscription, a title, unsubscription or deletion has nothing to change.
       const isDone =
         error.code === 'not_found' && batch.kind !== 'subscribe' && batch.kind !== 'episodes';
-      if (error.status === 500) await this.countServerFault(batch);
+      if (error.status === 500) await this.#countServerFault(batch);
       if (!isRejected && !isDone) throw error;
       if (isRejected && batch.changes.length > 1)
-        return updateRecords(this.store, (writes) => this.splitBatch(batch, writes));
+        return updateRecords(this.store, (writes) => this.#splitBatch(batch, writes));
       if (isRejected)
         failures = batch.changes.map(([, change]) =>
           toSyncFailure(change, error.code, error.message),
@@ -108,7 +108,7 @@ export class Push {
     // Reports failures before it removes the batch: a crash then repeats reports and loses none.
     for (const failure of failures) this.onFailure(failure);
     await updateRecords(this.store, async (writes) => {
-      await this.returnToOutbox(retried, writes);
+      await this.#returnToOutbox(retried, writes);
       writes.set(keys.batch, undefined);
       writes.set(keys.done(batch.key), batch);
       const { maxChanges } = await readMeta(this.store);
@@ -123,7 +123,7 @@ export class Push {
    *
    * @returns the rejected changes, and the changes to send again.
    */
-  private async requestBatch({
+  async #requestBatch({
     kind,
     changes,
     body,
@@ -168,12 +168,12 @@ export class Push {
   }
 
   /** Returns the stored batch in flight. Without one, it creates and stores the next batch. */
-  private nextBatch(): Promise<Batch | undefined> {
+  #nextBatch(): Promise<Batch | undefined> {
     return updateRecords(this.store, async (writes) => {
       const inFlight = (await this.store.get(keys.batch)) as Batch | undefined;
       if (inFlight) return inFlight;
       const { offset, maxChanges = Infinity } = await readMeta(this.store);
-      const [kind, pending] = await this.nextChanges();
+      const [kind, pending] = await this.#nextChanges();
       const now = this.now();
       const changes: KeyedChange[] = [];
       const entries: object[] = [];
@@ -202,7 +202,7 @@ export class Push {
    * Returns the next changes to send, all of one kind. Changes with server faults come last, one
    * per request. Episodes wait until their pending subscription has been sent.
    */
-  private async nextChanges(): Promise<[kind: Batch['kind'], changes: KeyedChange[]]> {
+  async #nextChanges(): Promise<[kind: Batch['kind'], changes: KeyedChange[]]> {
     const subscriptions = (await this.store.list(prefixes.subscriptionChanges)) as [
       string,
       SubscriptionChange,
@@ -230,7 +230,7 @@ export class Push {
    * Counts a 500 response to a batch. The batch is sent again unchanged, and split after the third
    * fault. A single faulty change is sent after the changes with fewer faults. No change is lost.
    */
-  private countServerFault(batch: Batch): Promise<void> {
+  #countServerFault(batch: Batch): Promise<void> {
     return updateRecords(this.store, async (writes) => {
       const earlier = serverFaultsOf(batch.changes[0] as KeyedChange);
       const serverFaults = batch.serverFaults + 1;
@@ -238,12 +238,12 @@ export class Push {
         writes.set(keys.batch, { ...batch, serverFaults });
         return;
       }
-      if (batch.changes.length > 1) return this.splitBatch(batch, writes);
+      if (batch.changes.length > 1) return this.#splitBatch(batch, writes);
       const counted = batch.changes.map(([key, change]): KeyedChange => [
         key,
         { ...change, serverFaults: earlier + 1 },
       ]);
-      await this.returnToOutbox(counted, writes);
+      await this.#returnToOutbox(counted, writes);
       writes.set(keys.batch, undefined);
     });
   }
@@ -252,18 +252,15 @@ export class Push {
    * Returns the changes of a batch to the outbox and halves the size of the next batches. Repeated
    * splits isolate the faulty change.
    */
-  private async splitBatch(batch: Batch, writes: PendingWrites): Promise<void> {
-    await this.returnToOutbox(batch.changes, writes);
+  async #splitBatch(batch: Batch, writes: PendingWrites): Promise<void> {
+    await this.#returnToOutbox(batch.changes, writes);
     const maxChanges = Math.ceil(batch.changes.length / 2);
     writes.set(keys.batch, undefined);
     await writeMeta(this.store, writes, { maxChanges });
   }
 
   /** Makes changes pending again, merged with newer changes. */
-  private async returnToOutbox(
-    changes: readonly KeyedChange[],
-    writes: PendingWrites,
-  ): Promise<void> {
+  async #returnToOutbox(changes: readonly KeyedChange[], writes: PendingWrites): Promise<void> {
     for (const [, change] of changes) {
       // Uses the current guid, which can have changed since the batch was stored.
       if ('actions' in change) {

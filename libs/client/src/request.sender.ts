@@ -50,7 +50,7 @@ const maxRetryAfter = 30;
 export class RequestSender {
   /** Milliseconds by which the server's clock is ahead of the device's. Initially 0. */
   clockOffset = 0;
-  private tokenRenewal: { rejected: string; token: Promise<string> } | undefined;
+  private renewal: { rejected: string; token: Promise<string> } | undefined;
   private readonly baseUrl: string;
   private readonly fetch: typeof globalThis.fetch;
   private readonly now: () => number;
@@ -68,7 +68,7 @@ export class RequestSender {
     for (let retry = 0; ; retry++) {
       try {
         return await withTimeLimit(timeout, request.signal, async (signal) => {
-          const response = await this.openResponse(request, signal);
+          const response = await this.open(request, signal);
           return await read(response).catch(throwNetworkError);
         });
       } catch (error) {
@@ -94,14 +94,14 @@ export class RequestSender {
    * @throws ApiError for an error status or another content type. A 304 is returned if the request
    *   has `if-none-match`.
    */
-  async openResponse(request: Request, signal: AbortSignal): Promise<Response> {
+  async open(request: Request, signal: AbortSignal): Promise<Response> {
     const token = await this.options.token();
-    let response = await this.fetchOnce(request, signal, token);
+    let response = await this.#fetchOnce(request, signal, token);
     if (response.status === 401 && !lacksScope(response)) {
       await cancelBody(response);
-      const renewed = await this.renewToken(token);
+      const renewed = await this.#renewToken(token);
       if (renewed === token) throw ApiError.fromResponse(response);
-      response = await this.fetchOnce(request, signal, renewed);
+      response = await this.#fetchOnce(request, signal, renewed);
     }
     if (response.status === 304 && request.headers?.['if-none-match'] !== undefined)
       return response;
@@ -115,7 +115,7 @@ export class RequestSender {
     throw new ApiError('unexpected', message, { status: response.status });
   }
 
-  private async fetchOnce(request: Request, signal: AbortSignal, token: string): Promise<Response> {
+  async #fetchOnce(request: Request, signal: AbortSignal, token: string): Promise<Response> {
     const started = this.now();
     const response = await this.fetch(`${this.baseUrl}${request.path}`, {
       method: request.method,
@@ -132,7 +132,7 @@ export class RequestSender {
       signal,
       ...(request.body !== undefined && { body: request.body }),
     }).catch(throwNetworkError);
-    this.updateClockOffset(response, started);
+    this.#updateClockOffset(response, started);
     return response;
   }
 
@@ -141,7 +141,7 @@ export class RequestSender {
    * it for about a second, and the server sets it at an unknown time within the round trip. An
    * offset within this tolerance counts as 0, so that correct devices agree to the millisecond.
    */
-  private updateClockOffset(response: Response, started: number): void {
+  #updateClockOffset(response: Response, started: number): void {
     const date = Date.parse(response.headers.get('date') ?? '');
     if (Number.isNaN(date)) return;
     const now = this.now();
@@ -153,17 +153,17 @@ export class RequestSender {
   }
 
   /** Returns a token that replaces a rejected one. Concurrent rejections share one renewal. */
-  private async renewToken(rejected: string): Promise<string> {
+  async #renewToken(rejected: string): Promise<string> {
     const renew = async () => {
       const current = await this.options.token();
       return current === rejected ? this.options.token({ rejected }) : current;
     };
-    if (this.tokenRenewal?.rejected !== rejected) this.tokenRenewal = { rejected, token: renew() };
-    const { tokenRenewal: renewal } = this;
+    if (this.renewal?.rejected !== rejected) this.renewal = { rejected, token: renew() };
+    const { renewal } = this;
     try {
       return await renewal.token;
     } finally {
-      if (this.tokenRenewal === renewal) this.tokenRenewal = undefined;
+      if (this.renewal === renewal) this.renewal = undefined;
     }
   }
 }

@@ -86,12 +86,12 @@ export class SignIn {
   readonly token = async ({ rejected }: { rejected?: string } = {}): Promise<string> => {
     const isValid = (tokens: Tokens) =>
       tokens.access !== rejected && tokens.expires - renewalMargin > this.now();
-    const stored = await this.readTokens();
+    const stored = await this.#readTokens();
     if (isValid(stored)) return stored.access;
     return this.options.store.withLock('token', async () => {
       // Reads the tokens again: another caller can have renewed them during the wait.
-      const current = await this.readTokens();
-      return isValid(current) ? current.access : this.renewToken(current);
+      const current = await this.#readTokens();
+      return isValid(current) ? current.access : this.#renewToken(current);
     });
   };
 
@@ -110,17 +110,17 @@ export class SignIn {
    * @throws ApiError, OAuthError
    */
   async begin(redirectUri: string): Promise<string> {
-    const issuer = await this.discover();
+    const issuer = await this.#discover();
     // Registers a loopback address without its port, which changes and which the issuer ignores.
     const registered = redirectUri.replace(/^(http:\/\/127\.0\.0\.1):\d+/, '$1');
-    const clientId = await this.clientIdFor(issuer, registered, {
+    const clientId = await this.#clientIdFor(issuer, registered, {
       application_type: registered.startsWith('https:') ? 'web' : 'native',
       redirect_uris: [registered],
       grant_types: ['authorization_code', 'refresh_token'],
     });
     const [state, verifier] = [randomUuid(), randomUuid() + randomUuid()];
     const pending: PendingSignIn = { state, verifier, redirectUri, clientId };
-    await this.putValue(pendingKey, pending);
+    await this.#putValue(pendingKey, pending);
     const url = new URL(issuer.authorization_endpoint);
     const query = {
       response_type: 'code',
@@ -146,7 +146,7 @@ export class SignIn {
   async finish(url: string): Promise<void> {
     const { searchParams: response } = new URL(url);
     const pending = (await this.options.store.get(pendingKey)) as PendingSignIn | undefined;
-    const issuer = await this.discover();
+    const issuer = await this.#discover();
     // The redirect must belong to the stored sign-in, against forged redirects (login CSRF).
     if (
       !pending ||
@@ -154,13 +154,13 @@ export class SignIn {
       (response.get('iss') ?? issuer.issuer) !== issuer.issuer
     )
       throw new OAuthError('invalid_state', 'The redirect matches no pending sign-in: start again');
-    await this.putValue(pendingKey, undefined);
+    await this.#putValue(pendingKey, undefined);
     const error = response.get('error');
     if (error !== null) throw new OAuthError(error, response.get('error_description') ?? error);
     const { clientId: client_id, redirectUri: redirect_uri, verifier: code_verifier } = pending;
     const code = response.get('code') ?? '';
     const form = { grant_type: 'authorization_code', code, redirect_uri, client_id, code_verifier };
-    await this.storeTokens(await this.requestTokens(form), client_id);
+    await this.#storeTokens(await this.#requestTokens(form), client_id);
   }
 
   /**
@@ -174,11 +174,11 @@ export class SignIn {
     show: (code: DeviceCode) => void,
     { signal }: { signal?: AbortSignal } = {},
   ): Promise<void> {
-    const issuer = await this.discover();
+    const issuer = await this.#discover();
     const endpoint = issuer.device_authorization_endpoint;
     if (endpoint === undefined)
       throw new ApiError('unexpected', 'The server does not support sign-in by device code');
-    const client_id = await this.clientIdFor(issuer, 'device', {
+    const client_id = await this.#clientIdFor(issuer, 'device', {
       grant_types: [deviceGrant, 'refresh_token'],
     });
     const { scope = defaultScope } = this.options;
@@ -193,7 +193,7 @@ export class SignIn {
     for (let { interval = 5 } = device; ;) {
       await pause(interval * 1_000, signal);
       try {
-        return await this.storeTokens(await this.requestTokens(form), client_id);
+        return await this.#storeTokens(await this.#requestTokens(form), client_id);
       } catch (error) {
         if (error instanceof OAuthError && error.error === 'slow_down') interval += 5;
         else if (error instanceof ApiError && error.isTransient) interval += 1;
@@ -206,40 +206,40 @@ export class SignIn {
   /** Removes the stored tokens, then revokes them. @throws ApiError if the revocation fails. */
   async signOut(): Promise<void> {
     const tokens = (await this.options.store.get(tokensKey)) as Tokens | undefined;
-    await this.putValue(tokensKey, undefined);
+    await this.#putValue(tokensKey, undefined);
     if (tokens?.refresh === undefined) return;
-    const { revocation_endpoint: endpoint } = await this.discover();
+    const { revocation_endpoint: endpoint } = await this.#discover();
     if (endpoint !== undefined)
       await postForm(this.fetch, endpoint, { token: tokens.refresh, client_id: tokens.clientId });
   }
 
-  private putValue(key: string, value: Value | undefined): Promise<void> {
+  #putValue(key: string, value: Value | undefined): Promise<void> {
     return this.options.store.write(new Map([[key, value]]));
   }
 
-  private async requestTokens(form: Record<string, string>): Promise<TokenResponse> {
-    const { token_endpoint } = await this.discover();
+  async #requestTokens(form: Record<string, string>): Promise<TokenResponse> {
+    const { token_endpoint } = await this.#discover();
     return postForm<TokenResponse>(this.fetch, token_endpoint, form);
   }
 
-  private async readTokens(): Promise<Tokens> {
+  async #readTokens(): Promise<Tokens> {
     const tokens = (await this.options.store.get(tokensKey)) as Tokens | undefined;
     if (!tokens) throw new ApiError('unauthorized', 'The user is not signed in');
     return tokens;
   }
 
-  private async renewToken({ refresh, clientId: client_id }: Tokens): Promise<string> {
+  async #renewToken({ refresh, clientId: client_id }: Tokens): Promise<string> {
     try {
       if (refresh === undefined)
         throw new OAuthError('invalid_grant', 'The server returned no refresh token');
       const form = { grant_type: 'refresh_token', refresh_token: refresh, client_id };
-      const response = await this.requestTokens(form);
-      await this.storeTokens({ refresh_token: refresh, ...response }, client_id);
+      const response = await this.#requestTokens(form);
+      await this.#storeTokens({ refresh_token: refresh, ...response }, client_id);
       return response.access_token;
     } catch (error) {
       if (!(error instanceof OAuthError)) throw error;
       // Removes the tokens: their grant was revoked or expired, or the issuer removed the client.
-      await this.putValue(tokensKey, undefined);
+      await this.#putValue(tokensKey, undefined);
       throw new ApiError('unauthorized', 'The access has ended: sign in again', {
         cause: error,
       });
@@ -250,23 +250,23 @@ export class SignIn {
    * Stores tokens. Call it before the new tokens are used. From their first use, the server treats
    * the previous refresh token as stolen.
    */
-  private storeTokens(response: TokenResponse, clientId: string): Promise<void> {
+  #storeTokens(response: TokenResponse, clientId: string): Promise<void> {
     const { access_token: access, refresh_token: refresh, expires_in: seconds = 600 } = response;
     const tokens: Tokens = { access, refresh, expires: this.now() + seconds * 1_000, clientId };
-    return this.putValue(tokensKey, tokens);
+    return this.#putValue(tokensKey, tokens);
   }
 
   /** Returns the app's client id. Registers the app if it has no id or the issuer removed it. */
-  private async clientIdFor(issuer: Issuer, purpose: string, metadata: object): Promise<string> {
+  async #clientIdFor(issuer: Issuer, purpose: string, metadata: object): Promise<string> {
     if (this.options.clientId !== undefined) return this.options.clientId;
     const key = `${registrationKey}${encodeURIComponent(`${issuer.issuer} ${purpose}`)}`;
     const stored = (await this.options.store.get(key)) as string | undefined;
-    if (stored !== undefined && (await this.isRegistered(stored))) return stored;
+    if (stored !== undefined && (await this.#isRegistered(stored))) return stored;
     const id = await registerClient(this.fetch, issuer, {
       client_name: this.options.clientName,
       ...metadata,
     });
-    await this.putValue(key, id);
+    await this.#putValue(key, id);
     return id;
   }
 
@@ -274,14 +274,14 @@ export class SignIn {
    * Returns true if the issuer has the client id. It sends an invalid refresh token, because the
    * authorization page reports a removed client only to the user.
    */
-  private async isRegistered(client_id: string): Promise<boolean> {
+  async #isRegistered(client_id: string): Promise<boolean> {
     const form = { grant_type: 'refresh_token', refresh_token: 'none', client_id };
-    const outcome: unknown = await this.requestTokens(form).catch((failure: unknown) => failure);
+    const outcome: unknown = await this.#requestTokens(form).catch((failure: unknown) => failure);
     if (outcome instanceof ApiError) throw outcome;
     return !(outcome instanceof OAuthError && outcome.error === 'invalid_client');
   }
 
-  private async discover(): Promise<Issuer> {
+  async #discover(): Promise<Issuer> {
     this.cachedIssuer ??= discoverIssuer(this.fetch, this.options.api);
     try {
       return await this.cachedIssuer;

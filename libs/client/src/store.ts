@@ -53,18 +53,18 @@ function copyValue<T extends Value | undefined>(value: T): T {
 
 /** Returns {@link Store.withLock} for a store that only one process uses. */
 export function processLocks(): Store['withLock'] {
-  const lastHolderByLock = new Map<string, Promise<unknown>>();
+  const lastHolders = new Map<string, Promise<unknown>>();
   return async (name, run) => {
-    const previous = lastHolderByLock.get(name);
+    const previous = lastHolders.get(name);
     const current = (async () => {
       await previous?.catch(() => {});
       return run();
     })();
-    lastHolderByLock.set(name, current);
+    lastHolders.set(name, current);
     try {
       return await current;
     } finally {
-      if (lastHolderByLock.get(name) === current) lastHolderByLock.delete(name);
+      if (lastHolders.get(name) === current) lastHolders.delete(name);
     }
   };
 }

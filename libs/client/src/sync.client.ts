@@ -62,16 +62,16 @@ export class SyncClient {
   private readonly api: Api;
   private readonly store: Store;
   private readonly now: () => number;
-  private lastChangeTime = 0;
+  private lastChange = 0;
   private readonly changeListeners = new Set<() => void>();
   private readonly failureListeners = new Set<(failure: SyncFailure) => void>();
-  private readonly liveSync: LiveSync;
+  private readonly live: LiveSync;
 
   constructor({ api, store, clock = Date.now }: SyncClientOptions) {
     this.api = api;
     this.store = store;
     this.now = clock;
-    this.liveSync = new LiveSync({ api, store, sync: (signal) => this.sync({ signal }) });
+    this.live = new LiveSync({ api, store, sync: (signal) => this.sync({ signal }) });
   }
 
   /**
@@ -86,7 +86,7 @@ export class SyncClient {
     }
     // A `setTitle` action can precede the `subscribe` action that adds the row: apply titles last.
     const titles = new Map<string, string>();
-    for (const [guid, { kind, feed_url, title }] of await this.unconfirmedActions()) {
+    for (const [guid, { kind, feed_url, title }] of await this.#unconfirmedActions()) {
       const row = local.get(guid);
       const is_subscribed =
         kind === 'setTitle' ? (row?.is_subscribed ?? false) : kind === 'subscribe';
@@ -143,7 +143,7 @@ export class SyncClient {
       });
     }
     const lastActions = new Map(
-      (await this.unconfirmedActions())
+      (await this.#unconfirmedActions())
         .filter(([, { kind }]) => kind !== 'setTitle')
         .map(([podcast_guid, { kind }]) => [podcast_guid, kind]),
     );
@@ -163,7 +163,7 @@ export class SyncClient {
   async subscribe(feedUrl: string, feed: { guid?: string; title?: string } = {}): Promise<string> {
     const feed_url = feedUrl.trim();
     const title = feed.title?.trim();
-    return this.storeChange(async (writes) => {
+    return this.#storeChange(async (writes) => {
       const guid = feed.guid?.toLowerCase() ?? (await guidOfFeed(this.store, feed_url));
       const action = {
         kind: 'subscribe',
@@ -171,7 +171,7 @@ export class SyncClient {
         isDeclared: feed.guid !== undefined,
         ...(title && { title }),
       } as const;
-      await addSubscriptionAction(this.store, writes, guid, action, this.nextChangeTime());
+      await addSubscriptionAction(this.store, writes, guid, action, this.#nextChangeTime());
       return guid;
     });
   }
@@ -182,12 +182,12 @@ export class SyncClient {
    * @param title at most 2,048 bytes; empty to remove it.
    */
   setTitle(podcast: string, title: string): Promise<void> {
-    return this.changeSubscription(podcast, 'setTitle', { title: title.trim() });
+    return this.#changeSubscription(podcast, 'setTitle', { title: title.trim() });
   }
 
   /** Unsubscribes and keeps the episodes' states. */
   unsubscribe(podcast: string): Promise<void> {
-    return this.changeSubscription(podcast, 'unsubscribe');
+    return this.#changeSubscription(podcast, 'unsubscribe');
   }
 
   /**
@@ -195,7 +195,7 @@ export class SyncClient {
    * asynchronously: the subscription can appear in lists again until the deletion ends.
    */
   delete(podcast: string): Promise<void> {
-    return this.changeSubscription(podcast, 'delete');
+    return this.#changeSubscription(podcast, 'delete');
   }
 
   /**
@@ -215,9 +215,9 @@ export class SyncClient {
     const metadata = normalizeIdentifiers(episode);
     if (!metadata.sync_id && !metadata.episode_guid && !metadata.enclosure_url)
       throw new TypeError('An episode needs a sync_id, an episode_guid or an enclosure_url');
-    return this.storeChange(async (writes) => {
+    return this.#storeChange(async (writes) => {
       const guid = await resolveGuid(this.store, podcast);
-      return addEpisodeChange(this.store, writes, guid, metadata, states, this.nextChangeTime());
+      return addEpisodeChange(this.store, writes, guid, metadata, states, this.#nextChangeTime());
     });
   }
 
@@ -234,15 +234,15 @@ export class SyncClient {
   async sync({ signal }: CallOptions = {}): Promise<void> {
     await this.store.withLock('sync', async () => {
       const pull = new Pull(this.api, this.store, signal);
-      await pull.readAllChanges();
-      this.notifyChange();
+      await pull.readChanges();
+      this.#notifyChange();
       const push = new Push(this.api, this.store, this.now, signal, (failure) => {
         for (const listener of this.failureListeners) listener(failure);
       });
-      await push.sendPendingChanges();
+      await push.sendPending();
       if ((await this.store.list(keys.done(''))).length === 0) return;
-      await pull.readAllChanges();
-      this.notifyChange();
+      await pull.readChanges();
+      this.#notifyChange();
     });
   }
 
@@ -251,12 +251,12 @@ export class SyncClient {
    * about every 5 minutes.
    */
   start(): void {
-    this.liveSync.start();
+    this.live.start();
   }
 
   /** Ends {@link start} and aborts its running sync. */
   async stop(): Promise<void> {
-    await this.liveSync.stop();
+    await this.live.stop();
   }
 
   /**
@@ -290,39 +290,38 @@ export class SyncClient {
    * @returns a function that removes the listener.
    */
   onError(listener: (error: unknown) => void): () => void {
-    return this.liveSync.onError(listener);
+    return this.live.onError(listener);
   }
 
-  private changeSubscription(
+  #changeSubscription(
     podcast: string,
     kind: SubscriptionAction['kind'],
     more: Pick<SubscriptionAction, 'title'> = {},
   ): Promise<void> {
-    return this.storeChange(async (writes) => {
+    return this.#storeChange(async (writes) => {
       const guid = await resolveGuid(this.store, podcast);
       const row = (await this.store.get(keys.subscription(guid))) as StoredSubscription | undefined;
       const action = { kind, feed_url: row?.feed_url ?? '', isDeclared: false, ...more };
-      await addSubscriptionAction(this.store, writes, guid, action, this.nextChangeTime());
+      await addSubscriptionAction(this.store, writes, guid, action, this.#nextChangeTime());
     });
   }
 
   /** Returns the device's time, later than the last change unless set back by 1 s or more. */
-  private nextChangeTime(): number {
+  #nextChangeTime(): number {
     const now = this.now();
-    this.lastChangeTime =
-      now > this.lastChangeTime - 1_000 ? Math.max(now, this.lastChangeTime + 1) : now;
-    return this.lastChangeTime;
+    this.lastChange = now > this.lastChange - 1_000 ? Math.max(now, this.lastChange + 1) : now;
+    return this.lastChange;
   }
 
-  private async storeChange<T>(collect: (writes: PendingWrites) => Promise<T>): Promise<T> {
+  async #storeChange<T>(collect: (writes: PendingWrites) => Promise<T>): Promise<T> {
     const result = await updateRecords(this.store, collect);
-    this.notifyChange();
-    this.liveSync.scheduleSync();
+    this.#notifyChange();
+    this.live.scheduleSync();
     return result;
   }
 
   /** Returns the actions whose effect no pull has read yet, with current guids, earliest first. */
-  private async unconfirmedActions(): Promise<[guid: string, action: SubscriptionAction][]> {
+  async #unconfirmedActions(): Promise<[guid: string, action: SubscriptionAction][]> {
     const all: [string, SubscriptionAction][] = [];
     for (const { guid: former, actions } of await readUnconfirmedChanges<SubscriptionChange>(
       this.store,
@@ -334,7 +333,7 @@ export class SyncClient {
     return all.sort(([, one], [, other]) => one.at - other.at);
   }
 
-  private notifyChange(): void {
+  #notifyChange(): void {
     for (const listener of this.changeListeners) listener();
   }
 }
