@@ -24,7 +24,7 @@ interface LoopKind {
   readonly pauseAfterClaimMs?: number;
   /** Pause after a fault, in milliseconds. */
   readonly pauseAfterFaultMs: number;
-  /** Log lines for the start and the end of a fault. Without them, FetchLoop logs outages. */
+  /** Log lines for the start and the end of a fault. Without them, the loop logs no fault. */
   readonly messages?: FaultMessages;
   /** Returns the server whose outage an error shows, for the log. Default: `postgresOutage`. */
   readonly serverOf?: (error: unknown) => string | undefined;
