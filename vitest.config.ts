@@ -11,7 +11,7 @@ const conditions = ['podcast-sync', 'node'];
 const full = Boolean(process.env.TEST_FULL);
 
 /** Two busy loops next to the run, with `BUSY=1`. */
-const busy = 'libs/testing/src/busy.setup.ts';
+const busy = 'libs/testing/src/busy-setup.ts';
 
 const folders = ['apps', 'libs', 'tests', 'bench', 'k8s', 'e2e', 'conformance'];
 const sources = `{${folders.join()}}/**/*`;
@@ -30,7 +30,7 @@ function specs(kind: 'spec' | 'int-spec' | 'e2e-spec'): string[] {
 /** Tests on the servers of a run. Files run in parallel: they mostly wait for other processes. */
 const onServers = {
   isolate: false,
-  globalSetup: [busy, 'libs/testing/src/servers.setup.ts'],
+  globalSetup: [busy, 'libs/testing/src/servers-setup.ts'],
   testTimeout: 120_000,
   hookTimeout: 300_000,
   maxWorkers: 3,
@@ -83,7 +83,7 @@ const projects: TestProjectConfiguration[] = [
       include: [...specs('e2e-spec'), ...(full ? ['e2e/**/*.full-spec.ts'] : [])],
       isolate: false,
       maxWorkers: full ? 1 : 3,
-      globalSetup: [busy, 'libs/testing/src/stack.setup.ts'],
+      globalSetup: [busy, 'libs/testing/src/stack-setup.ts'],
       testTimeout: 120_000,
       hookTimeout: 120_000,
     },

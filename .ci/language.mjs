@@ -1,10 +1,10 @@
-// Checks words, docstrings, line lengths and commit subjects (CONTRIBUTING.md, "Style").
+// Checks words, docstrings, names of files, lines and commit subjects (CONTRIBUTING.md, "Style").
 //   node .ci/language.mjs [PATH…]          checks all files, or those below the paths
 //   node .ci/language.mjs --commits RANGE  checks the subjects of commits, as in v0.1.0..HEAD
 // A comment "language-ok: reason" on a line allows what the check reports there.
 import { execFileSync } from 'node:child_process';
 import { existsSync, readFileSync } from 'node:fs';
-import { relative } from 'node:path';
+import { basename, relative } from 'node:path';
 import ts from 'typescript';
 
 const maxColumns = 100;
@@ -66,6 +66,13 @@ const generated =
   /^(?:docs\/reference\/configuration\.md|k8s\/chart\/README\.md|package-lock\.json)$/;
 const excluded = /^(?:\.ci\/language\.mjs|libs\/contracts\/messages\/.*)$/;
 const types = /\.(?:tsx?|mjs|js|md|ya?ml)$/;
+/** Words after the dot in the name of a file: its role. */
+const roles =
+  'command|config|contracts|controller|decorators?|entity|filter|fixture|guard|metrics|module|' +
+  'repository|rules|schemas|service|sql|view|de|en';
+const fileName = new RegExp(
+  `^[a-z0-9]+(?:-[a-z0-9]+)*(?:\\.(?:${roles}))?(?:\\.(?:[a-z0-9]+-)?spec)?(?:\\.d)?\\.[a-z]+$`,
+);
 const commitTypes = 'build|chore|ci|docs|feat|fix|perf|refactor|revert|style|test';
 const conventional = new RegExp(`^(?:${commitTypes})(?:\\([\\w./, -]+\\))?!?: \\S`);
 
@@ -114,8 +121,10 @@ function checkFile(file) {
     if (!allowed(line)) report(`${file}:${line}`, rule, message);
   };
   checkColumns(file, lines, allowed);
-  if (/\.(?:md|ya?ml)$/.test(file)) checkProse(withoutCode(text), 0, reportAt);
-  else checkSource(file, text, reportAt);
+  if (/\.(?:md|ya?ml)$/.test(file)) return checkProse(withoutCode(text), 0, reportAt);
+  if (!fileName.test(basename(file)))
+    report(file, 'file name', 'write kebab-case.ts or kebab-case.ROLE.ts');
+  checkSource(file, text, reportAt);
 }
 
 /** Reports long lines, except tables of Markdown and lines that cannot be wrapped. */

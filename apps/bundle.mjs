@@ -18,11 +18,11 @@ const programs = {
   account: 'account/src/main',
   feed: 'feed/src/main',
   // A process that `feed` starts.
-  'thumbnail.process': 'feed/src/artwork/thumbnail.process',
+  'thumbnail-process': 'feed/src/artwork/thumbnail-process',
   edge: 'edge/src/main',
   'podcast-sync': 'cli/src/main',
   // A process that `podcast-sync start` starts.
-  'variables.check': 'cli/src/variables.check',
+  'variables-check': 'cli/src/variables-check',
 };
 
 /** Packages that read their own files from disk and so cannot be bundled. */

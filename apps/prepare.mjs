@@ -52,7 +52,7 @@ process.env.SWC_NATIVE_BINDING_CACHE ??= resolve('node_modules/.cache/swc');
 // With umask 002 the compiler rejects this folder. A writer there can change its code anyway.
 process.env.SWC_NATIVE_BINDING_CACHE_SKIP_SECURITY_CHECK ??= '1';
 // Loads the TypeScript sources, because the build can be missing.
-module.register('./typescript.hooks.mjs', import.meta.url);
+module.register('./typescript-hooks.mjs', import.meta.url);
 const { readCommandLine } = await import('./cli/src/podcast-sync.ts');
 const read = await readCommandLine(['start', ...process.argv.slice(2)], process);
 if (typeof read === 'number') process.exit(read === 0 ? 100 : read);

@@ -24,7 +24,7 @@ import {
 import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
 import { parseArgs } from 'node:util';
-import { billOfMaterials, packageIn } from './bill.of.materials.mjs';
+import { billOfMaterials, packageIn } from './bill-of-materials.mjs';
 
 const { values: options } = parseArgs({
   allowNegative: true,

@@ -6,7 +6,7 @@
 import { cpSync, mkdirSync, readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { nodeFileTrace } from '@vercel/nft';
-import { billOfMaterials, packageIn } from './bill.of.materials.mjs';
+import { billOfMaterials, packageIn } from './bill-of-materials.mjs';
 
 const [program = '', folder = ''] = process.argv.slice(2);
 
@@ -42,7 +42,7 @@ const unimported = {
 
 /** The program, the command line, and the process that `feed` starts. */
 const programs = [...new Set([program, 'podcast-sync'])];
-if (program === 'feed') programs.push('thumbnail.process');
+if (program === 'feed') programs.push('thumbnail-process');
 
 const { fileList } = await nodeFileTrace(
   programs.map((name) => `dist/programs/${name}.js`),

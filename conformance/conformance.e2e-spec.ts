@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 import { baseUrl, token } from '../e2e/stack.js';
-import { runVectors } from './src/conformance.run.js';
+import { runVectors } from './src/conformance-run.js';
 import { terminalReport } from './src/report.js';
 import { profiles, readVectors } from './src/vector.js';
 

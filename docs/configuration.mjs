@@ -3,7 +3,7 @@
 import { readFileSync, writeFileSync } from 'node:fs';
 
 const apps = {
-  standalone: (await import('../dist/apps/standalone/src/standalone.options.js')).standaloneConfig,
+  standalone: (await import('../dist/apps/standalone/src/standalone-options.js')).standaloneConfig,
   gateway: (await import('../dist/apps/gateway/src/gateway.config.js')).gatewayConfig,
   gpodder: (await import('../dist/apps/gpodder/src/gpodder.config.js')).gpodderConfig,
   subscription: (await import('../dist/apps/subscription/src/subscription.config.js'))
@@ -14,12 +14,12 @@ const apps = {
   feed: (await import('../dist/apps/feed/src/feed.config.js')).feedConfig,
   account: (await import('../dist/apps/account/src/account.config.js')).accountConfig,
   edge: (await import('../dist/apps/edge/src/edge.config.js')).edgeConfig,
-  load: (await import('../dist/apps/load/src/load.options.js')).loadProgramConfig,
+  load: (await import('../dist/apps/load/src/load-options.js')).loadProgramConfig,
   migrate: (await import('../dist/apps/migrate/src/migrate.config.js')).migrateConfig,
-  dump: (await import('../dist/apps/dump/src/dump.options.js')).dumpConfig,
-  'copy-users': (await import('../dist/apps/dump/src/dump.options.js')).copyConfig,
-  'backup and restore': (await import('../dist/apps/dump/src/dump.options.js')).backupConfig,
-  import: (await import('../dist/apps/gpodder/src/import/import.options.js')).importConfig,
+  dump: (await import('../dist/apps/dump/src/dump-options.js')).dumpConfig,
+  'copy-users': (await import('../dist/apps/dump/src/dump-options.js')).copyConfig,
+  'backup and restore': (await import('../dist/apps/dump/src/dump-options.js')).backupConfig,
+  import: (await import('../dist/apps/gpodder/src/import/import-options.js')).importConfig,
 };
 const page = new URL('reference/configuration.md', import.meta.url);
 

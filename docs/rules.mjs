@@ -31,11 +31,11 @@ const ofDraft = {
 
 /** Tests of rules that a client cannot see, or that need settings of the server. */
 const tests = {
-  'Titles of episodes': 'tests/system/feed.kills.int-spec.ts',
-  'Moves and guids': 'tests/system/feed.kills.int-spec.ts',
+  'Titles of episodes': 'tests/system/feed-kills.int-spec.ts',
+  'Moves and guids': 'tests/system/feed-kills.int-spec.ts',
   Pictures: 'apps/gateway/src/feed/feeds.int-spec.ts',
   Previews: 'apps/gateway/src/feed/feeds.int-spec.ts',
-  Import: 'tests/system/feed.imports.int-spec.ts',
+  Import: 'tests/system/feed-imports.int-spec.ts',
   Refreshing: 'apps/gateway/src/feed/feeds.int-spec.ts',
   Credential: 'e2e/authentication.e2e-spec.ts',
   OPML: 'e2e/opml.e2e-spec.ts',
@@ -51,7 +51,7 @@ const tests = {
   Heartbeat: 'apps/gateway/src/changes/changes.int-spec.ts',
   End: 'apps/gateway/src/changes/changes.int-spec.ts',
   Limits: 'apps/gateway/src/changes/changes.int-spec.ts',
-  Encoding: 'libs/opml/src/opml.reader.spec.ts',
+  Encoding: 'libs/opml/src/opml-reader.spec.ts',
   Parts: 'apps/gateway/src/opml/opml.int-spec.ts',
 };
 

@@ -4,7 +4,7 @@ import type { DeletionAccepted } from './interface.js';
 import { episode, feed, newGuid } from './samples.js';
 import { User } from './user.js';
 
-// database.int-spec.ts owns the rules of request ids, write.identity.spec.ts their derivation.
+// database.int-spec.ts owns the rules of request ids, write-identity.spec.ts their derivation.
 
 const key = (value: string) => ({ 'idempotency-key': value });
 const entry = (n: number) => ({ subscriptions: [{ feed_url: feed(n) }] });

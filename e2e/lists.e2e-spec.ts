@@ -4,7 +4,7 @@ import { episode, feed, numbers } from './samples.js';
 import { baseUrl } from './stack.js';
 import { User } from './user.js';
 
-// Unit tests of the gateway own the rules: list.query, query.string, cursor, page.links and etag.
+// Unit tests of the gateway own the rules: list-query, query-string, cursor, page-links and etag.
 // subscription-list.repository.int-spec.ts and episode.service.int-spec.ts own the contents.
 
 type Page = SubscriptionPage & EpisodePage;

@@ -3,7 +3,7 @@ import { expectError, stampForm } from './http.js';
 import { feed, newGuid } from './samples.js';
 import { User } from './user.js';
 
-// update.rules.spec.ts of the subscription app and update.schema.spec.ts of the gateway own the
+// update.rules.spec.ts of the subscription app and update-schema.spec.ts of the gateway own the
 // rules.
 
 const [urlA, urlB] = [feed('a'), feed('b')];

@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { stopLimitMs } from '#runtime';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { makeContainerSecrets } from '../apps/standalone/src/container.secrets.js';
+import { makeContainerSecrets } from '../apps/standalone/src/container-secrets.js';
 import {
   chartFolder,
   environmentOf,

@@ -7,7 +7,7 @@ import { fileURLToPath } from 'node:url';
 import { appPaths } from '#http';
 import * as prettier from 'prettier';
 import { isMap, isScalar, parseDocument, stringify } from 'yaml';
-import { variablesOf } from './chart.variables.mjs';
+import { variablesOf } from './chart-variables.mjs';
 
 const isCheck = process.argv.includes('--check');
 const chartPath = (path) => fileURLToPath(new URL(`chart/${path}`, import.meta.url));
@@ -32,7 +32,7 @@ async function renderPathsFile() {
     const { expressions, ...others } = appPaths[app];
     return [app, { ...others, expressions: expressions.map((expression) => `${expression}$`) }];
   });
-  const origin = '# Generated from libs/http/src/app.paths.ts by `npm run docs`.';
+  const origin = '# Generated from libs/http/src/app-paths.ts by `npm run docs`.';
   const text = `${origin}\n${stringify(Object.fromEntries(listed))}`;
   return ['files/paths.yaml', await formatText('files/paths.yaml', text)];
 }

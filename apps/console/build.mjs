@@ -32,7 +32,7 @@ const { output } = await build({
     // Keeps the icon a file, which browsers cache, and not a `data:` URL in each document.
     assetsInlineLimit: 0,
     sourcemap: false,
-    // Account pages read the paths of stylesheet and icon in it (site.assets.ts of apps/account).
+    // Account pages read the paths of stylesheet and icon in it (site-assets.ts of apps/account).
     manifest: 'manifest.json',
   },
 });

@@ -1,19 +1,19 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import type { Device } from '#testing';
 import { afterAll, beforeAll, describe, expect, inject, it } from 'vitest';
-import { floodedConnections, type Outcome, problems, table } from './attack.table.js';
-import { AttackedSystem } from './attacked.system.js';
+import { floodedConnections, type Outcome, problems, table } from './attack-table.js';
+import { AttackedSystem } from './attacked-system.js';
 import { Attacker } from './attacker.js';
-import { BareServer } from './bare.server.js';
-import { bodyAttacks } from './body.attacks.js';
-import { connectionAttacks } from './connection.attacks.js';
-import { gpodderAttacks } from './gpodder.attacks.js';
-import { headAttacks } from './head.attacks.js';
-import { loadAttacks } from './load.attacks.js';
+import { BareServer } from './bare-server.js';
+import { bodyAttacks } from './body-attacks.js';
+import { connectionAttacks } from './connection-attacks.js';
+import { gpodderAttacks } from './gpodder-attacks.js';
+import { headAttacks } from './head-attacks.js';
+import { loadAttacks } from './load-attacks.js';
 import { Neighbour, type Polls } from './neighbour.js';
-import { opmlAttacks } from './opml.attacks.js';
+import { opmlAttacks } from './opml-attacks.js';
 import { Proxy } from './proxy.js';
-import { streamAttacks } from './stream.attacks.js';
+import { streamAttacks } from './stream-attacks.js';
 
 const attacks = [
   ...bodyAttacks,

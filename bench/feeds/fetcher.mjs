@@ -5,9 +5,9 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { createPool, Database } from '#database';
 import { AddressGuard, Fetcher } from '#fetch';
 import { createLog } from '#runtime';
-import { DueWork } from '../../dist/apps/feed/src/due.work.js';
+import { DueWork } from '../../dist/apps/feed/src/due-work.js';
 import { FeedRepository } from '../../dist/apps/feed/src/feed.repository.js';
-import { FetchLoop } from '../../dist/apps/feed/src/schedule/fetch.loop.js';
+import { FetchLoop } from '../../dist/apps/feed/src/schedule/fetch-loop.js';
 
 const pool = createPool({ url: process.env.DATABASE_URL });
 const database = new Database(pool);

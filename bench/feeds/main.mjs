@@ -4,7 +4,7 @@
 // Needs a build, and Linux: hosts of feeds are addresses of loopback, and /proc has the CPU times.
 import { parseArgs } from 'node:util';
 import { machine, say, table } from '../report.mjs';
-import { startSystem } from '../running.system.mjs';
+import { startSystem } from '../running-system.mjs';
 import { measureFetching } from './fetching.mjs';
 import { parsedPerSecond } from './reading.mjs';
 import { measureServing } from './serving.mjs';

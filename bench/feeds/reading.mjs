@@ -1,4 +1,4 @@
-import { FeedReader } from '../../dist/apps/feed/src/document/feed.reader.js';
+import { FeedReader } from '../../dist/apps/feed/src/document/feed-reader.js';
 import { feedOf } from './documents.mjs';
 
 const chunkBytes = 16_384;

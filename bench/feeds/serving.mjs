@@ -1,6 +1,6 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { quantile } from '../report.mjs';
-import { startSystem } from '../running.system.mjs';
+import { startSystem } from '../running-system.mjs';
 import { launch, measure, startLoad } from '../system/measured.mjs';
 import { seedUsers } from '../system/seed.mjs';
 import { hostOf } from './fetching.mjs';

@@ -6,9 +6,9 @@
 //   --rounds 5                     medians of this many rounds
 import { parseArgs } from 'node:util';
 import { circumstances, quantile, say, table } from '../report.mjs';
-import { startSystem } from '../running.system.mjs';
+import { startSystem } from '../running-system.mjs';
 import { copyEpisodes } from './copy.mjs';
-import { GrowthCases } from './growth.cases.mjs';
+import { GrowthCases } from './growth-cases.mjs';
 import { progressBar } from './progress.mjs';
 import { seedUsers } from './seed.mjs';
 import { bytesPer } from './storage.mjs';

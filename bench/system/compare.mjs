@@ -9,7 +9,7 @@
 import { basename, resolve } from 'node:path';
 import { parseArgs } from 'node:util';
 import { circumstances, quantile, say, table } from '../report.mjs';
-import { startSystem } from '../running.system.mjs';
+import { startSystem } from '../running-system.mjs';
 import { cases } from './cases.mjs';
 import { measure, startLoad } from './measured.mjs';
 import { seedUsers } from './seed.mjs';

@@ -3,7 +3,7 @@
 //   --rounds 5    medians of this many rounds
 import { parseArgs } from 'node:util';
 import { circumstances, quantile, say, table } from '../report.mjs';
-import { startSystem } from '../running.system.mjs';
+import { startSystem } from '../running-system.mjs';
 import { measure, startLoad } from './measured.mjs';
 import { seedUsers } from './seed.mjs';
 

@@ -8,11 +8,11 @@
 import { parseArgs } from 'node:util';
 import { startFloor } from '../floor/floor.mjs';
 import { circumstances, say } from '../report.mjs';
-import { Client, startSystem } from '../running.system.mjs';
+import { Client, startSystem } from '../running-system.mjs';
 import { compareAnswers } from './answers.mjs';
 import { cases, deletion } from './cases.mjs';
 import { measure, startLoad } from './measured.mjs';
-import { report } from './system.report.mjs';
+import { report } from './system-report.mjs';
 import { seedSubscriptions, seedUsers } from './seed.mjs';
 
 const { values: options } = parseArgs({

@@ -1,9 +1,9 @@
 #!/usr/bin/env node
 import { writeFileSync } from 'node:fs';
 import { parseArgs } from 'node:util';
-import { runVectors } from './conformance.run.js';
+import { runVectors } from './conformance-run.js';
 import { htmlReport, isFailure, junitReport, terminalReport } from './report.js';
-import { ServerClient, ServerError, type Target } from './server.client.js';
+import { ServerClient, ServerError, type Target } from './server-client.js';
 import { profiles, readVectors } from './vector.js';
 
 const usage = `Checks a server of the Open Podcast API.

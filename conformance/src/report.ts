@@ -1,5 +1,5 @@
 import { readFileSync } from 'node:fs';
-import type { Result, RunResult } from './conformance.run.js';
+import type { Result, RunResult } from './conformance-run.js';
 import type { Citation } from './vector.js';
 
 const { name, version } = JSON.parse(

@@ -3,13 +3,13 @@ import { ConfigurationError, loadConfig } from '#runtime';
 import { z } from 'zod';
 import { accountConfig } from '../../apps/account/src/account.config.js';
 import { deletionWorkerConfig } from '../../apps/deletion-worker/src/deletion-worker.config.js';
-import { dumpConfig } from '../../apps/dump/src/dump.options.js';
+import { dumpConfig } from '../../apps/dump/src/dump-options.js';
 import { appConfigs, edgeConfig } from '../../apps/edge/src/edge.config.js';
 import { episodeConfig } from '../../apps/episode/src/episode.config.js';
 import { feedConfig } from '../../apps/feed/src/feed.config.js';
 import { gatewayConfig } from '../../apps/gateway/src/gateway.config.js';
 import { gpodderConfig } from '../../apps/gpodder/src/gpodder.config.js';
-import { loadProgramConfig } from '../../apps/load/src/load.options.js';
+import { loadProgramConfig } from '../../apps/load/src/load-options.js';
 import { migrateConfig } from '../../apps/migrate/src/migrate.config.js';
 import { subscriptionConfig } from '../../apps/subscription/src/subscription.config.js';
 

@@ -6,7 +6,7 @@ import { promisify } from 'node:util';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { removePostgres, removeRedis } from '#embedded';
 import { LaunchedSystem, repository, startProgram } from '#testing';
-import { DraftServer } from '../../conformance/testing/draft.server.js';
+import { DraftServer } from '../../conformance/testing/draft-server.js';
 import { profiles as all } from '../../conformance/src/vector.js';
 
 // The suite as others get it: packed, installed in an empty folder, and run from there.

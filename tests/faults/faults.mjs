@@ -63,7 +63,7 @@ const rules = [
   {
     // The derived guid is made of a URL that still has trailing slashes.
     id: 'guid-of-slashes',
-    file: `${contracts}/feed.url.ts`,
+    file: `${contracts}/feed-url.ts`,
     find: "while (name[end - 1] === '/') end -= 1;",
     replace: "if (name[end - 1] === '/') end -= 1;",
     near: ['libs/client'],
@@ -204,7 +204,7 @@ const clock = [
     // Markers and answers of requests are kept for three hours. A policy of the table prevents the
     // opposite: that they are deleted before an hour has passed.
     id: 'markers-swept-late',
-    file: `${database}/request.sweep.ts`,
+    file: `${database}/request-sweep.ts`,
     find: "WHERE created_at < now() - interval '1 hour' ORDER BY",
     replace: "WHERE created_at < now() - interval '3 hours' ORDER BY",
     near: ['libs/database', 'apps/deletion-worker'],
@@ -232,7 +232,7 @@ const messages = [
   {
     // A reply that comes after the deadline settles its call once more.
     id: 'settled-twice',
-    file: `${transport}/client/stream.client.ts`,
+    file: `${transport}/client/stream-client.ts`,
     find: 'this.pending.delete(id);\n    clearTimeout(call.timer);',
     replace: 'clearTimeout(call.timer);',
     near: ['libs/transport'],
@@ -240,7 +240,7 @@ const messages = [
   {
     // A call can wait in the stream until its deadline, so it is answered too late.
     id: 'backlog-of-whole-deadline',
-    file: `${transport}/client/service.view.ts`,
+    file: `${transport}/client/service-view.ts`,
     find: 'this.backlogMs > budgetMs * maxBacklogShare',
     replace: 'this.backlogMs > budgetMs / maxBacklogShare',
     near: ['libs/transport'],
@@ -248,7 +248,7 @@ const messages = [
   {
     // A dead letter keeps the data of its request.
     id: 'data-in-dead-letter',
-    file: `${transport}/wire/redis.scripts.ts`,
+    file: `${transport}/wire/redis-scripts.ts`,
     find: "if entry[2][at] ~= 'data' then",
     replace: 'if true then',
     near: ['libs/transport'],
@@ -356,7 +356,7 @@ const people = [
   {
     // Passwords for one name from one network are not counted.
     id: 'guesses-uncounted',
-    file: `${account}/people/sign-in.protection.ts`,
+    file: `${account}/people/sign-in-protection.ts`,
     find: "await this.limits.count(pairPolicy, subject, 'network', network);",
     replace: '',
     near: ['apps/account'],

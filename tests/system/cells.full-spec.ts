@@ -6,11 +6,11 @@ import pg from 'pg';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { type AppProcess, AppStack, Device, eventually, freshUser, TokenIssuer } from '#testing';
 import { userId } from '#identity';
-import { tracesOf } from '../../apps/deletion-worker/testing/erased.user.js';
+import { tracesOf } from '../../apps/deletion-worker/testing/erased-user.js';
 import { Ingress } from './testing/ingress.js';
 import { Listener } from './testing/listener.js';
-import { copyUsers, erase } from './testing/operator.programs.js';
-import { listed } from './testing/random.history.js';
+import { copyUsers, erase } from './testing/operator-programs.js';
+import { listed } from './testing/random-history.js';
 
 // docs/guide/move-users.md.
 

@@ -3,8 +3,8 @@ import pg from 'pg';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { Statement } from '#database';
 import { callsAlone } from '../../libs/database/testing/cluster.rules.js';
-import { tablesOfUsers } from '../../libs/database/testing/one.user.js';
-import { namedStatements } from './testing/named.statements.js';
+import { tablesOfUsers } from '../../libs/database/testing/one-user.js';
+import { namedStatements } from './testing/named-statements.js';
 
 /**
  * The coordinator of a Citus cluster, with a database that `migrate` has distributed, as its owner.

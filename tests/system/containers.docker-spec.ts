@@ -2,7 +2,7 @@ import { execFile, spawnSync } from 'node:child_process';
 import { promisify } from 'node:util';
 import { eventually } from '#testing';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { composeCommand } from './testing/docker.engine.js';
+import { composeCommand } from './testing/docker-engine.js';
 
 const project = 'podcast-sync-test';
 const programs = ['edge', 'subscription', 'episode', 'deletion-worker'];

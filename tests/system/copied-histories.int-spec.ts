@@ -3,8 +3,8 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { type AppProcess, AppStack, freshUser, SharedStack } from '#testing';
-import { copyUsers } from './testing/operator.programs.js';
-import { histories, RandomUser } from './testing/random.history.js';
+import { copyUsers } from './testing/operator-programs.js';
+import { histories, RandomUser } from './testing/random-history.js';
 
 const full = Boolean(process.env['TEST_FULL']);
 const users = full ? 1_000 : 10;

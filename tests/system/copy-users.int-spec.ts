@@ -4,8 +4,8 @@ import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { callProgram, Fixture, type FixtureDatabase } from '#testing';
 import { podcastSync } from '../../apps/cli/src/podcast-sync.js';
-import { ErasedUser, tracesOf } from '../../apps/deletion-worker/testing/erased.user.js';
-import { copiedTables } from '../../apps/dump/src/user.copier.js';
+import { ErasedUser, tracesOf } from '../../apps/deletion-worker/testing/erased-user.js';
+import { copiedTables } from '../../apps/dump/src/user-copier.js';
 
 /** Tables with rows of users that are not copied. */
 const tablesLeft = {

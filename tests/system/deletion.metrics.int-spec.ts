@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto';
 import pg from 'pg';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { type AppProcess, AppStack, eventually, freshUser, SharedStack } from '#testing';
-import { SimulatedUser } from './testing/simulated.user.js';
+import { SimulatedUser } from './testing/simulated-user.js';
 
 let stack: AppStack;
 let worker: AppProcess;

@@ -3,7 +3,7 @@ import { readFileSync, writeFileSync } from 'node:fs';
 import pg from 'pg';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { type AppProcess, AppStack, eventually } from '#testing';
-import { ErasedUser } from '../../apps/deletion-worker/testing/erased.user.js';
+import { ErasedUser } from '../../apps/deletion-worker/testing/erased-user.js';
 
 const full = Boolean(process.env.TEST_FULL);
 /** More than fits into the buffers of a connection many times. */

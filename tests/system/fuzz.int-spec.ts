@@ -4,13 +4,13 @@ import { readOpml } from '#opml';
 import { type AppProcess, AppStack, type Device, freshUser, SharedStack } from '#testing';
 import fc from 'fast-check';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { hostileGpodderRequests } from './testing/hostile.gpodder.js';
+import { hostileGpodderRequests } from './testing/hostile-gpodder.js';
 import {
   type HostileRequest,
   hostileRequests,
   type HostileContext,
-} from './testing/hostile.requests.js';
-import { exchange, type RawAnswer } from './testing/raw.http.js';
+} from './testing/hostile-requests.js';
+import { exchange, type RawAnswer } from './testing/raw-http.js';
 import { failureAnswers } from '../../apps/gateway/src/http/errors.js';
 
 const full = Boolean(process.env.TEST_FULL);

@@ -5,8 +5,8 @@ import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { eventually } from '#testing';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { composeCommand } from './testing/docker.engine.js';
-import { createRepository, homePage } from './testing/home.page.js';
+import { composeCommand } from './testing/docker-engine.js';
+import { createRepository, homePage } from './testing/home-page.js';
 
 const compose = composeCommand().join(' ');
 const { docker } = homePage();

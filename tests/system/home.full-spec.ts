@@ -15,7 +15,7 @@ import { promisify } from 'node:util';
 import { freePort } from '#embedded';
 import { eventually, repository } from '#testing';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { commitAll, createRepository, homeFiles, homePage } from './testing/home.page.js';
+import { commitAll, createRepository, homeFiles, homePage } from './testing/home-page.js';
 
 const { systemd } = homePage();
 const execute = promisify(execFile);

@@ -7,8 +7,8 @@ import { maxLineBytes } from '#contracts';
 import { userId } from '#identity';
 import { type AppProcess, type Device, freshUser, SharedStack, TokenIssuer } from '#testing';
 import { episodeConfig } from '../../apps/episode/src/episode.config.js';
-import { fileOf, LoadProgram, partOf } from './testing/load.program.js';
-import { dump } from './testing/operator.programs.js';
+import { fileOf, LoadProgram, partOf } from './testing/load-program.js';
+import { dump } from './testing/operator-programs.js';
 
 let stack: SharedStack;
 let gateway: Pick<AppProcess, 'facts'>;

@@ -6,8 +6,8 @@ import { type AppProcess, SharedStack, eventually } from '#testing';
 import { decodeJwt } from 'jose';
 import { Provider } from 'oidc-provider';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { newKey } from '../../apps/gateway/testing/key.provider.js';
-import { WebVisitor } from './testing/web.visitor.js';
+import { newKey } from '../../apps/gateway/testing/key-provider.js';
+import { WebVisitor } from './testing/web-visitor.js';
 
 /** The client app's redirect URI; nothing listens there. */
 const redirect = 'http://127.0.0.1:1/signed-in';

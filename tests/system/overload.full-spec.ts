@@ -1,8 +1,8 @@
 import pg from 'pg';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
 import { type AppProcess, AppStack, type Device, type DeviceAnswer, eventually } from '#testing';
-import { deadlineMs, expectRefused } from './testing/fault.stack.js';
-import { storedEpisodes } from '../../libs/database/testing/stored.episodes.js';
+import { deadlineMs, expectRefused } from './testing/fault-stack.js';
+import { storedEpisodes } from '../../libs/database/testing/stored-episodes.js';
 
 let stack: AppStack;
 let database: pg.Pool;

@@ -18,7 +18,7 @@ import {
 } from '../../apps/episode/src/episode-list.repository.js';
 import * as feeds from '../../apps/subscription/src/feeds.repository.js';
 import { claimImages } from '../../apps/feed/src/artwork/image.repository.js';
-import { selectDueWork } from '../../apps/feed/src/due.work.js';
+import { selectDueWork } from '../../apps/feed/src/due-work.js';
 import * as fetches from '../../apps/feed/src/feed.sql.js';
 import { selectFollowedPage } from '../../apps/feed/src/followed.sql.js';
 import * as laneSql from '../../apps/feed/src/schedule/lane.sql.js';
@@ -26,7 +26,7 @@ import { selectFollowers } from '../../apps/feed/src/task/task.repository.js';
 import * as subscriptionList from '../../apps/subscription/src/subscription-list.repository.js';
 import * as subscriptions from '../../apps/subscription/src/subscription.repository.js';
 import { explain, inFunction, type Plan, planModes } from './testing/plan.js';
-import { seedEpisodes, type SeededUser } from './testing/seeded.episodes.js';
+import { seedEpisodes, type SeededUser } from './testing/seeded-episodes.js';
 
 const size = process.env.TEST_FULL ? 1_000_000 : 50_000;
 /** Each of two large users has a tenth of all; the others have 2,000 or less. */

@@ -11,10 +11,10 @@ import {
 import { deletionWorkerConfig } from '../../apps/deletion-worker/src/deletion-worker.config.js';
 import { episodeConfig } from '../../apps/episode/src/episode.config.js';
 import { EpisodeService } from '../../apps/episode/src/episode.service.js';
-import { sentBody } from '../../apps/episode/testing/sent.entry.js';
+import { sentBody } from '../../apps/episode/testing/sent-entry.js';
 import { subscriptionConfig } from '../../apps/subscription/src/subscription.config.js';
 import { SubscriptionService } from '../../apps/subscription/src/subscription.service.js';
-import { call } from '../../libs/transport/testing/handler.call.js';
+import { call } from '../../libs/transport/testing/handler-call.js';
 
 const full = Boolean(process.env.TEST_FULL);
 const quotas = {

@@ -14,7 +14,7 @@ import { episodeConfig } from '../../apps/episode/src/episode.config.js';
 import { EpisodeService } from '../../apps/episode/src/episode.service.js';
 import { subscriptionConfig } from '../../apps/subscription/src/subscription.config.js';
 import { SubscriptionService } from '../../apps/subscription/src/subscription.service.js';
-import { call } from '../../libs/transport/testing/handler.call.js';
+import { call } from '../../libs/transport/testing/handler-call.js';
 
 type Service = 'subscription' | 'episode';
 type Subscribed = { success: { guid: string }[] };

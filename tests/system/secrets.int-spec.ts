@@ -16,7 +16,7 @@ import pg from 'pg';
 import { SMTPServer } from 'smtp-server';
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { podcastSync } from '../../apps/cli/src/podcast-sync.js';
-import { authorizationRequest, redirectUri } from '../../apps/account/testing/app.client.js';
+import { authorizationRequest, redirectUri } from '../../apps/account/testing/app-client.js';
 import { Person, shownSecret } from './testing/person.js';
 
 let root: string;

@@ -8,8 +8,8 @@ import {
   needsCoordinator,
   needsOneNode,
 } from '../../libs/database/testing/cluster.rules.js';
-import { isOfOneUser } from '../../libs/database/testing/one.user.js';
-import { namedStatements } from './testing/named.statements.js';
+import { isOfOneUser } from '../../libs/database/testing/one-user.js';
+import { namedStatements } from './testing/named-statements.js';
 
 /** Statements for no user or all users. docs/design/scaling.md describes each on Citus. */
 const ofAllUsers = {

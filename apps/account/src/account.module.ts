@@ -8,7 +8,7 @@ import type { Cluster, Redis } from 'ioredis';
 import { type AccountConfig, CONFIG, LOG, REDIS } from './account.config.js';
 import { CredentialsModule } from './credentials/credentials.module.js';
 import { GpodderModule } from './gpodder/gpodder.module.js';
-import { ERROR_PAGE } from './issuer/provider.options.js';
+import { ERROR_PAGE } from './issuer/provider-options.js';
 import { IssuerModule } from './issuer/issuer.module.js';
 import { issuerErrorPage } from './pages/failure.filter.js';
 import { PagesModule } from './pages/pages.module.js';

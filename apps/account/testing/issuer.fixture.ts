@@ -19,8 +19,8 @@ import { Interactions } from '../src/issuer/interactions.js';
 import { Issuer } from '../src/issuer/issuer.js';
 import { IssuerModule } from '../src/issuer/issuer.module.js';
 import { Sessions } from '../src/people/sessions.js';
-import { type AccountModules, readRevocations, startModules } from './account.modules.js';
-import { HttpBrowser } from './http.browser.js';
+import { type AccountModules, readRevocations, startModules } from './account-modules.js';
+import { HttpBrowser } from './http-browser.js';
 
 /** Resource of issued tokens. */
 export const apiUrl = 'https://api.example';

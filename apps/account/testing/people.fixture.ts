@@ -6,7 +6,7 @@ import { CredentialsModule } from '../src/credentials/credentials.module.js';
 import { GpodderModule } from '../src/gpodder/gpodder.module.js';
 import type { PeopleConfig } from '../src/people/people.config.js';
 import { PeopleModule } from '../src/people/people.module.js';
-import { readRevocations, startModules } from './account.modules.js';
+import { readRevocations, startModules } from './account-modules.js';
 
 /** Modules of people, credentials and gpodder data with their own database and Redis. */
 export interface PeopleFixture {

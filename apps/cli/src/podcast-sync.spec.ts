@@ -6,7 +6,7 @@ import { KeyFiles } from '#embedded';
 import { callProgram } from '#testing';
 import type { CommandDefinition } from './command.js';
 import { commands } from './commands.js';
-import { dataEnvironment } from './data.environment.js';
+import { dataEnvironment } from './data-environment.js';
 import { podcastSync, readCommandLine } from './podcast-sync.js';
 
 const run = (line: string, env: NodeJS.ProcessEnv = {}) =>

@@ -3,7 +3,7 @@ import { Command, CommanderError } from 'commander';
 import type { ProgramIo } from '#runtime';
 import { type CommandDefinition, type CommandGroup, UsageError } from './command.js';
 import { commands } from './commands.js';
-import { dataEnvironment, MissingDataFileError, requireDataFile } from './data.environment.js';
+import { dataEnvironment, MissingDataFileError, requireDataFile } from './data-environment.js';
 import { parseNotEmpty } from './operands.js';
 
 interface ReadCommand {

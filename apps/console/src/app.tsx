@@ -6,7 +6,7 @@ import { isOnline } from './data/network.js';
 import { isSignedOut, signInPath } from './data/session.js';
 import { SubscriptionsPage } from './pages/subscriptions.js';
 import { texts } from './texts/texts.js';
-import { showCurrentTab } from './ui/current.tab.js';
+import { showCurrentTab } from './ui/current-tab.js';
 import { Notice } from './ui/notice.js';
 import { LoadFailure, Page } from './ui/page.js';
 

@@ -1,7 +1,7 @@
 import { render } from 'preact';
 import { App, preloadPages } from './app.js';
 import { episodeLoader, pendingEpisodeChanges } from './data/episodes.js';
-import { startLiveUpdates } from './data/live.updates.js';
+import { startLiveUpdates } from './data/live-updates.js';
 import { retryUntilAnswered } from './data/network.js';
 import { apiOfUser } from './data/session.js';
 import { pendingSubscriptionChanges, subscriptionLoader } from './data/subscriptions.js';

@@ -1,7 +1,7 @@
 // The script of account pages (apps/account/src/pages/document.tsx), which also work without it. It
 // shows the buttons that copy or print a text or reveal a password, scrolls to the current tab, and
 // reloads pages that wait for an app to connect.
-import { showCurrentTab } from './ui/current.tab.js';
+import { showCurrentTab } from './ui/current-tab.js';
 
 /** Interval in milliseconds at which a page checks if an app has connected. */
 const pollMs = 3_000;

@@ -3,7 +3,7 @@ import { redisConfig, type RedisConfig } from '#redis';
 import { ConfigurationError, integer } from '#runtime';
 import { serviceConfig } from '#transport/service';
 import { z } from 'zod';
-import { queueBoardConfig } from './queue/queue.board.js';
+import { queueBoardConfig } from './queue/queue-board.js';
 
 const redisVariables = redisConfig.shape;
 

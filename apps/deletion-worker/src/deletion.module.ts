@@ -6,17 +6,17 @@ import { connectRedis } from '#redis';
 import type { Log } from '#runtime';
 import { Queue } from 'bullmq';
 import { QUOTAS, redisOf, type DeletionWorkerConfig } from './deletion-worker.config.js';
-import { DeletionProcessor, WORKER_OPTIONS } from './deletion.processor.js';
+import { DeletionProcessor, WORKER_OPTIONS } from './deletion-processor.js';
 import { ErasureService } from './erasure/erasure.service.js';
-import { AofCleaner } from './erasure/aof.cleaner.js';
+import { AofCleaner } from './erasure/aof-cleaner.js';
 import { EventGauge } from './events/event.metrics.js';
-import { EventPublisher } from './events/event.publisher.js';
-import { EventRelay } from './events/event.relay.js';
-import { DeletionRelay, LOG } from './queue/deletion.relay.js';
-import { QueueConnections } from './queue/queue.connections.js';
-import { queueOptions, workerOptions } from './queue/queue.options.js';
+import { EventPublisher } from './events/event-publisher.js';
+import { EventRelay } from './events/event-relay.js';
+import { DeletionRelay, LOG } from './queue/deletion-relay.js';
+import { QueueConnections } from './queue/queue-connections.js';
+import { queueOptions, workerOptions } from './queue/queue-options.js';
 import { DeletionService } from './records/deletion.service.js';
-import { PendingGauges } from './records/pending.gauges.js';
+import { PendingGauges } from './records/pending-gauges.js';
 
 /** The module of deletions, erasures, event publishing and the sweep of old markers. */
 @Module({})

@@ -4,9 +4,9 @@ import type { ChangeEvent, EventKind } from '#contracts';
 import { connectRedis, redisConfig } from '#redis';
 import { createLog } from '#runtime';
 import { eventually, Fixture, type FixtureDatabase, type TestServer } from '#testing';
-import { EventPublisher } from '../src/events/event.publisher.js';
-import { EventRelay } from '../src/events/event.relay.js';
-import { eventsIn } from './event.follower.js';
+import { EventPublisher } from '../src/events/event-publisher.js';
+import { EventRelay } from '../src/events/event-relay.js';
+import { eventsIn } from './event-follower.js';
 
 /** Relays of events on a separate database and a separate Redis. */
 export interface EventContext extends FixtureDatabase {

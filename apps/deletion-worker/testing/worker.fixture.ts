@@ -5,14 +5,14 @@ import { RevocationWriter } from '#identity';
 import { connectRedis, redisConfig } from '#redis';
 import { createLog } from '#runtime';
 import { Fixture, type FixtureDatabase } from '#testing';
-import { call } from '../../../libs/transport/testing/handler.call.js';
+import { call } from '../../../libs/transport/testing/handler-call.js';
 import { type DeletionQuotas, deletionWorkerConfig } from '../src/deletion-worker.config.js';
 import { ErasureService } from '../src/erasure/erasure.service.js';
-import { AofCleaner } from '../src/erasure/aof.cleaner.js';
-import { DeletionProcessor } from '../src/deletion.processor.js';
-import { DeletionRelay } from '../src/queue/deletion.relay.js';
+import { AofCleaner } from '../src/erasure/aof-cleaner.js';
+import { DeletionProcessor } from '../src/deletion-processor.js';
+import { DeletionRelay } from '../src/queue/deletion-relay.js';
 import { DeletionService } from '../src/records/deletion.service.js';
-import { QueueConnections } from '../src/queue/queue.connections.js';
+import { QueueConnections } from '../src/queue/queue-connections.js';
 
 export const log = createLog('test', 'silent');
 

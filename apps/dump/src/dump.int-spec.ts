@@ -8,8 +8,8 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { userId } from '#identity';
 import { callProgram, Fixture, type FixtureDatabase, startProgram } from '#testing';
 import { podcastSync } from '../../cli/src/podcast-sync.js';
-import { linesIn, partOf, DumpedUser } from '../testing/dumped.user.js';
-import { DumpReader } from './dump.reader.js';
+import { linesIn, partOf, DumpedUser } from '../testing/dumped-user.js';
+import { DumpReader } from './dump-reader.js';
 
 const fixture = new Fixture();
 let database: FixtureDatabase;

@@ -6,10 +6,10 @@ import { dataFormat } from '#contracts';
 import type { NamedUser } from '#identity';
 import { formatCount, formatDuration, loadConfig, type ProgramIo, ProgressLine } from '#runtime';
 import type pg from 'pg';
-import { dumpClient } from './dump.client.js';
-import { type DumpConfig, dumpConfig, type DumpOptions } from './dump.options.js';
-import { type DumpCounts, DumpReader } from './dump.reader.js';
-import { namedUsers, readUsersOfPart } from './dumped.users.js';
+import { dumpClient } from './dump-client.js';
+import { type DumpConfig, dumpConfig, type DumpOptions } from './dump-options.js';
+import { type DumpCounts, DumpReader } from './dump-reader.js';
+import { namedUsers, readUsersOfPart } from './dumped-users.js';
 
 /**
  * Writes the data of users (docs/reference/data.md). Memory is constant: pages are read only as

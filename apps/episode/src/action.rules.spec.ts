@@ -2,9 +2,9 @@ import { describe, expect, it } from 'vitest';
 import { podcastGuid } from '#contracts';
 import { type Action, applyActions, validateAction, movedFeeds } from './action.rules.js';
 import type { Upload } from './upload.rules.js';
-import { EpisodeSet } from './episode.set.js';
+import { EpisodeSet } from './episode-set.js';
 import { hasTooManyCandidates } from './upload.rules.js';
-import { now, stored } from '../testing/episode.set.fixture.js';
+import { now, stored } from '../testing/episode-set.fixture.js';
 
 const feedUrl = 'https://podcast.example/feed';
 const good: Action = {

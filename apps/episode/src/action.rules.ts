@@ -9,8 +9,8 @@ import {
   type uploadActions,
   wireNames,
 } from '#contracts';
-import type { FailedEntry } from './answer.budget.js';
-import type { EpisodeSet } from './episode.set.js';
+import type { FailedEntry } from './answer-budget.js';
+import type { EpisodeSet } from './episode-set.js';
 import {
   type AppliedEntry,
   applyUpload,

@@ -13,9 +13,9 @@ import {
   uploadedSchema,
 } from '#contracts';
 import { contentOf, freshUser } from '#testing';
-import { equalUrls, inBothOrders } from '../../../libs/contracts/testing/url.vectors.js';
-import { call } from '../../../libs/transport/testing/handler.call.js';
-import { openService, type ServiceContext } from '../testing/service.context.js';
+import { equalUrls, inBothOrders } from '../../../libs/contracts/testing/url-vectors.js';
+import { call } from '../../../libs/transport/testing/handler-call.js';
+import { openService, type ServiceContext } from '../testing/service-context.js';
 
 type Entry = RequestOf<typeof uploadActions>['entries'][number];
 type Listing = RequestOf<typeof listActions>;

@@ -15,11 +15,11 @@ import { type CallContext, Handle } from '#transport';
 import { readActions } from './action.repository.js';
 import { type ActedResult, ensureSubscriptions, selectActed } from './action.sql.js';
 import { applyActions, validateAction, movedFeeds } from './action.rules.js';
-import type { FailedEntry } from './answer.budget.js';
+import type { FailedEntry } from './answer-budget.js';
 import { describeNew } from './describe.repository.js';
 import { type EpisodeQuotas, QUOTAS } from './episode.config.js';
 import { saveChanges, toUploadData } from './episode.repository.js';
-import { type EpisodeChanges, EpisodeSet } from './episode.set.js';
+import { type EpisodeChanges, EpisodeSet } from './episode-set.js';
 import {
   type AppliedEntry,
   applyUpload,

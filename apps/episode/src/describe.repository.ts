@@ -4,7 +4,7 @@ import { type Bound, type Database, statement, type Transaction } from '#databas
 import { describeRows, type FeedItem } from './describe.rules.js';
 import type { EpisodeRow } from './episode.rules.js';
 import { rowColumns, rowTables } from './episode.sql.js';
-import type { EpisodeChanges } from './episode.set.js';
+import type { EpisodeChanges } from './episode-set.js';
 import type { StateRow } from './episode.repository.js';
 
 /** Maximum number of episodes without a title that one message reads. */

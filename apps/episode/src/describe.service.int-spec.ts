@@ -2,8 +2,8 @@ import { createHash } from 'node:crypto';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { type Episode, listActions, uploadActions } from '#contracts';
 import { freshUser } from '#testing';
-import { call } from '../../../libs/transport/testing/handler.call.js';
-import { openService, type ServiceContext } from '../testing/service.context.js';
+import { call } from '../../../libs/transport/testing/handler-call.js';
+import { openService, type ServiceContext } from '../testing/service-context.js';
 import { DescribeService } from './describe.service.js';
 
 const feedUrl = 'https://podcast.example/feed';

@@ -12,7 +12,7 @@ import type { Upload } from './upload.rules.js';
 import type { EpisodeQuotas } from './episode.config.js';
 import { selectAllCandidates, selectNamedEpisodes } from './episode.sql.js';
 import { comparableEnclosure, type EpisodeRow } from './episode.rules.js';
-import type { UploadData, EpisodeChanges } from './episode.set.js';
+import type { UploadData, EpisodeChanges } from './episode-set.js';
 
 export { selectAllCandidates, selectNamedEpisodes };
 

@@ -17,11 +17,11 @@ import {
   syncId,
   upload as uploadInMemory,
   episodeSet,
-} from '../testing/episode.set.fixture.js';
-import { decodedUrls, equalUrls } from '../../../libs/contracts/testing/url.vectors.js';
-import { call } from '../../../libs/transport/testing/handler.call.js';
-import { type Entry, sentBody } from '../testing/sent.entry.js';
-import { openService, type ServiceContext } from '../testing/service.context.js';
+} from '../testing/episode-set.fixture.js';
+import { decodedUrls, equalUrls } from '../../../libs/contracts/testing/url-vectors.js';
+import { call } from '../../../libs/transport/testing/handler-call.js';
+import { type Entry, sentBody } from '../testing/sent-entry.js';
+import { openService, type ServiceContext } from '../testing/service-context.js';
 
 const full = Boolean(process.env.TEST_FULL);
 const epoch = '1970-01-01T00:00:00.000Z';

@@ -10,7 +10,7 @@ import {
 } from '#contracts';
 import { Database } from '#database';
 import { type CallContext, Handle } from '#transport';
-import { AnswerBudget } from './answer.budget.js';
+import { AnswerBudget } from './answer-budget.js';
 import { describeNew } from './describe.repository.js';
 import { type EpisodeQuotas, QUOTAS } from './episode.config.js';
 import {
@@ -21,7 +21,7 @@ import {
   toUploadData,
 } from './episode.repository.js';
 import { listChanged } from './episode-list.repository.js';
-import { EpisodeSet, type UploadData } from './episode.set.js';
+import { EpisodeSet, type UploadData } from './episode-set.js';
 import { applyUploads, validateEntry } from './upload.rules.js';
 
 /**

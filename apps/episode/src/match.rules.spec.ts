@@ -1,8 +1,8 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { unknownMetadata } from '#contracts';
-import { metadata } from '../testing/episode.set.fixture.js';
-import { bestMatch, matchRank as plainRank } from '../testing/plain.match.js';
+import { metadata } from '../testing/episode-set.fixture.js';
+import { bestMatch, matchRank as plainRank } from '../testing/plain-match.js';
 import type { Identity } from './episode.rules.js';
 import { MatchIndex, matchKeys } from './match.rules.js';
 

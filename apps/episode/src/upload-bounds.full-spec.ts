@@ -3,11 +3,11 @@ import { monitorEventLoopDelay, performance } from 'node:perf_hooks';
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { uploadedSchema } from '#contracts';
 import { contentOf, freshUser } from '#testing';
-import { metadata } from '../testing/episode.set.fixture.js';
-import { call } from '../../../libs/transport/testing/handler.call.js';
-import { type Entry, sentBody } from '../testing/sent.entry.js';
-import { openService, type ServiceContext } from '../testing/service.context.js';
-import { storedEpisodes } from '../../../libs/database/testing/stored.episodes.js';
+import { metadata } from '../testing/episode-set.fixture.js';
+import { call } from '../../../libs/transport/testing/handler-call.js';
+import { type Entry, sentBody } from '../testing/sent-entry.js';
+import { openService, type ServiceContext } from '../testing/service-context.js';
+import { storedEpisodes } from '../../../libs/database/testing/stored-episodes.js';
 
 /** Measures uploads of 250 entries against the stored feeds that make matching most expensive. */
 

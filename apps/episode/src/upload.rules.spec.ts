@@ -5,7 +5,7 @@ import {
   differentUrls,
   equalUrls,
   inBothOrders,
-} from '../../../libs/contracts/testing/url.vectors.js';
+} from '../../../libs/contracts/testing/url-vectors.js';
 import {
   changedRow,
   earlier,
@@ -18,7 +18,7 @@ import {
   syncId,
   upload,
   episodeSet,
-} from '../testing/episode.set.fixture.js';
+} from '../testing/episode-set.fixture.js';
 import type { EpisodeRow } from './episode.rules.js';
 
 const sentStatus = (value: boolean | number, timestamp: string) => ({ value, timestamp });

@@ -9,9 +9,9 @@ import {
   unknownMetadata,
   type UploadAnswer,
 } from '#contracts';
-import type { AnswerBudget, FailedEntry } from './answer.budget.js';
+import type { AnswerBudget, FailedEntry } from './answer-budget.js';
 import { type EpisodeRow, mergeRows, withMetadata, withStatuses } from './episode.rules.js';
-import type { EpisodeSet, NamedSubscription } from './episode.set.js';
+import type { EpisodeSet, NamedSubscription } from './episode-set.js';
 
 /**
  * A valid entry. `rawEntry` is its JSON as received; a failure repeats the identifiers in it. For

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
-import { guid, metadata, podcast, syncId } from '../testing/episode.set.fixture.js';
-import { type Entry, sentEntry } from '../testing/sent.entry.js';
+import { guid, metadata, podcast, syncId } from '../testing/episode-set.fixture.js';
+import { type Entry, sentEntry } from '../testing/sent-entry.js';
 import { validateEntry } from './upload.rules.js';
 
 const at = '2026-02-01T12:00:00Z';

@@ -1,6 +1,6 @@
 import { type Database, unlessRefused } from '#database';
 import { oneCounter } from '#runtime';
-import { feedKey, laneOf } from './feed.address.js';
+import { feedKey, laneOf } from './feed-address.js';
 import * as followedSql from './followed.sql.js';
 import * as sql from './feed.sql.js';
 import * as laneSql from './schedule/lane.sql.js';

@@ -4,9 +4,9 @@ import type { RequestListener } from 'node:http';
 import type { Socket } from 'node:net';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { eventually, freshUser } from '#testing';
-import { type FeedContext, fetched, openFeeds, unreachableRedis } from '../testing/feed.context.js';
-import { feedKey } from './feed.address.js';
-import { FetchLoop } from './schedule/fetch.loop.js';
+import { type FeedContext, fetched, openFeeds, unreachableRedis } from '../testing/feed-context.js';
+import { feedKey } from './feed-address.js';
+import { FetchLoop } from './schedule/fetch-loop.js';
 import { resultOf } from './schedule/result.rules.js';
 
 let context: FeedContext;

@@ -18,8 +18,8 @@ import {
 } from '#contracts';
 import { Handle } from '#transport';
 import { ImageRepository } from './artwork/image.repository.js';
-import { DueWork } from './due.work.js';
-import { feedKey, isPrivate } from './feed.address.js';
+import { DueWork } from './due-work.js';
+import { feedKey, isPrivate } from './feed-address.js';
 import {
   type Content,
   FeedRepository,

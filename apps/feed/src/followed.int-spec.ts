@@ -3,8 +3,8 @@ import pg from 'pg';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { listPodcasts, type Podcast } from '#contracts';
 import { freshUser } from '#testing';
-import { type FeedContext, fetched, openFeeds } from '../testing/feed.context.js';
-import { feedKey } from './feed.address.js';
+import { type FeedContext, fetched, openFeeds } from '../testing/feed-context.js';
+import { feedKey } from './feed-address.js';
 
 let context: FeedContext;
 beforeAll(async () => {

@@ -4,7 +4,7 @@ import { identityConfig } from '#identity';
 import { redisConfig } from '#redis';
 import { commaList as list, commonConfig, integer, opsConfig, tracingConfig } from '#runtime';
 import { z } from 'zod';
-import { trustedIssuers } from './auth/trusted.issuers.js';
+import { trustedIssuers } from './auth/trusted-issuers.js';
 
 export const gatewayConfig = z
   .object({

@@ -5,7 +5,7 @@ import { FailureFilter, Services } from '#http';
 import type { Log } from '#runtime';
 import { CapabilitiesController } from './capabilities/capabilities.controller.js';
 import { ChangesController } from './changes/changes.controller.js';
-import { ChangeStreams } from './changes/change.streams.js';
+import { ChangeStreams } from './changes/change-streams.js';
 import { DeletionController } from './deletion/deletion.controller.js';
 import { EpisodeController } from './episode/episode.controller.js';
 import { FeedController } from './feed/feed.controller.js';
@@ -13,10 +13,10 @@ import { ImportController } from './feed/import.controller.js';
 import { CONFIG, type GatewayConfig } from './gateway.config.js';
 import { errorFormat } from './http/errors.js';
 import { Cursors } from './list/cursor.js';
-import { ListResponder } from './list/list.responder.js';
+import { ListResponder } from './list/list-responder.js';
 import { OpmlController } from './opml/opml.controller.js';
-import { OpmlExport } from './opml/opml.export.js';
-import { OpmlImport } from './opml/opml.import.js';
+import { OpmlExport } from './opml/opml-export.js';
+import { OpmlImport } from './opml/opml-import.js';
 import { SubscriptionController } from './subscription/subscription.controller.js';
 
 /** Objects that the module provides to the controllers. */

@@ -16,12 +16,12 @@ import { ClockSubscriptions, connectRedis } from '#redis';
 import type { Log, RunningProcess } from '#runtime';
 import { watchStreams } from './gateway.metrics.js';
 import { Authenticator } from './auth/authenticator.js';
-import { ChangeStreams, type StreamBounds } from './changes/change.streams.js';
+import { ChangeStreams, type StreamBounds } from './changes/change-streams.js';
 import type { GatewayConfig } from './gateway.config.js';
 import { GatewayModule } from './gateway.module.js';
 import { resourceMetadata, resourceMetadataPath } from './http/challenge.js';
-import { serverOptions } from './http/server.options.js';
-import { writeIdentity } from './http/write.identity.js';
+import { serverOptions } from './http/server-options.js';
+import { writeIdentity } from './http/write-identity.js';
 import { createOpenApi } from './openapi.js';
 
 /**

@@ -8,7 +8,7 @@ import {
   subscriptionSchema,
 } from '#contracts';
 import { z } from 'zod';
-import { QueryString } from './http/query.string.js';
+import { QueryString } from './http/query-string.js';
 
 const httpUrl = z
   .string()

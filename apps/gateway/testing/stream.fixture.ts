@@ -3,9 +3,9 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { Device, Fixture, freshUser, type ServedApp, SharedStack, TokenIssuer } from '#testing';
 import { Redis } from 'ioredis';
-import { defaultBounds, type StreamBounds } from '../src/changes/change.streams.js';
-import { ChangeReader } from './change.reader.js';
-import { startGateway } from './gateway.app.js';
+import { defaultBounds, type StreamBounds } from '../src/changes/change-streams.js';
+import { ChangeReader } from './change-reader.js';
+import { startGateway } from './gateway-app.js';
 
 /** A gateway in the process of a test, with the shared services of the run. */
 export class StreamFixture {

@@ -8,7 +8,7 @@ import { UploadService } from './actions/upload.service.js';
 import { LoginController } from './auth/login.controller.js';
 import { GpodderSessions } from './auth/sessions.js';
 import { DevicesController } from './devices/devices.controller.js';
-import { DeviceRegistry } from './devices/device.registry.js';
+import { DeviceRegistry } from './devices/device-registry.js';
 import { DirectoryController } from './directory/directory.controller.js';
 import { FavoritesController } from './favorites/favorites.controller.js';
 import { UpdatesController } from './favorites/updates.controller.js';

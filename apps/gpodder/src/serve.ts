@@ -12,7 +12,7 @@ import { GpodderAuthenticator } from './auth/authenticator.js';
 import { GpodderSessions } from './auth/sessions.js';
 import type { GpodderConfig } from './gpodder.config.js';
 import { GpodderModule } from './gpodder.module.js';
-import { serverOptions } from './http/server.options.js';
+import { serverOptions } from './http/server-options.js';
 
 /**
  * Starts the gpodder API and serves until it is stopped. Without Redis it answers 503. It becomes

@@ -4,8 +4,8 @@ import { connectRedis } from '#redis';
 import { createLog, loadConfig, type ProgramIo } from '#runtime';
 import { StreamClient } from '#transport';
 import { setTimeout as delay } from 'node:timers/promises';
-import { FileLoad, type LoadOutcome } from './file.load.js';
-import { type LoadOptions, loadProgramConfig } from './load.options.js';
+import { FileLoad, type LoadOutcome } from './file-load.js';
+import { type LoadOptions, loadProgramConfig } from './load-options.js';
 
 /** Milliseconds without a connection to Redis after which a message is printed. */
 const messageAfterMs = 2_000;

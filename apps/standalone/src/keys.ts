@@ -1,7 +1,7 @@
 import { join } from 'node:path';
 import { KeyFiles, type KeySetEntry } from '#embedded';
 import type { ProgramIo } from '#runtime';
-import { accountKeys } from './app.programs.js';
+import { accountKeys } from './app-programs.js';
 
 /** Prints the signing keys of the account app in a data directory. */
 export async function listKeys(data: string, io: ProgramIo): Promise<void> {

@@ -1,8 +1,8 @@
 import { StartError } from '#embedded';
 import { ConfigurationError, loadConfig } from '#runtime';
-import { standaloneConfig, type StartOptions } from './standalone.options.js';
-import { StandaloneStack } from './standalone.stack.js';
-import { welcomeText } from './welcome.text.js';
+import { standaloneConfig, type StartOptions } from './standalone-options.js';
+import { StandaloneStack } from './standalone-stack.js';
+import { welcomeText } from './welcome-text.js';
 
 /** Milliseconds in which a second signal counts as the first one: npm repeats a Ctrl-C. */
 const sameSignalMs = 1_000;

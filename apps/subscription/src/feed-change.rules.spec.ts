@@ -13,9 +13,9 @@ import {
   u as from,
   v as to,
   w as old,
-} from '../testing/subscription.set.fixture.js';
+} from '../testing/subscription-set.fixture.js';
 import { applyFeedChange } from './feed-change.rules.js';
-import { MergeBudget } from './merge.budget.js';
+import { MergeBudget } from './merge-budget.js';
 
 /** A subscription without a declared guid. */
 const plain: SubscriptionFixture = {

@@ -1,7 +1,7 @@
 import type { FeedChangeOutcome, RequestOf, applyFeed } from '#contracts';
-import type { SubscriptionSet } from './subscription.set.js';
-import type { MergeBudget } from './merge.budget.js';
-import { isLive, type SubscriptionRow } from './subscription.row.js';
+import type { SubscriptionSet } from './subscription-set.js';
+import type { MergeBudget } from './merge-budget.js';
+import { isLive, type SubscriptionRow } from './subscription-row.js';
 
 type PublisherChange = Omit<RequestOf<typeof applyFeed>, 'userId'>;
 

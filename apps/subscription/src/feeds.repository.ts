@@ -2,7 +2,7 @@ import { type Bound, clockOfUser, statement, type Statement } from '#database';
 import type { ValidatedEntry } from './subscribe.rules.js';
 import type { SubscriptionQuotas } from './subscription.config.js';
 import { selectMatches, type SnapshotRow } from './subscription.repository.js';
-import type { SubscriptionRow } from './subscription.row.js';
+import type { SubscriptionRow } from './subscription-row.js';
 
 /** Maximum number of rows per page: URLs, each of at most 4,096 bytes. */
 export const pageUrls = 500;

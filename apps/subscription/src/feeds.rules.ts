@@ -1,6 +1,6 @@
 import type { EntryFailureCode, Feed } from '#contracts';
-import type { SubscriptionSet } from './subscription.set.js';
-import { MergeBudget } from './merge.budget.js';
+import type { SubscriptionSet } from './subscription-set.js';
+import { MergeBudget } from './merge-budget.js';
 import {
   applyEntry,
   type EntryFailure,
@@ -8,7 +8,7 @@ import {
   matchEntry,
   type ValidEntry,
 } from './subscribe.rules.js';
-import { isLive, earliestTime, type SubscriptionRow } from './subscription.row.js';
+import { isLive, earliestTime, type SubscriptionRow } from './subscription-row.js';
 
 /** The validated entries of an upload of the gpodder API. */
 export interface ValidatedFeeds {

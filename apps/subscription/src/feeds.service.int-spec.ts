@@ -2,9 +2,9 @@ import { randomUUID } from 'node:crypto';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { Failure, podcastGuid, type ReplyOf, type listFeeds } from '#contracts';
 import { freshUser } from '#testing';
-import { call } from '../../../libs/transport/testing/handler.call.js';
-import { type Entry, sentBody } from '../testing/sent.entry.js';
-import { openService, type ServiceContext } from '../testing/service.context.js';
+import { call } from '../../../libs/transport/testing/handler-call.js';
+import { type Entry, sentBody } from '../testing/sent-entry.js';
+import { openService, type ServiceContext } from '../testing/service-context.js';
 import { pageUrls } from './feeds.repository.js';
 
 let context: ServiceContext;

@@ -16,11 +16,11 @@ import { answerList, answerWrite, sessionTimestamp } from '#gpodder-sync';
 import { type CallContext, Handle } from '#transport';
 import { applyFeeds, findFeed, type MatchedFeeds, toFeed } from './feeds.rules.js';
 import * as store from './feeds.repository.js';
-import { SubscriptionSet } from './subscription.set.js';
+import { SubscriptionSet } from './subscription-set.js';
 import { validateEntry } from './subscribe.rules.js';
-import { type SubscriptionChanges, isEmpty } from './subscription.changes.js';
+import { type SubscriptionChanges, isEmpty } from './subscription-changes.js';
 import { QUOTAS, type SubscriptionQuotas } from './subscription.config.js';
-import type { SubscriptionRow } from './subscription.row.js';
+import type { SubscriptionRow } from './subscription-row.js';
 import { type SnapshotRow, saveChanges, toSnapshot } from './subscription.repository.js';
 
 type Rows = readonly (SubscriptionRow | undefined)[];

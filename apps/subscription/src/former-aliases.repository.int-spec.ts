@@ -1,9 +1,9 @@
 import { randomUUID } from 'node:crypto';
 import { afterAll, beforeAll, beforeEach, expect, it } from 'vitest';
 import { freshUser } from '#testing';
-import { call } from '../../../libs/transport/testing/handler.call.js';
-import { sentBody } from '../testing/sent.entry.js';
-import { openService, type ServiceContext } from '../testing/service.context.js';
+import { call } from '../../../libs/transport/testing/handler-call.js';
+import { sentBody } from '../testing/sent-entry.js';
+import { openService, type ServiceContext } from '../testing/service-context.js';
 
 let context: ServiceContext;
 let userId: string;

@@ -6,7 +6,7 @@ import {
   differentUrls,
   equalUrls,
   inBothOrders,
-} from '../../../libs/contracts/testing/url.vectors.js';
+} from '../../../libs/contracts/testing/url-vectors.js';
 import {
   A,
   B,
@@ -20,10 +20,10 @@ import {
   u,
   v,
   w,
-} from '../testing/subscription.set.fixture.js';
-import type { SubscriptionSet } from './subscription.set.js';
-import { MergeBudget } from './merge.budget.js';
-import type { RowCounts } from './remaining.quota.js';
+} from '../testing/subscription-set.fixture.js';
+import type { SubscriptionSet } from './subscription-set.js';
+import { MergeBudget } from './merge-budget.js';
+import type { RowCounts } from './remaining-quota.js';
 import { applyBatch, validateEntry } from './subscribe.rules.js';
 
 const none = { live: 0, pointers: 0, guidChanges: 0, guids: 0, urls: 0 };

@@ -7,9 +7,9 @@ import {
   type SubscribeAnswer,
   podcastGuid,
 } from '#contracts';
-import type { SubscriptionSet } from './subscription.set.js';
-import { isLive, isStillSubscribed, type SubscriptionRow } from './subscription.row.js';
-import type { MergeBudget } from './merge.budget.js';
+import type { SubscriptionSet } from './subscription-set.js';
+import { isLive, isStillSubscribed, type SubscriptionRow } from './subscription-row.js';
+import type { MergeBudget } from './merge-budget.js';
 
 /** The failure of an entry. `guid` is that of the other subscription that has the URL. */
 export type EntryFailure = { code: EntryFailureCode; message: string; guid?: string };

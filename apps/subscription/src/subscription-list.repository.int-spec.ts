@@ -2,9 +2,9 @@ import { randomUUID } from 'node:crypto';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { type ListRequest, type Subscription, subscriptionSchema, updatedSchema } from '#contracts';
 import { contentOf, freshUser } from '#testing';
-import { call } from '../../../libs/transport/testing/handler.call.js';
-import { sentBody } from '../testing/sent.entry.js';
-import { openService, type ServiceContext } from '../testing/service.context.js';
+import { call } from '../../../libs/transport/testing/handler-call.js';
+import { sentBody } from '../testing/sent-entry.js';
+import { openService, type ServiceContext } from '../testing/service-context.js';
 
 const full = Boolean(process.env.TEST_FULL);
 const epoch = '1970-01-01T00:00:00.000Z';

@@ -8,11 +8,11 @@ import {
   type Transaction,
   unlessRefused,
 } from '#database';
-import { type SubscriptionChanges, type Snapshot, type Merge } from './subscription.set.js';
-import { maxMergedStates } from './merge.budget.js';
-import { quotaKinds } from './remaining.quota.js';
+import { type SubscriptionChanges, type Snapshot, type Merge } from './subscription-set.js';
+import { maxMergedStates } from './merge-budget.js';
+import { quotaKinds } from './remaining-quota.js';
 import type { SubscriptionQuotas } from './subscription.config.js';
-import type { SubscriptionRow } from './subscription.row.js';
+import type { SubscriptionRow } from './subscription-row.js';
 
 const columns = `
   s.id, s.feed_url AS "feedUrl", s.guid, s.is_subscribed AS "isSubscribed",

@@ -2,10 +2,10 @@ import { randomUUID } from 'node:crypto';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { podcastGuid, subscribedSchema, subscriptionSchema, updatedSchema } from '#contracts';
 import { contentOf, freshUser } from '#testing';
-import { decodedUrls, equalUrls } from '../../../libs/contracts/testing/url.vectors.js';
-import { call } from '../../../libs/transport/testing/handler.call.js';
-import { type Entry, sentBody } from '../testing/sent.entry.js';
-import { openService, type ServiceContext } from '../testing/service.context.js';
+import { decodedUrls, equalUrls } from '../../../libs/contracts/testing/url-vectors.js';
+import { call } from '../../../libs/transport/testing/handler-call.js';
+import { type Entry, sentBody } from '../testing/sent-entry.js';
+import { openService, type ServiceContext } from '../testing/service-context.js';
 
 let context: ServiceContext;
 let userId: string;

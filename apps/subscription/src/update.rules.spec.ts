@@ -4,7 +4,7 @@ import {
   decodedUrls,
   equalUrls,
   inBothOrders,
-} from '../../../libs/contracts/testing/url.vectors.js';
+} from '../../../libs/contracts/testing/url-vectors.js';
 import {
   A,
   B,
@@ -19,9 +19,9 @@ import {
   u,
   v,
   w,
-} from '../testing/subscription.set.fixture.js';
-import type { SubscriptionRow } from './subscription.row.js';
-import type { RowCounts } from './remaining.quota.js';
+} from '../testing/subscription-set.fixture.js';
+import type { SubscriptionRow } from './subscription-row.js';
+import type { RowCounts } from './remaining-quota.js';
 import { applyPatch } from './update.rules.js';
 
 const X: SubscriptionFixture = { id: 1, urls: [u], guids: [A] };

@@ -4,8 +4,8 @@ import {
   type UpdateAnswer,
   type updateSubscription,
 } from '#contracts';
-import type { SubscriptionSet } from './subscription.set.js';
-import type { SubscriptionRow } from './subscription.row.js';
+import type { SubscriptionSet } from './subscription-set.js';
+import type { SubscriptionRow } from './subscription-row.js';
 
 type SubscriptionPatch = Omit<RequestOf<typeof updateSubscription>, 'userId' | 'guid'>;
 

@@ -1,13 +1,13 @@
-import { readChangeStream } from './change.stream.js';
+import { readChangeStream } from './change-stream.js';
 import { ApiError } from './errors.js';
-import { randomUuid } from './random.uuid.js';
+import { randomUuid } from './random-uuid.js';
 import {
   type ApiOptions,
   type CallOptions,
   parseJson,
   type Request,
   RequestSender,
-} from './request.sender.js';
+} from './request-sender.js';
 import type {
   Capabilities,
   Deletion,

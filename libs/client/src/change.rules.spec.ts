@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { differentUrls, equalUrls } from '../../contracts/testing/url.vectors.js';
+import { differentUrls, equalUrls } from '../../contracts/testing/url-vectors.js';
 import { compactActions, isSameEpisode, serverTimeOf } from './change.rules.js';
 import { guidOfFeed } from './outbox.js';
 import { keys, type SubscriptionAction } from './records.js';

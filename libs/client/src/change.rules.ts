@@ -1,4 +1,4 @@
-import { areEqualUrls } from '../../contracts/src/feed.url.js';
+import { areEqualUrls } from '../../contracts/src/feed-url.js';
 import type {
   ChangeTime,
   EpisodeChange,

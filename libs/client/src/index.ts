@@ -1,13 +1,13 @@
-export { faultInHttpUrl } from '../../contracts/src/feed.url.js';
+export { faultInHttpUrl } from '../../contracts/src/feed-url.js';
 export * from './api.js';
 export { ApiError, type ApiErrorCode } from './errors.js';
 export { OAuthError } from './issuer.js';
 export type { EpisodeStates } from './outbox.js';
 export type { SyncFailure } from './push.js';
-export { randomUuid } from './random.uuid.js';
+export { randomUuid } from './random-uuid.js';
 export type { EpisodeMetadata, StatusName } from './records.js';
-export type { ApiOptions, CallOptions } from './request.sender.js';
+export type { ApiOptions, CallOptions } from './request-sender.js';
 export { type DeviceCode, SignIn, type SignInOptions } from './sign-in.js';
 export { memoryStore, processLocks, type Store, type Value, type Writes } from './store.js';
-export * from './sync.client.js';
+export * from './sync-client.js';
 export type * from './wire.js';

@@ -1,5 +1,5 @@
 import { ApiError } from './errors.js';
-import { parseJson, throwNetworkError, withTimeLimit } from './request.sender.js';
+import { parseJson, throwNetworkError, withTimeLimit } from './request-sender.js';
 
 /** An error response of the issuer (RFC 6749, 5.2; RFC 8628, 3.5). */
 export class OAuthError extends Error {

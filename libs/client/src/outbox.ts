@@ -1,7 +1,7 @@
-import { areEqualUrls } from '../../contracts/src/feed.url.js';
+import { areEqualUrls } from '../../contracts/src/feed-url.js';
 import { isSameEpisode, compactActions } from './change.rules.js';
-import { podcastGuid } from './podcast.guid.js';
-import { randomUuid } from './random.uuid.js';
+import { podcastGuid } from './podcast-guid.js';
+import { randomUuid } from './random-uuid.js';
 import {
   type Batch,
   type ChangeTime,

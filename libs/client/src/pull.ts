@@ -1,4 +1,4 @@
-import { comparableUrl } from '../../contracts/src/feed.url.js';
+import { comparableUrl } from '../../contracts/src/feed-url.js';
 import type { Api } from './api.js';
 import { mergeEpisodeChanges, mergeSubscriptionChanges } from './change.rules.js';
 import { ApiError } from './errors.js';

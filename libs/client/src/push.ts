@@ -1,7 +1,7 @@
 import type { Api } from './api.js';
 import { mergeEpisodeChanges, mergeSubscriptionChanges, serverTimeOf } from './change.rules.js';
 import { ApiError, type ApiErrorCode } from './errors.js';
-import { randomUuid } from './random.uuid.js';
+import { randomUuid } from './random-uuid.js';
 import {
   type Batch,
   type ChangeTime,

@@ -1,7 +1,7 @@
 import { ApiError } from './errors.js';
 import { discoverIssuer, type Issuer, OAuthError, postForm, registerClient } from './issuer.js';
-import { randomUuid } from './random.uuid.js';
-import { pause } from './request.sender.js';
+import { randomUuid } from './random-uuid.js';
+import { pause } from './request-sender.js';
 import type { Store, Value } from './store.js';
 
 /** Options of {@link SignIn}. */

@@ -1,5 +1,5 @@
 // Types of requests and responses, as in docs/reference/interface.md. The type tests in
-// apps/gateway/src/client.types.spec.ts compare them with the server's schemas.
+// apps/gateway/src/client-types.spec.ts compare them with the server's schemas.
 
 /** Versions by capability: `urn:opa:core` is the draft, `urn:podcast-sync:…` are additions. */
 export type Capabilities = Record<

@@ -2,7 +2,7 @@ import { existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from 
 import { fileURLToPath } from 'node:url';
 import { describe, expect, it } from 'vitest';
 import { z } from 'zod';
-import { breaks, record, type Recorded } from '../testing/recorded.messages.js';
+import { breaks, record, type Recorded } from '../testing/recorded-messages.js';
 import * as contracts from './index.js';
 
 type Parts = Record<string, z.ZodType>;

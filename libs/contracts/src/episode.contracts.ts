@@ -1,6 +1,6 @@
 import { z } from 'zod';
-import { episodeSchema, uploadedSchema } from './episode.fields.js';
-import { jsonOf } from './json.text.js';
+import { episodeSchema, uploadedSchema } from './episode-fields.js';
+import { jsonOf } from './json-text.js';
 import { listReplySchema, listRequestSchema, stampSchema } from './list.schemas.js';
 import { rpc } from './rpc.js';
 import { furtherSchema, readerSchema } from './reader.schemas.js';

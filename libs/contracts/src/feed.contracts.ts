@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { jsonOf } from './json.text.js';
+import { jsonOf } from './json-text.js';
 import { rpc } from './rpc.js';
 import { stampSchema } from './list.schemas.js';
 import { entryFailureCode } from './shown.schemas.js';

@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { jsonOf } from './json.text.js';
+import { jsonOf } from './json-text.js';
 
 /** A stamp in messages: UTC with milliseconds, `2023-02-23T14:00:00.000Z`. */
 export const stampSchema = z.iso.datetime({ precision: 3 });

@@ -1,5 +1,5 @@
 import type { z } from 'zod';
-import type { JsonText } from './json.text.js';
+import type { JsonText } from './json-text.js';
 
 /** The services that always run. The pattern of a contract starts with the name of its service. */
 export const services = ['subscription', 'episode', 'deletion', 'account'] as const;

@@ -1,7 +1,7 @@
 import { z } from 'zod';
 
 // Schemas of resources in HTTP answers, with the field names of HTTP. The service that owns a
-// resource creates its JSON, and no other process changes it. Episodes: episode.fields.ts.
+// resource creates its JSON, and no other process changes it. Episodes: episode-fields.ts.
 
 const stamp = z.iso.datetime({ precision: 3 }).meta({ example: '2023-02-23T14:00:00.000Z' });
 const guid = z.guid().meta({ format: 'uuid' });

@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { jsonOf } from './json.text.js';
+import { jsonOf } from './json-text.js';
 import { listReplySchema, listRequestSchema } from './list.schemas.js';
 import { furtherSchema, readerSchema } from './reader.schemas.js';
 import { rpc } from './rpc.js';

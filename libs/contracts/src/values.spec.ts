@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { faultInText } from './feed.url.js';
+import { faultInText } from './feed-url.js';
 import {
   clampedTime,
   guidSchema,

@@ -1,5 +1,5 @@
 import { withTimeLimit } from '#runtime';
-import { rootCauseOf } from './fault.rule.js';
+import { rootCauseOf } from './fault-rule.js';
 
 /** Time limit of a poll in milliseconds. */
 const pollLimitMs = 2_000;

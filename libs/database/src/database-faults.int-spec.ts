@@ -3,10 +3,10 @@ import pg from 'pg';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { eventually, freshUser, startPostgresServer, TcpProxy } from '#testing';
 import { Database, type Transaction } from './database.js';
-import type { PgTransaction } from './pg.transaction.js';
+import type { PgTransaction } from './pg-transaction.js';
 import { createPool } from './pool.js';
 import { statement } from './statement.js';
-import { countdown } from './user.queue.js';
+import { countdown } from './user-queue.js';
 
 /** A separate server, which the tests suspend and stop. */
 let server: Awaited<ReturnType<typeof startPostgresServer>>;

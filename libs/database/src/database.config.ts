@@ -1,6 +1,6 @@
 import { integer } from '#runtime';
 import { z } from 'zod';
-import { nodesOf } from './cluster.nodes.js';
+import { nodesOf } from './cluster-nodes.js';
 
 /** Default of the maximum bytes of one user's stored answers. */
 export const defaultStoredAnswerBytes = 16 * 1_024 * 1_024;

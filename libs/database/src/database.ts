@@ -6,13 +6,13 @@ import {
   defaultStoredAnswerBytes,
   type Distribution,
 } from './database.config.js';
-import { faultKind, refusedUser } from './fault.rule.js';
+import { faultKind, refusedUser } from './fault-rule.js';
 import { migrations } from './migrations/index.js';
-import { clockIn, type ClockCallback, PgTransaction } from './pg.transaction.js';
+import { clockIn, type ClockCallback, PgTransaction } from './pg-transaction.js';
 import { createPool, planModes } from './pool.js';
-import { SharedReads } from './shared.reads.js';
+import { SharedReads } from './shared-reads.js';
 import { bind, type Bound, inStatementSpan, statement, type Statement } from './statement.js';
-import { UserQueue } from './user.queue.js';
+import { UserQueue } from './user-queue.js';
 import type { z } from 'zod';
 
 /** A write on behalf of one user. */
@@ -126,7 +126,7 @@ const busyPoolMessage = /^timeout exceeded/;
  *   a transaction that is rolled back.
  * - A write adds its event to the outbox in its own transaction.
  * - Writes of a disabled or erased user fail with `unauthorized`. Reads do so only if their
- *   statement reads `refused` (refused.users.ts).
+ *   statement reads `refused` (refused-users.ts).
  * - The stored answers of a user have at most `maxStoredAnswerBytes` in total. Above that, the
  *   oldest are deleted until a sixteenth of the limit is free.
  * - A write never starts after its caller stopped waiting. The remaining time limits the wait for

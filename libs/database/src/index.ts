@@ -12,7 +12,7 @@ export {
 export { delegatedFunctions } from './distribution.js';
 export { DatabaseModule } from './database.module.js';
 export { areBeforeFirstRelease, laterMigrations } from './migrations/index.js';
-export { nodesOf } from './cluster.nodes.js';
+export { nodesOf } from './cluster-nodes.js';
 export { createPool, registerPoolMetrics } from './pool.js';
 export {
   databaseConfig,
@@ -28,11 +28,11 @@ export {
   postgresOutage,
   refusedUser,
   rootCauseOf,
-} from './fault.rule.js';
-export { clockOfUser, unlessRefused } from './refused.users.js';
+} from './fault-rule.js';
+export { clockOfUser, unlessRefused } from './refused-users.js';
 export { groups, ensureGroups, ensureLogin, skipGroupGrants } from './roles.js';
-export { type ClockCallback, type PgTransaction } from './pg.transaction.js';
-export { countdown, UserQueue } from './user.queue.js';
+export { type ClockCallback, type PgTransaction } from './pg-transaction.js';
+export { countdown, UserQueue } from './user-queue.js';
 export { type Bound, isoTimeSql, statement, statements, type Statement } from './statement.js';
 export { type Listing, listing, listPage, selectClock } from './listing.js';
-export { RequestSweep, sweepRequests } from './request.sweep.js';
+export { RequestSweep, sweepRequests } from './request-sweep.js';

@@ -1,6 +1,6 @@
 import { defaultAnswerBytes, JsonText, type ListRequest } from '#contracts';
 import type { Database } from './database.js';
-import { clockOfUser, unlessRefused } from './refused.users.js';
+import { clockOfUser, unlessRefused } from './refused-users.js';
 import { statement, type Statement } from './statement.js';
 
 /**
@@ -49,7 +49,7 @@ export const selectClock = statement(
  * - Each statement reads clock, total and rows from one snapshot.
  * - A client that follows the links from the first to the last page misses no row that exists all
  *   that time, even while others write. Pages are in the order of ids, which never change, and each
- *   starts at the boundary id of the page before. `page.links.spec.ts` tests the links over a
+ *   starts at the boundary id of the page before. `page-links.spec.ts` tests the links over a
  *   simulated list, and the conformance cases `walk-while-*` over a real server.
  *
  * @param partsOf for a list with a filter: returns the parts for the SQL parameter of its value.

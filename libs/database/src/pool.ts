@@ -1,6 +1,6 @@
 import pg, { type Pool } from 'pg';
 import { Gauge, register } from 'prom-client';
-import { clientOfNodes, nodesOf } from './cluster.nodes.js';
+import { clientOfNodes, nodesOf } from './cluster-nodes.js';
 import type { Distribution } from './database.config.js';
 
 interface PoolOptions {

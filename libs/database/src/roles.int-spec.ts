@@ -3,7 +3,7 @@ import pg from 'pg';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { createDatabase, freshUser, type TestDatabase } from '#testing';
 import type { DataSource } from 'typeorm';
-import { probePrivileges, relationsOf } from '../testing/table.privileges.js';
+import { probePrivileges, relationsOf } from '../testing/table-privileges.js';
 import { createDataSource } from './typeorm.js';
 import { createPool } from './pool.js';
 import { ensureGroups, ensureLogin, groups } from './roles.js';

@@ -5,7 +5,7 @@ import { Failure } from '#contracts';
 import { Fixture, type FixtureDatabase, freshUser } from '#testing';
 import { Database, type Transaction } from './database.js';
 import { statement } from './statement.js';
-import { RequestSweep } from './request.sweep.js';
+import { RequestSweep } from './request-sweep.js';
 
 const full = Boolean(process.env.TEST_FULL);
 const limit = 10_000;

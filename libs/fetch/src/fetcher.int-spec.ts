@@ -1,8 +1,8 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { brotliCompressSync, createGzip, deflateSync, gzipSync } from 'node:zlib';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { DnsServer } from '../testing/dns.server.js';
-import { FeedServer } from '../testing/feed.server.js';
+import { DnsServer } from '../testing/dns-server.js';
+import { FeedServer } from '../testing/feed-server.js';
 import { AddressGuard, type FetchedResponse, Fetcher, type FetcherOptions } from './index.js';
 
 let server: FeedServer;

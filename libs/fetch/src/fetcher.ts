@@ -2,9 +2,9 @@ import { isIP, type LookupFunction } from 'node:net';
 import { pipeline, type Readable } from 'node:stream';
 import { createBrotliDecompress, createGunzip, createInflate } from 'node:zlib';
 import { Agent, buildConnector, type Dispatcher } from 'undici';
-import type { AddressGuard } from './address.guard.js';
-import { FetchError, type FetchFault, toFetchError } from './fetch.error.js';
-import { HostResolver } from './host.resolver.js';
+import type { AddressGuard } from './address-guard.js';
+import { FetchError, type FetchFault, toFetchError } from './fetch-error.js';
+import { HostResolver } from './host-resolver.js';
 
 /** Maximum length of a URL, in bytes. */
 const maxUrlBytes = 4_096;

@@ -1,5 +1,5 @@
-export { AddressGuard } from './address.guard.js';
-export { FetchError, type FetchFault } from './fetch.error.js';
+export { AddressGuard } from './address-guard.js';
+export { FetchError, type FetchFault } from './fetch-error.js';
 export {
   type FetchedResponse,
   Fetcher,

@@ -1,6 +1,6 @@
 import { isDeviceId, type RequestOf, type uploadActions } from '#contracts';
-import { parseEpisodeGuid, parseWholeSeconds, parseActionTime } from './action.values.js';
-import { repairEnclosureUrl, repairFeedUrl } from './url.repair.js';
+import { parseEpisodeGuid, parseWholeSeconds, parseActionTime } from './action-values.js';
+import { repairEnclosureUrl, repairFeedUrl } from './url-repair.js';
 
 /** An action in the form of an entry of {@link uploadActions}. */
 export type ActionEntry = RequestOf<typeof uploadActions>['entries'][number];

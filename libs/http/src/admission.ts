@@ -9,10 +9,10 @@ import {
 } from './errors.js';
 import { authenticationFailureMetrics } from './http.metrics.js';
 import { dropBody } from './bodies.js';
-import type { RateLimits } from './rate.limits.js';
-import type { RouteTable } from './route.table.js';
-import { ArrivingBody } from './arriving.body.js';
-import type { UserLimiter } from './user.limiter.js';
+import type { RateLimits } from './rate-limits.js';
+import type { RouteTable } from './route-table.js';
+import { ArrivingBody } from './arriving-body.js';
+import type { UserLimiter } from './user-limiter.js';
 
 declare module 'fastify' {
   interface FastifyRequest {

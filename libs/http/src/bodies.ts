@@ -4,7 +4,7 @@ import { Failure, JsonText } from '#contracts';
 import { parsingSlot } from '#runtime';
 import type { FastifyInstance, FastifyRequest } from 'fastify';
 import { TooLarge } from './errors.js';
-import type { HoldBytes } from './user.limiter.js';
+import type { HoldBytes } from './user-limiter.js';
 
 declare module 'fastify' {
   interface FastifyRequest {

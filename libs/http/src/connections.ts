@@ -4,7 +4,7 @@ import { connectRedis, type RedisConfig } from '#redis';
 import type { Log } from '#runtime';
 import { StreamClient, traceCalls, watchClient } from '#transport';
 import type { HttpConfig, RateLimit } from './http.config.js';
-import { RateLimits } from './rate.limits.js';
+import { RateLimits } from './rate-limits.js';
 
 /** Connections of an HTTP app to Redis and the services, shared by the apps of one process. */
 export interface Connections {

@@ -6,7 +6,7 @@ import { Failure, type FailureCode } from '#contracts';
 import { RateLimited } from '#identity';
 import type { Log } from '#runtime';
 import type { FastifyReply, FastifyRequest } from 'fastify';
-import { isOpenedByBrowser, sendBrowserPage } from './browser.page.js';
+import { isOpenedByBrowser, sendBrowserPage } from './browser-page.js';
 
 /** An error answer: status, text and headers (docs/reference/interface.md, "Errors"). */
 export interface ErrorAnswer {

@@ -4,7 +4,7 @@ export {
   type HttpOptions,
   maxCompressedBytes,
   type NodeHandler,
-} from './http.adapter.js';
+} from './http-adapter.js';
 export { callConfig, httpConfig, type HttpConfig, type RateLimit } from './http.config.js';
 export {
   type RunningApp,
@@ -14,7 +14,7 @@ export {
   serveApps,
   serveHttp,
   type ServeOptions,
-} from './serve.http.js';
+} from './serve-http.js';
 export {
   toErrorAnswer,
   AuthenticationFailure,
@@ -28,11 +28,11 @@ export {
   send,
   TooLarge,
 } from './errors.js';
-export { appNames, type AppName, appOfPath, appPaths } from './app.paths.js';
+export { appNames, type AppName, appOfPath, appPaths } from './app-paths.js';
 export { type Connections, openConnections } from './connections.js';
 export { rateLimitMetrics } from './http.metrics.js';
-export { linkBase } from './link.base.js';
-export { RateLimits } from './rate.limits.js';
-export { RequestEnd } from './request.hooks.js';
+export { linkBase } from './link-base.js';
+export { RateLimits } from './rate-limits.js';
+export { RequestEnd } from './request-hooks.js';
 export { type ServiceCallOptions, Services } from './services.js';
-export { type HoldBytes, type CallPool, UserLimiter } from './user.limiter.js';
+export { type HoldBytes, type CallPool, UserLimiter } from './user-limiter.js';

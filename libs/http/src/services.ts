@@ -5,8 +5,8 @@ import type { StreamClient } from '#transport';
 import { SpanKind } from '@opentelemetry/api';
 import type { FastifyRequest } from 'fastify';
 import type { HttpConfig } from './http.config.js';
-import { RequestEnd } from './request.hooks.js';
-import { type CallPool, UserLimiter } from './user.limiter.js';
+import { RequestEnd } from './request-hooks.js';
+import { type CallPool, UserLimiter } from './user-limiter.js';
 
 /** Options of one call of a service. */
 export interface ServiceCallOptions {

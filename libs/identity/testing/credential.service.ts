@@ -6,7 +6,7 @@ import { connectRedis, redisConfig } from '#redis';
 import { createLog } from '#runtime';
 import type { Fixture } from '#testing';
 import { Handle, StreamClient, StreamServer } from '#transport';
-import type { VerifiedCredential } from '../src/app-password.verifier.js';
+import type { VerifiedCredential } from '../src/app-password-verifier.js';
 
 /** The credentials that the service knows, and the lookups that it received. */
 interface CredentialBook {

@@ -1,4 +1,4 @@
-export { declaredEncoding, markedEncoding, supportedEncoding } from './document.text.js';
+export { declaredEncoding, markedEncoding, supportedEncoding } from './document-text.js';
 export {
   maxOpmlBytes,
   type Opml,
@@ -6,7 +6,7 @@ export {
   type OpmlFeed,
   OpmlLimitError,
   readOpml,
-} from './opml.reader.js';
+} from './opml-reader.js';
 export {
   escapeXml,
   opmlEnd,
@@ -14,4 +14,4 @@ export {
   opmlStart,
   writeOpml,
   xmlDeclaration,
-} from './opml.writer.js';
+} from './opml-writer.js';

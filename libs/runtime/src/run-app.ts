@@ -4,7 +4,7 @@ import { ConfigurationError, loadConfig } from './config.js';
 import { createLog, logLevels, type Log } from './log.js';
 import { registerProcessMetrics } from './metrics.js';
 import { startTracing, type TracingConfig } from './tracing.js';
-import { type OpsConfig, type OpsRoutes, OpsServer } from './ops.server.js';
+import { type OpsConfig, type OpsRoutes, OpsServer } from './ops-server.js';
 
 /** Configuration that every app has. */
 export const commonConfig = z.object({

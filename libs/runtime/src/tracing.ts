@@ -10,7 +10,7 @@ import {
   trace,
 } from '@opentelemetry/api';
 import { z } from 'zod';
-import { withTimeLimit } from './time.limit.js';
+import { withTimeLimit } from './time-limit.js';
 
 /** Configuration of tracing; the OTLP exporter reads further standard variables. */
 export const tracingConfig = z.object({

@@ -5,7 +5,7 @@ import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { repository } from './launched.system.js';
+import { repository } from './launched-system.js';
 
 const id = 'GHSA-aaaa-bbbb-cccc';
 const advisory = {

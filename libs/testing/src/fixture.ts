@@ -7,8 +7,8 @@ import { register, Registry } from 'prom-client';
 import { createPool, Database } from '#database';
 import { type HttpApp, serveHttp, type ServeOptions } from '#http';
 import { eventually } from './eventually.js';
-import { createDatabase, type TestDatabase } from './test.database.js';
-import { startRedisServer, type TestServer } from './test.server.js';
+import { createDatabase, type TestDatabase } from './test-database.js';
+import { startRedisServer, type TestServer } from './test-server.js';
 
 /** The database of a test file, with a connection like that of a service. */
 export interface FixtureDatabase extends Pick<TestDatabase, 'name' | 'ownerUrl' | 'urls'> {

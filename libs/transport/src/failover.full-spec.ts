@@ -1,8 +1,8 @@
 import { describe, expect, it } from 'vitest';
 import { eventually } from '#testing';
-import { longBudgetMs } from '../testing/fault.cases.js';
-import { RepeatedCalls } from '../testing/repeated.calls.js';
-import { RedisGroup } from '../testing/redis.group.js';
+import { longBudgetMs } from '../testing/fault-cases.js';
+import { RepeatedCalls } from '../testing/repeated-calls.js';
+import { RedisGroup } from '../testing/redis-group.js';
 import { FailureFixture } from '../testing/failure.fixture.js';
 import { serviceKeys } from './wire/format.js';
 

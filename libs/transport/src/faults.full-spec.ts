@@ -1,8 +1,8 @@
 import { afterEach, describe, expect, it, vi } from 'vitest';
 import { eventually } from '#testing';
-import { killOneOfThree, longBudgetMs, poison, stopOneOfTwo } from '../testing/fault.cases.js';
-import { callOnce, RepeatedCalls } from '../testing/repeated.calls.js';
-import { connectTo } from '../testing/probe.replica.js';
+import { killOneOfThree, longBudgetMs, poison, stopOneOfTwo } from '../testing/fault-cases.js';
+import { callOnce, RepeatedCalls } from '../testing/repeated-calls.js';
+import { connectTo } from '../testing/probe-replica.js';
 import { FailureFixture } from '../testing/failure.fixture.js';
 
 /** Time limits for immediate failures and for recovery, far above the expected times. */

@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest';
 import type { JsonText } from '#contracts';
 import { eventually } from '#testing';
 import { probe, jsonProbe } from '../testing/probe.contracts.js';
-import { useTransport } from '../testing/use.transport.js';
+import { useTransport } from '../testing/use-transport.js';
 import type { StreamClient } from './index.js';
 import { consumerGroup, serviceKeys } from './wire/format.js';
 

@@ -24,9 +24,9 @@ import {
   type WaitFor,
 } from '#runtime';
 import { z } from 'zod';
-import { StreamServer } from './server/stream.server.js';
+import { StreamServer } from './server/stream-server.js';
 import { handlerMetrics, watchReplica } from './transport.metrics.js';
-import { traceHandlers } from './transport.tracing.js';
+import { traceHandlers } from './transport-tracing.js';
 
 /** The variables that all services share. The configuration of a service adds its own. */
 export const serviceConfig = z.object({

@@ -1,7 +1,7 @@
 import { registerCounter, registerGauge, secondsBuckets } from '#runtime';
 import { Gauge, Histogram, register } from 'prom-client';
-import type { ClientCounters } from './client/stream.client.js';
-import type { ReplicaCounters } from './server/replica.options.js';
+import type { ClientCounters } from './client/stream-client.js';
+import type { ReplicaCounters } from './server/replica-options.js';
 
 /** Registers the histogram of handled requests. @returns a function that adds a request to it. */
 export function handlerMetrics(): (contract: string, outcome: string, ms: number) => void {

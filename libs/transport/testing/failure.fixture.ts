@@ -3,10 +3,10 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { startRedisServer, type TestServer } from '#testing';
 import { StreamClient, type StreamClientOptions } from '../src/index.js';
-import { ChildReplica } from './child.replica.js';
-import type { ProbeProcessOptions } from './probe.process.js';
-import { connectTo, memoryLog, type RedisEnvironment } from './probe.replica.js';
-import type { RedisGroup } from './redis.group.js';
+import { ChildReplica } from './child-replica.js';
+import type { ProbeProcessOptions } from './probe-process.js';
+import { connectTo, memoryLog, type RedisEnvironment } from './probe-replica.js';
+import type { RedisGroup } from './redis-group.js';
 
 /** One run of a request by a replica. */
 export interface Run {

@@ -1,8 +1,8 @@
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import type { Account } from './clients.context.js';
-import { PythonClient } from './python.client.js';
+import type { Account } from './clients-context.js';
+import { PythonClient } from './python-client.js';
 
 /** The podcasts of gPodder and their episodes, by URL. */
 type State = Record<

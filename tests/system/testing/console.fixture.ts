@@ -4,7 +4,7 @@ import { freePort } from '#embedded';
 import { freshUser, repository } from '#testing';
 import type { BrowserContextOptions, Page } from 'playwright-core';
 import { onTestFailed } from 'vitest';
-import { AccountBrowser } from '../../../apps/account/testing/account.browser.js';
+import { AccountBrowser } from '../../../apps/account/testing/account-browser.js';
 
 /** Folder for screenshots of failed tests; not part of the repository. */
 const screenshots = join(repository, '.data', 'screenshots');

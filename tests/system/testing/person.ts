@@ -1,4 +1,4 @@
-import { HttpBrowser } from '../../../apps/account/testing/http.browser.js';
+import { HttpBrowser } from '../../../apps/account/testing/http-browser.js';
 
 /** A person's browser on the account pages. `cookies` has the values that are secrets. */
 export class Person {

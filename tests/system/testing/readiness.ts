@@ -5,7 +5,7 @@ import { createPool } from '#database';
 import { createDataSource } from '#database/typeorm';
 import { type AppProcess, type AppStack, eventually } from '#testing';
 import { serviceKeys } from '../../../libs/transport/testing/internals.js';
-import { probes } from './fault.stack.js';
+import { probes } from './fault-stack.js';
 import { Traffic } from './traffic.js';
 
 /** Users who read and write at these gateways until they are stopped. */

@@ -1,6 +1,6 @@
 import { setTimeout as pause } from 'node:timers/promises';
 import type pg from 'pg';
-import type { SimulatedUser } from './simulated.user.js';
+import type { SimulatedUser } from './simulated-user.js';
 
 const snapshot = `
   SELECT s.deleted IS NOT NULL AS deleted,

@@ -1,8 +1,8 @@
 import { Header, HttpCode, Post, Req, Res } from '@nestjs/common';
 import type { FastifyReply, FastifyRequest } from 'fastify';
-import { IssuerLimits } from '../issuer/issuer.limits.js';
+import { IssuerLimits } from '../issuer/issuer-limits.js';
 import { PageController } from '../pages/person.guard.js';
-import { type ConsoleToken, ConsoleTokens } from './console.tokens.js';
+import { type ConsoleToken, ConsoleTokens } from './console-tokens.js';
 
 /** Response of `POST /console/token`: an access token for the console, and its user. */
 export interface ConsoleTokenResponse extends ConsoleToken {

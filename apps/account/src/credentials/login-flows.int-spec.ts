@@ -3,7 +3,7 @@ import { beginLogin, checkCredential, revokeCredential } from '#contracts';
 import { appPasswordHash } from '#identity';
 import { Fixture } from '#testing';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
-import { openServiceClient } from '../../testing/service.client.js';
+import { openServiceClient } from '../../testing/service-client.js';
 import { outcomeOf } from '../../testing/outcome.js';
 import { openPeople, type PeopleFixture } from '../../testing/people.fixture.js';
 import { Accounts } from '../people/accounts.js';

@@ -12,7 +12,7 @@ import {
 import { makeAppPassword } from '#identity';
 import { Fixture } from '#testing';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
-import { openServiceClient } from '../../testing/service.client.js';
+import { openServiceClient } from '../../testing/service-client.js';
 
 const fixture = new Fixture();
 let { owner, client, send } = {} as Awaited<ReturnType<typeof openServiceClient>>;

@@ -4,8 +4,8 @@ import { Database } from '#database';
 import { ClientEntity } from '#database/typeorm';
 import type { Adapter, AdapterPayload, ClientMetadata } from 'oidc-provider';
 import { DataSource, Repository } from 'typeorm';
-import { requestNetwork } from './request.origin.js';
-import { deleteExcessRowsByNetwork, type LimitedRows } from '../people/network.quota.js';
+import { requestNetwork } from './request-origin.js';
+import { deleteExcessRowsByNetwork, type LimitedRows } from '../people/network-quota.js';
 import { withOutageErrors } from './outage-errors.js';
 
 /** Grant type of the device flow (RFC 8628, 3.4). */

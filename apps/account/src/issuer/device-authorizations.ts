@@ -6,8 +6,8 @@ import { queryRows } from '../people/query-rows.js';
 import { ConsentService, type ConsentingUser, type RequestParams } from './consent.service.js';
 import { Grants } from './grants.js';
 import type { AppRequest } from './interactions.js';
-import { IssuerLimits } from './issuer.limits.js';
-import { hashSecret } from '../people/secret.hash.js';
+import { IssuerLimits } from './issuer-limits.js';
+import { hashSecret } from '../people/secret-hash.js';
 
 /** A user's decision about a device's request, as oidc-provider stores it. */
 interface Decision {

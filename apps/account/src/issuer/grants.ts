@@ -28,7 +28,7 @@ const maxListedGrants = 500;
 
 /**
  * Lists and ends the grants of apps. Invariants:
- * - A grant ends on all replicas with the commit that deletes its row (oidc.adapter.ts).
+ * - A grant ends on all replicas with the commit that deletes its row (oidc-adapter.ts).
  * - Gateways then reject its access tokens. If Redis is unavailable or the process dies, the tokens
  *   stay valid for the rest of their 10 minutes.
  */

@@ -10,7 +10,7 @@ import {
   registerApp,
   signIn,
   wholeScope,
-} from '../../testing/app.client.js';
+} from '../../testing/app-client.js';
 import { IssuerFixture } from '../../testing/issuer.fixture.js';
 import { DeviceAuthorizations } from './device-authorizations.js';
 

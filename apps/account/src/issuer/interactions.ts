@@ -6,7 +6,7 @@ import { errors } from 'oidc-provider';
 import { Repository } from 'typeorm';
 import { ConsentService, type ConsentingUser } from './consent.service.js';
 import { Issuer } from './issuer.js';
-import { hashSecret } from '../people/secret.hash.js';
+import { hashSecret } from '../people/secret-hash.js';
 
 /** Authorization request, as the consent page shows it. */
 export interface AppRequest {

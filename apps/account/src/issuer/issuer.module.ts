@@ -7,8 +7,8 @@ import { Clients } from './clients.js';
 import { DeviceAuthorizations } from './device-authorizations.js';
 import { Grants } from './grants.js';
 import { Interactions } from './interactions.js';
-import { IssuerLimits } from './issuer.limits.js';
-import { IssuerStore } from './issuer.store.js';
+import { IssuerLimits } from './issuer-limits.js';
+import { IssuerStore } from './issuer-store.js';
 import { Issuer } from './issuer.js';
 
 /** Provides OpenID Connect and OAuth: discovery, authorization of apps, tokens. */

@@ -16,18 +16,18 @@ import {
   readText,
   sendJson,
   sendPage,
-} from './http.messages.js';
+} from './http-messages.js';
 import {
   cookieNames,
   ERROR_PAGE,
   issuerConfiguration,
   type IssuerParts,
-} from './provider.options.js';
-import { IssuerLimits, type IssuerRequest } from './issuer.limits.js';
-import { IssuerStore } from './issuer.store.js';
+} from './provider-options.js';
+import { IssuerLimits, type IssuerRequest } from './issuer-limits.js';
+import { IssuerStore } from './issuer-store.js';
 import { validateClientRegistration } from './registration.rules.js';
-import { requestAddress, runWithAddress } from './request.origin.js';
-import { SigningKeys } from './signing.keys.js';
+import { requestAddress, runWithAddress } from './request-origin.js';
+import { SigningKeys } from './signing-keys.js';
 
 interface Route {
   readonly methods: readonly string[];

@@ -1,7 +1,7 @@
 import { scopes } from '#contracts';
 import { alignedTable, CommandFailed, type ProgramIo } from '#runtime';
 import { type Account, accountState } from '../people/accounts.js';
-import { type OperatorContext, withOperatorContext } from './operator.context.js';
+import { type OperatorContext, withOperatorContext } from './operator-context.js';
 
 /** Options of the command `accounts`. */
 export type AccountsCommand =

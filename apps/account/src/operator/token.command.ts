@@ -1,6 +1,6 @@
 import { scopes as allScopes } from '#contracts';
 import type { ProgramIo } from '#runtime';
-import { withOperatorContext } from './operator.context.js';
+import { withOperatorContext } from './operator-context.js';
 
 /** Options of the command `token`, which creates an app password of an account. */
 export interface TokenOptions {

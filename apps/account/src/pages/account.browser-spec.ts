@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, expect, it } from 'vitest';
-import { AccountBrowser } from '../../testing/account.browser.js';
+import { AccountBrowser } from '../../testing/account-browser.js';
 
 let fixture: AccountBrowser;
 beforeAll(async () => {

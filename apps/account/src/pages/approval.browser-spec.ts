@@ -2,7 +2,7 @@ import { createServer } from 'node:http';
 import { once } from 'node:events';
 import type { AddressInfo } from 'node:net';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { AccountBrowser, password } from '../../testing/account.browser.js';
+import { AccountBrowser, password } from '../../testing/account-browser.js';
 
 /** Grant type of the device flow (RFC 8628, 3.4). */
 const deviceGrant = 'urn:ietf:params:oauth:grant-type:device_code';

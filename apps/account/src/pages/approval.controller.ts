@@ -7,7 +7,7 @@ import { DeviceAuthorizations } from '../issuer/device-authorizations.js';
 import { type AppRequest, Interactions } from '../issuer/interactions.js';
 import { Refusal } from '../people/refusal.js';
 import { withNext } from './next-path.rules.js';
-import type { PageContext, Person } from './page.context.js';
+import type { PageContext, Person } from './page-context.js';
 import { ForPerson, PageController, requireRecent } from './person.guard.js';
 import { type Approval, approvalPage, deviceCodePage } from './views/approval.view.js';
 

@@ -3,12 +3,12 @@ import { scopes } from '#contracts';
 import type { FastifyReply } from 'fastify';
 import { type AccountConfig, CONFIG } from '../account.config.js';
 import { AppPasswords } from '../credentials/app-passwords.js';
-import { addressForApps } from './connect.address.js';
-import { type AppKey, connectableApps, isAppKey } from './connect.apps.js';
-import { ConnectedApps } from './connected.apps.js';
-import type { PageContext } from './page.context.js';
+import { addressForApps } from './connect-address.js';
+import { type AppKey, connectableApps, isAppKey } from './connect-apps.js';
+import { ConnectedApps } from './connected-apps.js';
+import type { PageContext } from './page-context.js';
 import { ForPerson, PageController } from './person.guard.js';
-import { problemTextsOf } from './refusal.texts.js';
+import { problemTextsOf } from './refusal-texts.js';
 import { connectAppPage, connectPage, connectWaitPage, nameOf } from './views/connect.view.js';
 
 /** Outcome of the form that creates an app password: the secret, or why it was not created. */

@@ -1,6 +1,6 @@
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { challengeLifetimeMs } from '../people/passkeys.js';
-import { newSecret } from '../people/secret.hash.js';
+import { newSecret } from '../people/secret-hash.js';
 import type { Browser } from '../people/sessions.js';
 import type { SignInResult } from '../people/sign-in.js';
 

@@ -1,7 +1,7 @@
 import { Header } from '#ui';
 import type { ComponentChildren } from 'preact';
 import { renderToString } from 'preact-render-to-string';
-import { siteAssets } from './site.assets.js';
+import { siteAssets } from './site-assets.js';
 import { type Language, languageOf, type Texts, textsOf } from './texts/texts.js';
 
 /** Content of a page of the account app. */

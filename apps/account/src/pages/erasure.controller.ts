@@ -1,7 +1,7 @@
 import { Get, Post, Res } from '@nestjs/common';
 import type { FastifyReply } from 'fastify';
-import { ErasureRequests } from '../people/erasure.requests.js';
-import type { Person } from './page.context.js';
+import { ErasureRequests } from '../people/erasure-requests.js';
+import type { Person } from './page-context.js';
 import { ForPerson, PageController } from './person.guard.js';
 import { erasePage } from './views/security.view.js';
 

@@ -7,11 +7,11 @@ import { RateLimited } from '#identity';
 import type { Log } from '#runtime';
 import type { FastifyReply } from 'fastify';
 import { redirectHostOf } from '../issuer/consent.service.js';
-import type { PageError } from '../issuer/provider.options.js';
+import type { PageError } from '../issuer/provider-options.js';
 import { Refusal } from '../people/refusal.js';
 import { createVisit, renderDocument } from './document.js';
 import { withNext } from './next-path.rules.js';
-import { isBrowser, sendPage, visitOfReply } from './page.context.js';
+import { isBrowser, sendPage, visitOfReply } from './page-context.js';
 import { CrossSiteForm, SignInNeeded } from './person.guard.js';
 import {
   type FailureDetails,

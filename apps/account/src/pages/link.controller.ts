@@ -7,9 +7,9 @@ import { Refusal } from '../people/refusal.js';
 import { Registration } from '../people/registration.js';
 import { SignIn } from '../people/sign-in.js';
 import type { Page, Visit } from './document.js';
-import { afterResetPath, type PageContext } from './page.context.js';
+import { afterResetPath, type PageContext } from './page-context.js';
 import { PageController } from './person.guard.js';
-import type { RefusedForm } from './refusal.texts.js';
+import type { RefusedForm } from './refusal-texts.js';
 import { readCredentials } from './registration.controller.js';
 import { registerPage, resetPage, verifyPage } from './views/registration.view.js';
 

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, expect, it } from 'vitest';
-import { AccountBrowser, type Finding, findings, fits } from '../../testing/account.browser.js';
-import { everyPage } from '../../testing/page.walk.js';
+import { AccountBrowser, type Finding, findings, fits } from '../../testing/account-browser.js';
+import { everyPage } from '../../testing/page-walk.js';
 
 /** The smallest viewport of WCAG 2.2 (1.4.10). */
 const phone = { width: 320, height: 640 };

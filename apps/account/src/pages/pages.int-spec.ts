@@ -2,7 +2,7 @@ import { createHash, randomBytes, randomUUID } from 'node:crypto';
 import pg from 'pg';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { AppStack, eventually, Fixture, TcpProxy } from '#testing';
-import { startAccount } from '../../testing/account.app.js';
+import { startAccount } from '../../testing/account-app.js';
 
 const html = { accept: 'text/html' };
 

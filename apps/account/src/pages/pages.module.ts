@@ -1,5 +1,5 @@
 import { Module } from '@nestjs/common';
-import { ConsoleTokens } from '../console/console.tokens.js';
+import { ConsoleTokens } from '../console/console-tokens.js';
 import { TokenController } from '../console/token.controller.js';
 import { CredentialsModule } from '../credentials/credentials.module.js';
 import { Export } from '../export/export.js';
@@ -11,7 +11,7 @@ import { RelyingParty } from '../relying.party/relying-party.js';
 import { HomeController } from './home.controller.js';
 import { ApprovalController } from './approval.controller.js';
 import { ConnectController } from './connect.controller.js';
-import { ConnectedApps } from './connected.apps.js';
+import { ConnectedApps } from './connected-apps.js';
 import { ErasureController } from './erasure.controller.js';
 import { LinkController } from './link.controller.js';
 import { PasskeyController } from './passkey.controller.js';

@@ -3,7 +3,7 @@ import type { FastifyReply } from 'fastify';
 import { Passkeys } from '../people/passkeys.js';
 import { RecoveryCodes } from '../people/recovery-codes.js';
 import { ForPerson, PageController } from './person.guard.js';
-import type { RefusedForm } from './refusal.texts.js';
+import type { RefusedForm } from './refusal-texts.js';
 import { browserName } from './views/browser-name.js';
 import { passkeysPage } from './views/passkeys.view.js';
 

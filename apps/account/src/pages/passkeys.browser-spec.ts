@@ -3,7 +3,7 @@ import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import type { Page } from 'playwright-core';
 import { afterAll, beforeAll, expect, it } from 'vitest';
-import { AccountBrowser, password } from '../../testing/account.browser.js';
+import { AccountBrowser, password } from '../../testing/account-browser.js';
 
 let fixture: AccountBrowser;
 beforeAll(async () => void (fixture = await AccountBrowser.open({}, [], 'localhost')));

@@ -5,7 +5,7 @@ import { Emails } from '../people/emails.js';
 import { Refusal } from '../people/refusal.js';
 import { nextPath, withNext } from './next-path.rules.js';
 import { ForPerson, PageController } from './person.guard.js';
-import type { RefusedForm } from './refusal.texts.js';
+import type { RefusedForm } from './refusal-texts.js';
 import { changeEmailPage, changePasswordPage } from './views/security.view.js';
 import { chooseNamePage } from './views/sign-in.view.js';
 

@@ -16,7 +16,7 @@ import { Administrators } from '../people/administrators.js';
 import { Emails } from '../people/emails.js';
 import { Links } from '../people/links.js';
 import { Refusal, type RefusalCode } from '../people/refusal.js';
-import type { Person } from './page.context.js';
+import type { Person } from './page-context.js';
 import { ForPerson, PageController } from './person.guard.js';
 import {
   type AccountAction,

@@ -3,7 +3,7 @@ import { freePort } from '#embedded';
 import { type AppProcess, AppStack, eventually } from '#testing';
 import pg from 'pg';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { HttpBrowser } from '../../testing/http.browser.js';
+import { HttpBrowser } from '../../testing/http-browser.js';
 
 let stack: AppStack;
 let database: pg.Client;

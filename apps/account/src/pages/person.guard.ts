@@ -17,7 +17,7 @@ import { Seal } from '../people/seal.js';
 import { Sessions } from '../people/sessions.js';
 import { Cookies } from './cookies.js';
 import { isSameOriginForm } from './same-origin.rules.js';
-import { PageContext, type Person } from './page.context.js';
+import { PageContext, type Person } from './page-context.js';
 
 /** Maximum age of a recent sign-in in milliseconds. */
 const recentSignInMs = 5 * 60_000;

@@ -1,6 +1,6 @@
 import type { Page } from 'playwright-core';
 import { afterAll, beforeAll, expect, it } from 'vitest';
-import { AccountBrowser, password } from '../../testing/account.browser.js';
+import { AccountBrowser, password } from '../../testing/account-browser.js';
 
 /** Second account app with its own users, which is the OpenID provider. */
 let provider: AccountBrowser;

@@ -3,7 +3,7 @@ import type { FastifyReply } from 'fastify';
 import { SignIn } from '../people/sign-in.js';
 import { RelyingParty, maxLoginSeconds } from '../relying.party/relying-party.js';
 import { nextPath, withNext } from './next-path.rules.js';
-import { startPath } from './page.context.js';
+import { startPath } from './page-context.js';
 import { PageController } from './person.guard.js';
 
 /** Serves sign-in by the operator's OpenID Connect provider. */

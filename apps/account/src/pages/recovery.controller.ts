@@ -2,9 +2,9 @@ import { Get, Post, Res } from '@nestjs/common';
 import type { FastifyReply } from 'fastify';
 import { Emails } from '../people/emails.js';
 import { PasswordReset } from '../people/password-reset.js';
-import { afterResetPath } from './page.context.js';
+import { afterResetPath } from './page-context.js';
 import { PageController } from './person.guard.js';
-import type { RefusedForm } from './refusal.texts.js';
+import type { RefusedForm } from './refusal-texts.js';
 import { forgotPage, recoverPage } from './views/registration.view.js';
 
 /** Serves pages for a lost password: a link by mail, or a recovery code. */

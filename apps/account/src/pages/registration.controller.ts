@@ -5,9 +5,9 @@ import { Refusal } from '../people/refusal.js';
 import { Registration } from '../people/registration.js';
 import { SignIn } from '../people/sign-in.js';
 import { nextPath, withNext } from './next-path.rules.js';
-import type { PageContext } from './page.context.js';
+import type { PageContext } from './page-context.js';
 import { PageController } from './person.guard.js';
-import type { RefusedForm } from './refusal.texts.js';
+import type { RefusedForm } from './refusal-texts.js';
 import { registerPage } from './views/registration.view.js';
 
 /** Returns the entered name and password of a form. */

@@ -7,11 +7,11 @@ import { RecoveryCodes } from '../people/recovery-codes.js';
 import { Refusal } from '../people/refusal.js';
 import { SecondFactor } from '../people/second-factor.js';
 import { nextPath } from './next-path.rules.js';
-import { keepAppPasswordsPath } from './page.context.js';
+import { keepAppPasswordsPath } from './page-context.js';
 import { ForPerson, PageController } from './person.guard.js';
-import { problemTextsOf, type RefusedForm } from './refusal.texts.js';
+import { problemTextsOf, type RefusedForm } from './refusal-texts.js';
 import { keepAppPasswordsPage } from './views/app-passwords.view.js';
-import type { RefusedSecondStep } from './views/second-step.forms.js';
+import type { RefusedSecondStep } from './views/second-step-forms.js';
 import {
   appPasswordPage,
   type CreatedAppPassword,

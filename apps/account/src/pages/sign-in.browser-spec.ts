@@ -4,8 +4,8 @@ import { once } from 'node:events';
 import type { AddressInfo } from 'node:net';
 import type { Page } from 'playwright-core';
 import { afterAll, beforeAll, expect, it } from 'vitest';
-import { AccountBrowser, password } from '../../testing/account.browser.js';
-import { codeOn } from '../../testing/page.walk.js';
+import { AccountBrowser, password } from '../../testing/account-browser.js';
+import { codeOn } from '../../testing/page-walk.js';
 
 let fixture: AccountBrowser;
 beforeAll(async () => void (fixture = await AccountBrowser.open()));

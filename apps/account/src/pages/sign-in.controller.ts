@@ -8,10 +8,10 @@ import { Sessions } from '../people/sessions.js';
 import { type CodeRequired, SignIn, type SignInResult } from '../people/sign-in.js';
 import { RelyingParty } from '../relying.party/relying-party.js';
 import { nextPath, withNext } from './next-path.rules.js';
-import { keepAppPasswordsPath, type PageContext, startPath } from './page.context.js';
+import { keepAppPasswordsPath, type PageContext, startPath } from './page-context.js';
 import { PageController } from './person.guard.js';
-import { problemTextsOf, type RefusedForm } from './refusal.texts.js';
-import type { RefusedSecondStep } from './views/second-step.forms.js';
+import { problemTextsOf, type RefusedForm } from './refusal-texts.js';
+import type { RefusedSecondStep } from './views/second-step-forms.js';
 import {
   codePage,
   type SecondFactors,

@@ -8,7 +8,7 @@ import { AttemptLimits } from './limits.js';
 import { type LinkKind, Links, type NewLink } from './links.js';
 import { isMailAddress, Mail } from './mail.js';
 import type { Language } from '#ui';
-import { mailTexts } from './mail.texts.js';
+import { mailTexts } from './mail-texts.js';
 import { Notices } from './notices.js';
 import { Refusal } from './refusal.js';
 import type { Visitor } from './sessions.js';

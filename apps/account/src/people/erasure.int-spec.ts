@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto';
 import { afterAll, beforeAll, beforeEach, expect, it } from 'vitest';
 import pg from 'pg';
 import { eventually } from '#testing';
-import { countBlockedBy } from '../../testing/blocked.statements.js';
+import { countBlockedBy } from '../../testing/blocked-statements.js';
 import { openPeople, type PeopleFixture } from '../../testing/people.fixture.js';
 import { AppPasswords } from '../credentials/app-passwords.js';
 import { Accounts } from './accounts.js';

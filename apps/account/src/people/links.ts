@@ -4,7 +4,7 @@ import { LinkEntity } from '#database/typeorm';
 import type { EntityManager, Repository } from 'typeorm';
 import { PEOPLE_CONFIG, type PeopleConfig } from './people.config.js';
 import { Refusal } from './refusal.js';
-import { hashSecret, hashIfSecret, newSecret } from './secret.hash.js';
+import { hashSecret, hashIfSecret, newSecret } from './secret-hash.js';
 import { lockEnabledAccount, lockSession } from './sessions.js';
 import { queryRows } from './query-rows.js';
 

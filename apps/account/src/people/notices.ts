@@ -6,7 +6,7 @@ import type { Repository } from 'typeorm';
 import { LOG } from '../account.config.js';
 import { AttemptLimits } from './limits.js';
 import { Mail } from './mail.js';
-import { noticeMail } from './notice.texts.js';
+import { noticeMail } from './notice-texts.js';
 import { PEOPLE_CONFIG, type PeopleConfig } from './people.config.js';
 import type { Visitor } from './sessions.js';
 

@@ -8,7 +8,7 @@ import { checkPassword } from './password.rules.js';
 import { Passwords } from './passwords.js';
 import { RecoveryCodes } from './recovery-codes.js';
 import { Refusal } from './refusal.js';
-import { SignInProtection } from './sign-in.protection.js';
+import { SignInProtection } from './sign-in-protection.js';
 import type { Browser, Visitor } from './sessions.js';
 import { SignOut } from './sign-out.js';
 

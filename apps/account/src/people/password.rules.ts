@@ -1,4 +1,4 @@
-import { commonPasswords } from './common.passwords.js';
+import { commonPasswords } from './common-passwords.js';
 import { Refusal, type RefusalCode } from './refusal.js';
 
 /** Minimum number of characters. There are no composition rules (NIST SP 800-63B). */

@@ -3,7 +3,7 @@ import { Injectable } from '@nestjs/common';
 import { InjectRepository } from '@nestjs/typeorm';
 import { RecoveryCodeEntity } from '#database/typeorm';
 import { type EntityManager, IsNull, type Repository } from 'typeorm';
-import { hashSecret } from './secret.hash.js';
+import { hashSecret } from './secret-hash.js';
 import { Notices } from './notices.js';
 import { type ActingSession, lockSession } from './sessions.js';
 import { queryRows } from './query-rows.js';

@@ -6,9 +6,9 @@ import { z } from 'zod';
 import { RecoveryCodes } from './recovery-codes.js';
 import { Refusal } from './refusal.js';
 import { Seal } from './seal.js';
-import { hashSecret } from './secret.hash.js';
+import { hashSecret } from './secret-hash.js';
 import type { Browser } from './sessions.js';
-import { SignInProtection } from './sign-in.protection.js';
+import { SignInProtection } from './sign-in-protection.js';
 import { type KeptAccess, SignOut } from './sign-out.js';
 import { Totp } from './totp.js';
 

@@ -6,7 +6,7 @@ import { SessionEntity } from '#database/typeorm';
 import { RevocationWriter } from '#identity';
 import type { EntityManager, Repository } from 'typeorm';
 import { Refusal } from './refusal.js';
-import { hashIfSecret, hashSecret, newSecret } from './secret.hash.js';
+import { hashIfSecret, hashSecret, newSecret } from './secret-hash.js';
 import { queryRows } from './query-rows.js';
 
 /** Session of a signed-in browser. */

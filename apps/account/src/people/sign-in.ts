@@ -8,7 +8,7 @@ import { Passwords } from './passwords.js';
 import { Refusal } from './refusal.js';
 import { SecondFactor } from './second-factor.js';
 import { type Browser, type NewSession, Sessions } from './sessions.js';
-import { SignInProtection } from './sign-in.protection.js';
+import { SignInProtection } from './sign-in-protection.js';
 
 /** Result of a sign-in. The caller must set both cookies. */
 export interface SignInResult {

@@ -4,7 +4,7 @@ import { eventually } from '#testing';
 import { appPasswordHash } from '#identity';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { Authenticator } from '../../testing/authenticator.js';
-import { countBlockedBy } from '../../testing/blocked.statements.js';
+import { countBlockedBy } from '../../testing/blocked-statements.js';
 import { outcomeOf } from '../../testing/outcome.js';
 import { openPeople, type PeopleFixture } from '../../testing/people.fixture.js';
 import { AppPasswords } from '../credentials/app-passwords.js';

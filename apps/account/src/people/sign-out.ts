@@ -65,7 +65,7 @@ export const accessByTable = {
 /**
  * Ends everything that grants access to an account. Invariants:
  * - Access that a session or link adds concurrently is ended too, or refused: each addition locks
- *   the account, its session (`lockSession`), its login flow or its grant (issuer/oidc.adapter.ts).
+ *   the account, its session (`lockSession`), its login flow or its grant (issuer/oidc-adapter.ts).
  * - App passwords are suspended, which makes them invalid. The owner chooses which become valid
  *   again (`AppPasswords.restoreSuspended`).
  * - Passkeys are suspended, which makes them second factors only. A use after the password, as

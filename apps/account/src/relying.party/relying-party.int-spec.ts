@@ -4,7 +4,7 @@ import type { AddressInfo } from 'node:net';
 import { userId } from '#identity';
 import { createLog, type Log } from '#runtime';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { registerApp } from '../../testing/app.client.js';
+import { registerApp } from '../../testing/app-client.js';
 import { IssuerFixture } from '../../testing/issuer.fixture.js';
 import { type AccountConfig, CONFIG, LOG } from '../account.config.js';
 import { Accounts } from '../people/accounts.js';

@@ -1,5 +1,5 @@
 import { type CommandDefinition, UsageError } from '../command.js';
-import type { CopyOptions } from '../../../dump/src/dump.options.js';
+import type { CopyOptions } from '../../../dump/src/dump-options.js';
 
 export const copyUsers: CommandDefinition<CopyOptions> = {
   name: 'copy-users',
@@ -27,5 +27,5 @@ export const copyUsers: CommandDefinition<CopyOptions> = {
     return { replace, ...(users !== undefined && { users }) };
   },
   run: async (options, { io }) =>
-    (await import('../../../dump/src/copy.users.js')).copyUsers(options, io),
+    (await import('../../../dump/src/copy-users.js')).copyUsers(options, io),
 };

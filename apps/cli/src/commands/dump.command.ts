@@ -1,6 +1,6 @@
 import { InvalidArgumentError, Option } from 'commander';
 import type { CommandDefinition } from '../command.js';
-import type { DumpOptions, UserPartition } from '../../../dump/src/dump.options.js';
+import type { DumpOptions, UserPartition } from '../../../dump/src/dump-options.js';
 
 export const dump: CommandDefinition<DumpOptions> = {
   name: 'dump',

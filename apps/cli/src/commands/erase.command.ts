@@ -1,5 +1,5 @@
 import { type CommandDefinition, UsageError } from '../command.js';
-import type { EraseCommand } from '../../../deletion-worker/src/operator/erase.program.js';
+import type { EraseCommand } from '../../../deletion-worker/src/operator/erase-program.js';
 
 type EraseOptions = Partial<Record<'issuer' | 'subject' | 'user' | 'users', string>>;
 
@@ -42,5 +42,5 @@ export const erase: CommandDefinition<EraseCommand> = {
     return { user };
   },
   run: async (command, { io }) =>
-    (await import('../../../deletion-worker/src/operator/erase.program.js')).runErase(command, io),
+    (await import('../../../deletion-worker/src/operator/erase-program.js')).runErase(command, io),
 };

@@ -1,6 +1,6 @@
 import { type CommandDefinition, UsageError } from '../command.js';
 import { parseWebUrl } from '../operands.js';
-import type { ImportOptions } from '../../../gpodder/src/import/import.options.js';
+import type { ImportOptions } from '../../../gpodder/src/import/import-options.js';
 
 type ImportInput = Omit<ImportOptions, 'login'> & {
   readonly login?: string;

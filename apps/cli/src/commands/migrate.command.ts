@@ -10,5 +10,5 @@ export const migrate: CommandDefinition = {
   environment:
     'DATABASE_URL of the owner, and the URLs of the apps (docs/reference/configuration.md).',
   run: async (_, { io }) =>
-    (await import('../../../migrate/src/migrate.program.js')).runMigrate(io),
+    (await import('../../../migrate/src/migrate-program.js')).runMigrate(io),
 };

@@ -22,7 +22,7 @@ export const restore: CommandDefinition<RestoreInput> = {
   read: ({ secrets }: { secrets?: string }, [file = '']) => ({ file, secrets }),
   run: async ({ file, secrets }, { io, data }) => {
     const [{ runMigrate }, { restore: run }] = await Promise.all([
-      import('../../../migrate/src/migrate.program.js'),
+      import('../../../migrate/src/migrate-program.js'),
       import('../../../dump/src/backup/restore.js'),
     ]);
     const restoreTo = async (env: NodeJS.ProcessEnv, ofData?: string) => {
@@ -39,7 +39,7 @@ export const restore: CommandDefinition<RestoreInput> = {
       await run({ file, keys: keyTarget }, own);
     };
     if (io.env['DATABASE_URL'] || io.env['DATABASE_URL_FILE']) return restoreTo(io.env);
-    const { withStoppedDatabase } = await import('../../../standalone/src/stopped.database.js');
+    const { withStoppedDatabase } = await import('../../../standalone/src/stopped-database.js');
     return withStoppedDatabase(data, io, (env) => restoreTo(env, data));
   },
 };

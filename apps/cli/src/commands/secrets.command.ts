@@ -1,6 +1,6 @@
 import { Option } from 'commander';
 import type { CommandDefinition } from '../command.js';
-import type { Rotation } from '../../../standalone/src/container.secrets.js';
+import type { Rotation } from '../../../standalone/src/container-secrets.js';
 
 export const secrets: CommandDefinition<{ directory: string; rotation: Rotation | undefined }> = {
   name: 'secrets',
@@ -24,7 +24,7 @@ export const secrets: CommandDefinition<{ directory: string; rotation: Rotation 
     rotation: rotateNow ? 'now' : rotate ? 'gently' : undefined,
   }),
   run: async ({ directory, rotation }) =>
-    (await import('../../../standalone/src/container.secrets.js')).makeContainerSecrets(
+    (await import('../../../standalone/src/container-secrets.js')).makeContainerSecrets(
       directory,
       rotation,
     ),

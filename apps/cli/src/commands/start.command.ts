@@ -1,7 +1,7 @@
 import { Option } from 'commander';
 import type { CommandDefinition } from '../command.js';
 import { parseNotEmpty, parseOrigin, integerBetween } from '../operands.js';
-import type { StartOptions } from '../../../standalone/src/standalone.options.js';
+import type { StartOptions } from '../../../standalone/src/standalone-options.js';
 
 const parsePort = integerBetween(0, 65_535);
 

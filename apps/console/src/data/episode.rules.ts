@@ -1,5 +1,5 @@
 import type { Episode, FeedEpisode, Statuses } from '#client';
-import { searchKey } from '../ui/feed.name.js';
+import { searchKey } from '../ui/feed-name.js';
 
 /** An episode in a list: from a feed, with the listener's statuses, or from the history. */
 export type ListedEpisode = FeedEpisode & Statuses & { readonly sync_id?: string };

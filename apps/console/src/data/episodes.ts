@@ -1,6 +1,6 @@
 import { computed, signal } from '@preact/signals';
 import type { Api, Episode, EpisodeStates, StatusName, Statuses } from '#client';
-import { ChangeLoader } from './change.loader.js';
+import { ChangeLoader } from './change-loader.js';
 import {
   applyPendingChanges,
   type EpisodeChange,

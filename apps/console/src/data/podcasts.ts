@@ -1,8 +1,8 @@
 import { signal } from '@preact/signals';
 import { ApiError, type Podcast } from '#client';
 import { locale } from '../texts/texts.js';
-import { feedHost, searchKey } from '../ui/feed.name.js';
-import { ChangeLoader } from './change.loader.js';
+import { feedHost, searchKey } from '../ui/feed-name.js';
+import { ChangeLoader } from './change-loader.js';
 import { retryUntilAnswered } from './network.js';
 import { apiOfUser } from './session.js';
 import type { ListedSubscription } from './subscriptions.js';

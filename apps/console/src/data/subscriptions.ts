@@ -1,6 +1,6 @@
 import { computed, signal } from '@preact/signals';
 import { type Api, ApiError, type EntryFailureCode, type Subscription } from '#client';
-import { ChangeLoader } from './change.loader.js';
+import { ChangeLoader } from './change-loader.js';
 import { retryUntilAnswered } from './network.js';
 import { podcastLoader } from './podcasts.js';
 import { apiOfUser } from './session.js';

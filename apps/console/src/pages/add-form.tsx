@@ -7,7 +7,7 @@ import { hasFeeds, podcastName } from '../data/podcasts.js';
 import { apiOfUser } from '../data/session.js';
 import { addSubscription, subscriptions } from '../data/subscriptions.js';
 import { texts } from '../texts/texts.js';
-import { feedName, feedUrlOf } from '../ui/feed.name.js';
+import { feedName, feedUrlOf } from '../ui/feed-name.js';
 import { showNotice } from '../ui/notice.js';
 
 const { subscriptions: t, preview: ofPreview } = texts;

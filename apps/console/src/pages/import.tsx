@@ -2,7 +2,7 @@ import { useSignal } from '@preact/signals';
 import { useEffect, useRef } from 'preact/hooks';
 import { Card, Field, Row } from '#ui';
 import { currentImport, type ImportResult, startImport, stopImport } from '../data/import.js';
-import { readOpmlFile } from '../data/opml.file.js';
+import { readOpmlFile } from '../data/opml-file.js';
 import { texts } from '../texts/texts.js';
 import { WindowedList } from '../ui/windowed-list.js';
 

@@ -13,7 +13,7 @@ import {
   subscriptionByGuid,
 } from '../data/subscriptions.js';
 import { texts } from '../texts/texts.js';
-import { feedName, feedUrlOf } from '../ui/feed.name.js';
+import { feedName, feedUrlOf } from '../ui/feed-name.js';
 import { hideNotice, showNotice, showUndo } from '../ui/notice.js';
 
 const { subscriptions: t } = texts;

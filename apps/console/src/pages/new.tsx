@@ -2,7 +2,7 @@ import { untracked, useComputed, useSignal, useSignalEffect } from '@preact/sign
 import { useCallback, useEffect } from 'preact/hooks';
 import { episodeKey, type ListedEpisode, publishDateOf } from '../data/episode.rules.js';
 import { loadAllEpisodes } from '../data/episodes.js';
-import { loadMoreNewest, newestEpisodes } from '../data/feed.episodes.js';
+import { loadMoreNewest, newestEpisodes } from '../data/feed-episodes.js';
 import { hasFeeds, podcastLoader, podcastName, podcasts } from '../data/podcasts.js';
 import { subscriptionByGuid, subscriptionLoader } from '../data/subscriptions.js';
 import { texts } from '../texts/texts.js';

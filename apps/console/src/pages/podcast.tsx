@@ -14,7 +14,7 @@ import {
   type StatusFilter,
 } from '../data/episode.rules.js';
 import { historyOf, loadHistoryOf } from '../data/episodes.js';
-import { episodesOfFeed, loadEpisodesOfFeed } from '../data/feed.episodes.js';
+import { episodesOfFeed, loadEpisodesOfFeed } from '../data/feed-episodes.js';
 import { podcastLoader, podcastName, podcasts } from '../data/podcasts.js';
 import {
   areAllSubscriptionsLoaded,

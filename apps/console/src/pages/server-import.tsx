@@ -12,10 +12,10 @@ import {
   type SkippedEntry,
   startServerImport,
   stopServerImport,
-} from '../data/server.import.js';
+} from '../data/server-import.js';
 import { texts } from '../texts/texts.js';
 import { Choice } from '../ui/choice.js';
-import { feedHost, feedUrlOf } from '../ui/feed.name.js';
+import { feedHost, feedUrlOf } from '../ui/feed-name.js';
 import { showNotice } from '../ui/notice.js';
 
 const { data: t } = texts;

@@ -23,7 +23,7 @@ import {
 import { texts } from '../texts/texts.js';
 import { AddForm } from './add-form.js';
 import { Choice } from '../ui/choice.js';
-import { feedName } from '../ui/feed.name.js';
+import { feedName } from '../ui/feed-name.js';
 import { showNotice } from '../ui/notice.js';
 import { LoadFailure, Page } from '../ui/page.js';
 import { Picture } from '../ui/picture.js';

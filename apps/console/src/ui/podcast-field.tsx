@@ -4,7 +4,7 @@ import { Field } from '#ui';
 import { compareNames, podcastMatcher, podcastName } from '../data/podcasts.js';
 import { subscriptionByGuid, subscriptions } from '../data/subscriptions.js';
 import { texts } from '../texts/texts.js';
-import { feedName } from './feed.name.js';
+import { feedName } from './feed-name.js';
 
 const { history: t } = texts;
 

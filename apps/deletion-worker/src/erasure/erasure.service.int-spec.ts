@@ -2,8 +2,8 @@ import { randomUUID } from 'node:crypto';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { connectRedis, redisConfig } from '#redis';
 import { eventually, startRedisServer } from '#testing';
-import { call } from '../../../../libs/transport/testing/handler.call.js';
-import { ErasedUser } from '../../testing/erased.user.js';
+import { call } from '../../../../libs/transport/testing/handler-call.js';
+import { ErasedUser } from '../../testing/erased-user.js';
 import { openWorker, type WorkerContext } from '../../testing/worker.fixture.js';
 
 let context: WorkerContext;

@@ -5,7 +5,7 @@ import { RevocationWriter } from '#identity';
 import { traceHeaders } from '#runtime';
 import { type CallContext, Handle } from '#transport';
 import { LRUCache } from 'lru-cache';
-import { DeletionRelay } from '../queue/deletion.relay.js';
+import { DeletionRelay } from '../queue/deletion-relay.js';
 import { countErasure } from '../records/deletion.metrics.js';
 import {
   endErasure,
@@ -14,7 +14,7 @@ import {
   readPendingErasures,
   recordErasure,
 } from './erasure.repository.js';
-import { AofCleaner } from './aof.cleaner.js';
+import { AofCleaner } from './aof-cleaner.js';
 
 /** Maximum number of rows per step. A step holds its locks for some tens of milliseconds. */
 const maxRowsPerStep = 2_000;

@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { callProgram, eventually, startProgram } from '#testing';
 import { podcastSync } from '../../../cli/src/podcast-sync.js';
-import { StoredUser } from '../../testing/stored.user.js';
+import { StoredUser } from '../../testing/stored-user.js';
 import { openWorker, type WorkerContext } from '../../testing/worker.fixture.js';
 
 let context: WorkerContext;

@@ -1,8 +1,8 @@
 import { randomUUID } from 'node:crypto';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { eventually } from '#testing';
-import { call } from '../../../../libs/transport/testing/handler.call.js';
-import { StoredUser } from '../../testing/stored.user.js';
+import { call } from '../../../../libs/transport/testing/handler-call.js';
+import { StoredUser } from '../../testing/stored-user.js';
 import { openWorker, type WorkerContext } from '../../testing/worker.fixture.js';
 import { endStatement } from './deletion.repository.js';
 

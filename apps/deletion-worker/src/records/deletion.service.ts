@@ -13,7 +13,7 @@ import {
 import { type Bound, Database, countdown, type Transaction, type Write } from '#database';
 import { traceHeaders } from '#runtime';
 import { type CallContext, Handle } from '#transport';
-import { DeletionRelay } from '../queue/deletion.relay.js';
+import { DeletionRelay } from '../queue/deletion-relay.js';
 import {
   type DeletionOutcome,
   overtakenOutcome,

@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
-import { StoredUser } from '../../testing/stored.user.js';
+import { StoredUser } from '../../testing/stored-user.js';
 import { openWorker, type WorkerContext } from '../../testing/worker.fixture.js';
 
 let context: WorkerContext;

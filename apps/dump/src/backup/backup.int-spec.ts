@@ -5,7 +5,7 @@ import { gunzipSync, gzipSync } from 'node:zlib';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { callProgram, Fixture, type FixtureDatabase } from '#testing';
 import { podcastSync } from '../../../cli/src/podcast-sync.js';
-import { DumpedUser } from '../../testing/dumped.user.js';
+import { DumpedUser } from '../../testing/dumped-user.js';
 
 const fixture = new Fixture();
 let source: FixtureDatabase;

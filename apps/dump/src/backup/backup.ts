@@ -14,10 +14,10 @@ import {
   selectSequences,
   type Table,
   selectTables,
-} from './backup.format.js';
-import { dumpClient } from '../dump.client.js';
-import { backupConfig } from '../dump.options.js';
-import { type KeyDirectory, readKeys } from './key.files.js';
+} from './backup-format.js';
+import { dumpClient } from '../dump-client.js';
+import { backupConfig } from '../dump-options.js';
+import { type KeyDirectory, readKeys } from './key-files.js';
 
 /** Options of `podcast-sync backup`. */
 export interface BackupOptions {

@@ -6,11 +6,11 @@ import { areBeforeFirstRelease } from '#database';
 import { formatCount, formatDuration, loadConfig, type ProgramIo, ProgressLine } from '#runtime';
 import type pg from 'pg';
 import { from as copyFrom } from 'pg-copy-streams';
-import { type BackupHead, selectMigrations, type Table, selectTables } from './backup.format.js';
-import { BackupReader } from './backup.reader.js';
-import { dumpClient } from '../dump.client.js';
-import { backupConfig } from '../dump.options.js';
-import { type KeyDirectory, writeKeys } from './key.files.js';
+import { type BackupHead, selectMigrations, type Table, selectTables } from './backup-format.js';
+import { BackupReader } from './backup-reader.js';
+import { dumpClient } from '../dump-client.js';
+import { backupConfig } from '../dump-options.js';
+import { type KeyDirectory, writeKeys } from './key-files.js';
 
 /** Options of `podcast-sync restore`. */
 export interface RestoreOptions {

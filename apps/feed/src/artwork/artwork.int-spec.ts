@@ -3,9 +3,9 @@ import { AddressGuard, Fetcher } from '#fetch';
 import { createLog } from '#runtime';
 import { freshUser } from '#testing';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
-import { fetched, type FeedContext, openFeeds } from '../../testing/feed.context.js';
+import { fetched, type FeedContext, openFeeds } from '../../testing/feed-context.js';
 import { jpeg, png } from '../../../../libs/fetch/testing/pictures.js';
-import { ArtworkLoop } from './artwork.loop.js';
+import { ArtworkLoop } from './artwork-loop.js';
 import { Thumbnailer } from './thumbnailer.js';
 
 const artworkUrl = 'https://sync.example/feeds/artwork/';

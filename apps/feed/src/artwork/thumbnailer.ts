@@ -4,8 +4,8 @@ import { fileURLToPath } from 'node:url';
 
 /** Path of the built child program: next to this file, or in `dist` for tests of the sources. */
 const program = [
-  './thumbnail.process.js',
-  '../../../../dist/apps/feed/src/artwork/thumbnail.process.js',
+  './thumbnail-process.js',
+  '../../../../dist/apps/feed/src/artwork/thumbnail-process.js',
 ]
   .map((path) => fileURLToPath(new URL(path, import.meta.url)))
   .find(existsSync);
@@ -75,7 +75,7 @@ export class Thumbnailer {
 
   private startProcess(): ChildProcess {
     if (program === undefined)
-      throw new Error('thumbnail.process.js is not built: run npm run build');
+      throw new Error('thumbnail-process.js is not built: run npm run build');
     const child = fork(program, {
       env: {},
       // By default, the child would get the options of this process, such as the inspector's port.

@@ -1,6 +1,6 @@
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
 import { freshUser } from '#testing';
-import { type FeedContext, openFeeds } from '../../testing/feed.context.js';
+import { type FeedContext, openFeeds } from '../../testing/feed-context.js';
 import { type ClaimedImport, ImportRepository, type RunProgress } from './import.repository.js';
 
 let context: FeedContext;

@@ -9,7 +9,7 @@ import {
   unlockImport,
 } from '#contracts';
 import { Handle } from '#transport';
-import { DueWork } from '../due.work.js';
+import { DueWork } from '../due-work.js';
 import { ImportRepository } from './import.repository.js';
 
 /** Interval between reads of a requested import, and maximum wait for its start, in ms. */

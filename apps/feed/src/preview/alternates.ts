@@ -1,6 +1,6 @@
 import { Parser } from 'htmlparser2';
 import { faultInHttpUrl, type FeedPreview } from '#contracts';
-import { lineOf } from '../document/feed.values.js';
+import { lineOf } from '../document/feed-values.js';
 
 /** Maximum number of returned feeds. */
 const maxAlternates = 5;

@@ -3,10 +3,10 @@ import { Failure } from '#contracts';
 import { AddressGuard, Fetcher } from '#fetch';
 import { createLog } from '#runtime';
 import { eventually } from '#testing';
-import { type FeedContext, openFeeds } from '../../testing/feed.context.js';
+import { type FeedContext, openFeeds } from '../../testing/feed-context.js';
 import { jpeg } from '../../../../libs/fetch/testing/pictures.js';
 import { Thumbnailer } from '../artwork/thumbnailer.js';
-import { PreviewLoop } from './preview.loop.js';
+import { PreviewLoop } from './preview-loop.js';
 
 let context: FeedContext;
 let thumbnailer: Thumbnailer;

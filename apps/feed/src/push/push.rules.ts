@@ -7,10 +7,10 @@ import {
   type PushAnswer,
   parseEntry,
 } from '#contracts';
-import { feedLanguage, uniqueItems } from '../document/feed.reader.js';
-import { type FeedDocument, type FeedItem, maxEpisodes } from '../document/feed.document.js';
-import { descriptionOf, lineOf } from '../document/feed.values.js';
-import { isPrivate } from '../feed.address.js';
+import { feedLanguage, uniqueItems } from '../document/feed-reader.js';
+import { type FeedDocument, type FeedItem, maxEpisodes } from '../document/feed-document.js';
+import { descriptionOf, lineOf } from '../document/feed-values.js';
+import { isPrivate } from '../feed-address.js';
 import { canMove } from '../schedule/move.rules.js';
 
 /** A valid entry of POST /feeds, in the form of a fetched document. */

@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto';
 import { register } from 'prom-client';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { freshUser } from '#testing';
-import { type FeedContext, fetched, openFeeds } from '../../testing/feed.context.js';
+import { type FeedContext, fetched, openFeeds } from '../../testing/feed-context.js';
 
 let context: FeedContext;
 

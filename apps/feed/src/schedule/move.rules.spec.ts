@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
-import type { FeedDocument } from '../document/feed.document.js';
-import type { Outcome } from './feed.fetch.js';
+import type { FeedDocument } from '../document/feed-document.js';
+import type { Outcome } from './feed-fetch.js';
 import { areSameFeeds, candidateOf, comparableOf, type Move, nextMove } from './move.rules.js';
 
 const [a, b, c] = ['https://a.example/f', 'https://b.example/f', 'https://c.example/f'] as const;

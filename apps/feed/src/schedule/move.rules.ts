@@ -1,8 +1,8 @@
 import { isIP } from 'node:net';
 import { areAlikeUrls, faultInHttpUrl } from '#contracts';
-import { isPrivate } from '../feed.address.js';
-import type { FeedDocument } from '../document/feed.document.js';
-import type { Outcome } from './feed.fetch.js';
+import { isPrivate } from '../feed-address.js';
+import type { FeedDocument } from '../document/feed-document.js';
+import type { Outcome } from './feed-fetch.js';
 
 const dayMs = 86_400_000;
 /** Sightings of a candidate, and days from the first to the last, that suffice as a proof. */

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
-import type { FeedDocument, FeedItem } from '../document/feed.document.js';
+import type { FeedDocument, FeedItem } from '../document/feed-document.js';
 import type { ClaimedFeed } from '../feed.repository.js';
-import type { Outcome } from './feed.fetch.js';
+import type { Outcome } from './feed-fetch.js';
 import { resultOf } from './result.rules.js';
 
 const [hour, day] = [3_600_000, 86_400_000];

@@ -1,9 +1,9 @@
 import { createHash } from 'node:crypto';
 import type { FeedEpisode } from '#contracts';
-import { type FeedDocument, type FeedItem, maxEpisodes } from '../document/feed.document.js';
+import { type FeedDocument, type FeedItem, maxEpisodes } from '../document/feed-document.js';
 import type { Claim, ClaimedFeed, Content, FetchResult } from '../feed.repository.js';
 import { seenNow } from '../feed.sql.js';
-import type { Outcome } from './feed.fetch.js';
+import type { Outcome } from './feed-fetch.js';
 import {
   blockDurationMs,
   nextAfterFailure,

@@ -20,7 +20,7 @@ import {
   it,
   vi,
 } from 'vitest';
-import { KeyProvider, keySet, newKey, sign, type SigningKey } from '../../testing/key.provider.js';
+import { KeyProvider, keySet, newKey, sign, type SigningKey } from '../../testing/key-provider.js';
 import { gatewayConfig } from '../gateway.config.js';
 import { Authenticator, type CredentialSources } from './authenticator.js';
 

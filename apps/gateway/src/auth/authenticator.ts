@@ -13,10 +13,10 @@ import {
 import type { Log } from '#runtime';
 import { decodeJwt, errors, type JSONWebKeySet, type JWTPayload, jwtVerify } from 'jose';
 import type { GatewayConfig } from '../gateway.config.js';
-import { FileKeys } from './file.keys.js';
-import type { IssuerKeys } from './issuer.keys.js';
-import { discoverKeySet, RemoteKeys } from './remote.keys.js';
-import { type TrustedIssuer, trustedIssuers } from './trusted.issuers.js';
+import { FileKeys } from './file-keys.js';
+import type { IssuerKeys } from './issuer-keys.js';
+import { discoverKeySet, RemoteKeys } from './remote-keys.js';
+import { type TrustedIssuer, trustedIssuers } from './trusted-issuers.js';
 
 /** Reason for rejecting a credential, for logs and metrics. Clients get 401 for every reason. */
 export type FailureReason =

@@ -4,7 +4,7 @@ import { Failure, listSubscriptions } from '#contracts';
 import { AuthenticationFailure, RequestEnd, Services } from '#http';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { Operation } from '../openapi.decorators.js';
-import { ChangeStreams } from './change.streams.js';
+import { ChangeStreams } from './change-streams.js';
 
 /** A `since` after every stamp: a list request with it returns the clock and no rows. */
 const sinceAfterAll = '9999-12-31T23:59:59.999Z';

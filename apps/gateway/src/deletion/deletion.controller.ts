@@ -4,7 +4,7 @@ import { type DeletionStatus, readDeletion } from '#contracts';
 import { Services } from '#http';
 import type { FastifyRequest } from 'fastify';
 import { z } from 'zod';
-import { UserId } from '../http/server.options.js';
+import { UserId } from '../http/server-options.js';
 import { Operation } from '../openapi.decorators.js';
 import { deletionSchema } from '../wire.schemas.js';
 

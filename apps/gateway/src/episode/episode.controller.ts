@@ -4,10 +4,10 @@ import { listEpisodes, uploadedSchema, uploadEpisodes } from '#contracts';
 import { sentBatch, Services } from '#http';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import type { z } from 'zod';
-import { UserId } from '../http/server.options.js';
+import { UserId } from '../http/server-options.js';
 import { CONFIG, type GatewayConfig } from '../gateway.config.js';
 import { episodePageSchema, uploadSchema } from '../wire.schemas.js';
-import { ListResponder } from '../list/list.responder.js';
+import { ListResponder } from '../list/list-responder.js';
 import { ApiIdempotencyKey, ApiListParameters, Operation } from '../openapi.decorators.js';
 
 /** /episodes (docs/reference/episodes.md, "Episodes"). */

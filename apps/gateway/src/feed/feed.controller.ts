@@ -21,13 +21,13 @@ import { AuthenticationFailure, linkBase, sentBatch, Services } from '#http';
 import { RateCounter } from '#identity';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import type { z } from 'zod';
-import { UserId } from '../http/server.options.js';
+import { UserId } from '../http/server-options.js';
 import { CONFIG, type GatewayConfig } from '../gateway.config.js';
-import { QueryString } from '../http/query.string.js';
+import { QueryString } from '../http/query-string.js';
 import { type Cursor, Cursors } from '../list/cursor.js';
 import { type ListIdentity, pageETag, versionsInIfNoneMatch } from '../list/etag.js';
-import { listParameters, type ListQuery, readListQuery } from '../list/list.query.js';
-import { addListHeaders } from '../list/list.responder.js';
+import { listParameters, type ListQuery, readListQuery } from '../list/list-query.js';
+import { addListHeaders } from '../list/list-responder.js';
 import { ApiSince, Operation } from '../openapi.decorators.js';
 import { errorSchema } from '../wire.schemas.js';
 import {

@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { FeedEpisode, Podcast } from '#contracts';
 import { type AppProcess, AppStack, type Device, type DeviceAnswer, eventually } from '#testing';
-import { FeedServer } from '../../../../libs/fetch/testing/feed.server.js';
+import { FeedServer } from '../../../../libs/fetch/testing/feed-server.js';
 import { jpeg } from '../../../../libs/fetch/testing/pictures.js';
 
 let stack: AppStack;

@@ -13,7 +13,7 @@ import { Services } from '#http';
 import { RateCounter } from '#identity';
 import type { FastifyRequest } from 'fastify';
 import type { z } from 'zod';
-import { UserId } from '../http/server.options.js';
+import { UserId } from '../http/server-options.js';
 import { CONFIG, type GatewayConfig } from '../gateway.config.js';
 import { Operation } from '../openapi.decorators.js';
 import { importRequestSchema } from './feed.schemas.js';

@@ -14,7 +14,7 @@ import {
   TokenIssuer,
 } from '#testing';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
-import { startGateway } from '../../testing/gateway.app.js';
+import { startGateway } from '../../testing/gateway-app.js';
 
 let redis: TestServer;
 let keys: string;

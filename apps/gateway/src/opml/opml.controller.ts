@@ -4,8 +4,8 @@ import { Failure, importedSchema } from '#contracts';
 import { xmlTypes } from '#http';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { ApiIdempotencyKey, Operation } from '../openapi.decorators.js';
-import { OpmlExport } from './opml.export.js';
-import { OpmlImport } from './opml.import.js';
+import { OpmlExport } from './opml-export.js';
+import { OpmlImport } from './opml-import.js';
 
 /** Exports and imports subscriptions as OPML (docs/reference/interface-opml-changes.md, "OPML"). */
 @ApiTags('Subscriptions')

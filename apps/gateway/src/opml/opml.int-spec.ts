@@ -4,7 +4,7 @@ import { beforeAll, describe, expect, it } from 'vitest';
 import { errorBody, httpAnswers } from '#http';
 import { writeOpml } from '#opml';
 import { type AppProcess, type Device, SharedStack } from '#testing';
-import { feed, feeds, OpmlClient, urlsOf } from '../../testing/opml.client.js';
+import { feed, feeds, OpmlClient, urlsOf } from '../../testing/opml-client.js';
 
 let stack: SharedStack;
 let gateway: Pick<AppProcess, 'facts'>;

@@ -25,7 +25,7 @@ import {
 import { sentBatch, Services } from '#http';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import type { z } from 'zod';
-import { UserId } from '../http/server.options.js';
+import { UserId } from '../http/server-options.js';
 import { CONFIG, type GatewayConfig } from '../gateway.config.js';
 import {
   deletionAcceptedSchema,
@@ -34,7 +34,7 @@ import {
   subscriptionPageSchema,
   updateSchema,
 } from '../wire.schemas.js';
-import { ListResponder } from '../list/list.responder.js';
+import { ListResponder } from '../list/list-responder.js';
 import { ApiIdempotencyKey, ApiListParameters, Operation } from '../openapi.decorators.js';
 
 /** /subscriptions (docs/reference/subscriptions.md, "Subscriptions"). */

@@ -8,7 +8,7 @@ import {
   networkOf,
 } from '#identity';
 import type { FastifyRequest } from 'fastify';
-import { verifyCookie, type SignedSession } from './session.cookie.js';
+import { verifyCookie, type SignedSession } from './session-cookie.js';
 import type { GpodderSessions } from './sessions.js';
 
 /** The authenticated client of a request. */

@@ -1,8 +1,8 @@
 import { Controller, HttpCode, Post, Res } from '@nestjs/common';
 import type { FastifyReply } from 'fastify';
-import { NeedsReadScope } from './route.access.js';
-import { callerOf } from './request.caller.js';
-import { expiredCookie } from './session.cookie.js';
+import { NeedsReadScope } from './route-access.js';
+import { callerOf } from './request-caller.js';
+import { expiredCookie } from './session-cookie.js';
 import { GpodderSessions } from './sessions.js';
 
 /**

@@ -3,7 +3,7 @@ import { checkSession, endSession, unavailable } from '#contracts';
 import { CredentialCache, LookupLimit, type Revocations, type VerifiedCredential } from '#identity';
 import type { StreamClient } from '#transport';
 import { gpodderSessionMetrics } from '../gpodder.metrics.js';
-import type { SignedSession } from './session.cookie.js';
+import type { SignedSession } from './session-cookie.js';
 
 /**
  * Maximum concurrent lookups: in total, and for sessions of one app password. Further ones fail as

@@ -2,7 +2,7 @@ import { Body, Controller, Get, HttpCode, Param, Post, Put, Req } from '@nestjs/
 import { countFeeds, listDevices, saveDevices } from '#contracts';
 import { Services } from '#http';
 import type { FastifyRequest } from 'fastify';
-import { callerOf } from '../auth/request.caller.js';
+import { callerOf } from '../auth/request-caller.js';
 import { parseObjectBody } from '../http/input.js';
 import { parseDevice, parseDeviceId } from './device.rules.js';
 

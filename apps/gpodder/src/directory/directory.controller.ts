@@ -4,7 +4,7 @@ import { linkBase } from '#http';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { CONFIG, type GpodderConfig } from '../gpodder.config.js';
 import { queryOf } from '../http/input.js';
-import { Public } from '../auth/route.access.js';
+import { Public } from '../auth/route-access.js';
 import { FeedListService } from '../subscriptions/feed-list.service.js';
 import { parseFormat, toPodcastObject, serializeFeeds } from '../subscriptions/formats.js';
 import { PodcastsService } from '../subscriptions/podcasts.service.js';

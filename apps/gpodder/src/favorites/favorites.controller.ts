@@ -2,9 +2,9 @@ import { Controller, Get, Req } from '@nestjs/common';
 import { listActions } from '#contracts';
 import { Services } from '#http';
 import type { FastifyRequest } from 'fastify';
-import { callerOf } from '../auth/request.caller.js';
+import { callerOf } from '../auth/request-caller.js';
 import { PodcastsService } from '../subscriptions/podcasts.service.js';
-import { toEpisodeObject } from './episode.object.js';
+import { toEpisodeObject } from './episode-object.js';
 
 /** Maximum episodes that the episode service returns in one reply. */
 const perPage = 1_000;

@@ -3,14 +3,14 @@ import { type GpodderEpisode, Failure, listActions } from '#contracts';
 import { Services } from '#http';
 import type { FastifyRequest } from 'fastify';
 import { toClientActions } from '../actions/download.rules.js';
-import { callerOf, toReader } from '../auth/request.caller.js';
+import { callerOf, toReader } from '../auth/request-caller.js';
 import { parseDeviceId } from '../devices/device.rules.js';
-import { DeviceRegistry } from '../devices/device.registry.js';
+import { DeviceRegistry } from '../devices/device-registry.js';
 import { queryOf, parseSince } from '../http/input.js';
 import { FeedListService } from '../subscriptions/feed-list.service.js';
 import { type PodcastsByUrl, toPodcastObject } from '../subscriptions/formats.js';
 import { PodcastsService } from '../subscriptions/podcasts.service.js';
-import { toEpisodeObject } from './episode.object.js';
+import { toEpisodeObject } from './episode-object.js';
 
 /** Maximum episodes that the episode service returns in one reply. */
 const perPage = 1_000;

@@ -11,8 +11,8 @@ import {
 import { connectRedis } from '#redis';
 import { formatCount, createLog, loadConfig, type ProgramIo, ProgressLine } from '#runtime';
 import { callUntilAvailable, StreamClient } from '#transport';
-import { importConfig, type ImportOptions } from './import.options.js';
-import { ImportProgressFile } from './import-progress.file.js';
+import { importConfig, type ImportOptions } from './import-options.js';
+import { ImportProgressFile } from './import-progress-file.js';
 import { readPassword } from './password.js';
 
 /**

@@ -3,11 +3,11 @@ import { Controller, Delete, Get, Header, HttpCode, Inject, Post, Req, Res } fro
 import { beginLogin, revokeCredential } from '#contracts';
 import { linkBase, Services } from '#http';
 import type { FastifyReply, FastifyRequest } from 'fastify';
-import { callerOf } from '../auth/request.caller.js';
-import { expiredCookie } from '../auth/session.cookie.js';
+import { callerOf } from '../auth/request-caller.js';
+import { expiredCookie } from '../auth/session-cookie.js';
 import { CONFIG, type GpodderConfig } from '../gpodder.config.js';
 import { forbidden, RejectionError } from '../http/errors.js';
-import { NeedsReadScope, Public } from '../auth/route.access.js';
+import { NeedsReadScope, Public } from '../auth/route-access.js';
 
 /** Body of a success answer of Nextcloud's OCS API. */
 const ocsSuccess =

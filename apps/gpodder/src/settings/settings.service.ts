@@ -11,7 +11,7 @@ import {
 import { repairEnclosureUrl, repairFeedUrl } from '#gpodder-data';
 import { Services } from '#http';
 import type { FastifyRequest } from 'fastify';
-import { callerOf } from '../auth/request.caller.js';
+import { callerOf } from '../auth/request-caller.js';
 import { parseDeviceId } from '../devices/device.rules.js';
 import {
   favoriteKey,

@@ -11,7 +11,7 @@ import { repairFeedUrl } from '#gpodder-data';
 import { Services } from '#http';
 import type { Log } from '#runtime';
 import type { FastifyRequest } from 'fastify';
-import { callerOf, toReader } from '../auth/request.caller.js';
+import { callerOf, toReader } from '../auth/request-caller.js';
 import { LOG } from '../gpodder.config.js';
 import { skippedEntryMetrics } from '../gpodder.metrics.js';
 import { type FeedChanges, splitIntoMessages, toUrlUpdates } from './changes.rules.js';

@@ -13,9 +13,9 @@ import {
 import { Failure, listDevices } from '#contracts';
 import { Services } from '#http';
 import type { FastifyReply, FastifyRequest } from 'fastify';
-import { callerOf } from '../auth/request.caller.js';
+import { callerOf } from '../auth/request-caller.js';
 import { parseDeviceId } from '../devices/device.rules.js';
-import { DeviceRegistry } from '../devices/device.registry.js';
+import { DeviceRegistry } from '../devices/device-registry.js';
 import { CONFIG, type GpodderConfig } from '../gpodder.config.js';
 import { queryOf } from '../http/input.js';
 import { parseWholeList } from './changes.rules.js';

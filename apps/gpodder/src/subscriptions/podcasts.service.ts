@@ -2,7 +2,7 @@ import { Inject, Injectable } from '@nestjs/common';
 import { Failure, listPodcasts, maxPodcasts, type Podcast, type ReplyOf } from '#contracts';
 import { linkBase, Services } from '#http';
 import type { FastifyRequest } from 'fastify';
-import { callerOf } from '../auth/request.caller.js';
+import { callerOf } from '../auth/request-caller.js';
 import { CONFIG, type GpodderConfig } from '../gpodder.config.js';
 
 /** Reads the publishers' descriptions of the caller's podcasts from the feed service. */

@@ -1,7 +1,7 @@
 import { Body, Controller, Get, HttpCode, Inject, Param, Post, Req } from '@nestjs/common';
 import type { FastifyRequest } from 'fastify';
 import { parseDeviceId } from '../devices/device.rules.js';
-import { DeviceRegistry } from '../devices/device.registry.js';
+import { DeviceRegistry } from '../devices/device-registry.js';
 import { CONFIG, type GpodderConfig } from '../gpodder.config.js';
 import { maxValuesOf, parseObjectBody, queryOf, parseSince } from '../http/input.js';
 import { parseChanges } from './changes.rules.js';

@@ -2,7 +2,7 @@
 // user_id, so Citus routes it to one node. Exceptions: sync.read_reachable reads rows of all users,
 // and sync.take_events deletes rows of a set of users.
 
-import { refusedUser } from '../fault.rule.js';
+import { refusedUser } from '../fault-rule.js';
 
 /**
  * SQL of the new stamp of a clock `c`: v_now, or a millisecond after the clock if that is ahead. In

@@ -1,7 +1,7 @@
 import { applyDecorators, Catch, UseFilters, type ExceptionFilter } from '@nestjs/common';
 import { Ctx, MessagePattern, Payload } from '@nestjs/microservices';
 import type { ReplyOf, RequestOf, Rpc } from '#contracts';
-import type { CallContext } from './stream.server.js';
+import type { CallContext } from './stream-server.js';
 
 /** A method that handles the requests of a contract; it can omit the second parameter. */
 type Handler<C extends Rpc> = (

@@ -1,8 +1,8 @@
 import { performance } from 'node:perf_hooks';
 import { setTimeout as delay } from 'node:timers/promises';
 import { consumerGroup, type ServiceKeys } from '../wire/format.js';
-import type { RedisLink } from '../wire/redis.link.js';
-import type { ReplicaTimings } from './replica.options.js';
+import type { RedisLink } from '../wire/redis-link.js';
+import type { ReplicaTimings } from './replica-options.js';
 
 /** Growth of a time sample's uncertainty per ms of age: more than the drift of two clocks. */
 const driftPerMs = 0.001;

@@ -4,10 +4,10 @@ import { setImmediate, setTimeout as delay } from 'node:timers/promises';
 import { Cluster } from 'ioredis';
 import { RepeatingTask } from '#runtime';
 import { decodeEntry, type StreamEntry, consumerGroup, serviceKeys } from '../wire/format.js';
-import { ManualResetEvent, RedisLink } from '../wire/redis.link.js';
+import { ManualResetEvent, RedisLink } from '../wire/redis-link.js';
 import { Membership, RedisClock } from './membership.js';
-import type { ReplicaCounters, ReplicaOptions } from './replica.options.js';
-import { ReplySender } from './reply.sender.js';
+import type { ReplicaCounters, ReplicaOptions } from './replica-options.js';
+import { ReplySender } from './reply-sender.js';
 import { Takeover } from './takeover.js';
 
 /** Interval at which consumers of dead replicas are deleted, in milliseconds. */

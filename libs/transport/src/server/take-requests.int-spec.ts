@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { eventually } from '#testing';
-import { callOnce } from '../../testing/repeated.calls.js';
-import { useTransport } from '../../testing/use.transport.js';
+import { callOnce } from '../../testing/repeated-calls.js';
+import { useTransport } from '../../testing/use-transport.js';
 import { encodeRequest, consumerGroup, serviceKeys } from '../wire/format.js';
 
 const { admin, replica, client } = useTransport();

@@ -1,13 +1,13 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { describe, expect, it } from 'vitest';
 import { eventually } from '#testing';
-import { callOnce } from '../../testing/repeated.calls.js';
+import { callOnce } from '../../testing/repeated-calls.js';
 import { secretProbe, probe } from '../../testing/probe.contracts.js';
-import { connectTo, memoryLog } from '../../testing/probe.replica.js';
-import { useTransport } from '../../testing/use.transport.js';
+import { connectTo, memoryLog } from '../../testing/probe-replica.js';
+import { useTransport } from '../../testing/use-transport.js';
 import { decodeEntry, encodeRequest, consumerGroup, serviceKeys } from '../wire/format.js';
-import { RedisLink } from '../wire/redis.link.js';
-import { withScripts } from '../wire/redis.scripts.js';
+import { RedisLink } from '../wire/redis-link.js';
+import { withScripts } from '../wire/redis-scripts.js';
 import { Takeover } from './takeover.js';
 
 const { replica, client, admin, redisUrl } = useTransport();

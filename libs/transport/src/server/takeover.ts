@@ -6,7 +6,7 @@ import {
   consumerGroup,
   type ServiceKeys,
 } from '../wire/format.js';
-import type { RedisLink } from '../wire/redis.link.js';
+import type { RedisLink } from '../wire/redis-link.js';
 
 /** Number of deliveries without an answer after which a request becomes a dead letter. */
 const maxDeliveries = 3;

@@ -1,8 +1,8 @@
-import { type AppKey, connectableApps } from '../connect.apps.js';
-import { isLoopbackUrl } from '../connect.address.js';
+import { type AppKey, connectableApps } from '../connect-apps.js';
+import { isLoopbackUrl } from '../connect-address.js';
 import type { Page, Visit } from '../document.js';
 import type { Texts } from '../texts/texts.js';
-import type { SyncedApp } from '../connected.apps.js';
+import type { SyncedApp } from '../connected-apps.js';
 import { appName } from './approval.view.js';
 import { CopyValue, LinkButton, QrCode, RefusalNotice, relativeTime } from './components.js';
 

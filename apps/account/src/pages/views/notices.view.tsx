@@ -1,5 +1,5 @@
 import { Card, Row } from '#ui';
-import { noticeTexts } from '../../people/notice.texts.js';
+import { noticeTexts } from '../../people/notice-texts.js';
 import type { Notice } from '../../people/notices.js';
 import type { Visit } from '../document.js';
 import { browserName } from './browser-name.js';

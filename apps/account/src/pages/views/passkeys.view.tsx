@@ -2,7 +2,7 @@ import { Field, Row } from '#ui';
 import type { ComponentChildren } from 'preact';
 import type { Passkey } from '../../people/passkeys.js';
 import type { Page, Visit } from '../document.js';
-import type { RefusedForm } from '../refusal.texts.js';
+import type { RefusedForm } from '../refusal-texts.js';
 import type { Texts } from '../texts/texts.js';
 import {
   renderCredentialTimes,

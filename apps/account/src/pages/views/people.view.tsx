@@ -2,7 +2,7 @@ import { ActionLink, Card, Field, Row } from '#ui';
 import { type Account, accountState } from '../../people/accounts.js';
 import type { PeopleConfig } from '../../people/people.config.js';
 import type { Page, Visit } from '../document.js';
-import type { RefusedForm } from '../refusal.texts.js';
+import type { RefusedForm } from '../refusal-texts.js';
 import {
   CopyValue,
   FactList,

@@ -1,5 +1,5 @@
 import type { Page, Visit } from '../document.js';
-import type { RefusedForm } from '../refusal.texts.js';
+import type { RefusedForm } from '../refusal-texts.js';
 import {
   HiddenFields,
   HiddenName,

@@ -1,7 +1,7 @@
 import { ActionLink, Field } from '#ui';
 import type { NewTotp } from '../../people/totp.js';
 import type { Page, Visit } from '../document.js';
-import type { RefusedForm } from '../refusal.texts.js';
+import type { RefusedForm } from '../refusal-texts.js';
 import {
   ActionButton,
   CodeField,
@@ -15,7 +15,7 @@ import {
   QrCode,
   RefusalNotice,
 } from './components.js';
-import { type RefusedSecondStep, SecondStepForms } from './second-step.forms.js';
+import { type RefusedSecondStep, SecondStepForms } from './second-step-forms.js';
 
 /** Returns the page that changes a password. */
 export function changePasswordPage(

@@ -1,0 +1,190 @@
+import type { IncomingMessage } from 'node:http';
+import { scopes as apiScopes } from '#contracts';
+import type { AccountConfig } from '../account.config.js';
+import {
+  type Adapter,
+  type Configuration,
+  errors,
+  interactionPolicy,
+  type KoaContextWithOIDC,
+} from 'oidc-provider';
+import { firstPartyClients } from './clients.js';
+import { requestAddress } from './request-origin.js';
+import type { SigningKey } from './signing-keys.js';
+
+const minuteSeconds = 60;
+const daySeconds = 86_400;
+
+/** Lifetimes of tokens, codes, requests and grants, in seconds. */
+const lifetimes = {
+  accessToken: 10 * minuteSeconds,
+  code: minuteSeconds,
+  /** Pending authorization request of a browser or device. */
+  request: 15 * minuteSeconds,
+  /** Each use of a refresh token replaces it by one with the full lifetime. */
+  refreshToken: 90 * daySeconds,
+  /** Grant without refresh tokens. Each refresh token extends its lifetime (oidc-adapter.ts). */
+  grant: daySeconds,
+} as const;
+
+/** Injection token of {@link IssuerParts.errorPage}, which the pages provide. */
+export const ERROR_PAGE = Symbol('error page');
+
+/** OAuth error of an authorization request, which {@link IssuerParts.errorPage} shows. */
+export interface PageError {
+  readonly error: string;
+  readonly error_description?: string | undefined;
+  /** Redirect URI of the authorization request, if the client has registered it. */
+  readonly redirectUri?: string | undefined;
+}
+
+/** Dependencies of {@link issuerConfiguration}. */
+export interface IssuerParts {
+  readonly config: AccountConfig;
+  readonly key: SigningKey;
+  adapter(model: string): Adapter;
+  /** Returns true if the account exists and is not disabled. */
+  isActive(accountId: string): Promise<boolean>;
+  readonly errorPage: (request: IncomingMessage, error: PageError) => string;
+}
+
+/** Returns the issuer's cookie names. All ports of a host share cookies, so they name the app. */
+export function cookieNames({
+  PUBLIC_URL,
+}: AccountConfig): Record<'session' | 'request' | 'resume', string> {
+  const name = (what: string) =>
+    `${PUBLIC_URL.startsWith('https:') ? '__Secure-' : ''}podcast_sync_${what}`;
+  return { session: name('issuer'), request: name('request'), resume: name('resume') };
+}
+
+function enabledFeatures(config: AccountConfig): Configuration['features'] {
+  return {
+    devInteractions: { enabled: false },
+    dPoP: { enabled: false },
+    pushedAuthorizationRequests: { enabled: false },
+    rpInitiatedLogout: { enabled: false },
+    userinfo: { enabled: false },
+    revocation: {
+      enabled: true,
+      allowedPolicy: (_ctx, client, token) => token.clientId === client.clientId,
+    },
+    deviceFlow: { enabled: true, deviceInfo: () => ({ address: requestAddress() }) },
+    registration: { enabled: true, issueRegistrationAccessToken: false },
+    resourceIndicators: {
+      enabled: true,
+      defaultResource: (_ctx, _client, oneOf) => oneOf?.[0] ?? config.API_URLS[0],
+      useGrantedResource: () => true,
+      getResourceServerInfo: (_ctx, resource) => apiResource(config, resource),
+    },
+  };
+}
+
+/** Lifetimes of the models of oidc-provider, in seconds. */
+const ttlByModel = {
+  AccessToken: lifetimes.accessToken,
+  AuthorizationCode: lifetimes.code,
+  DeviceCode: lifetimes.request,
+  Interaction: lifetimes.request,
+  IdToken: lifetimes.accessToken,
+  RefreshToken: lifetimes.refreshToken,
+  Grant: lifetimes.grant,
+  Session: minuteSeconds,
+};
+
+/** Creates the configuration of oidc-provider. docs/design/adr/0021 explains the settings. */
+export function issuerConfiguration({
+  config,
+  key,
+  adapter,
+  isActive,
+  errorPage,
+}: IssuerParts): Configuration {
+  const isSecure = config.PUBLIC_URL.startsWith('https:');
+  const cookie = { httpOnly: true, sameSite: 'lax', secure: isSecure, overwrite: true } as const;
+  const names = cookieNames(config);
+  return {
+    adapter: (model: string) => adapter(model),
+    clients: firstPartyClients.map((client) => ({
+      ...client,
+      grant_types: [...(client.grant_types ?? [])],
+    })),
+    jwks: { keys: [key] as never },
+    // The account session identifies the user, so the issuer's session ends with the request.
+    cookies: {
+      names: { session: names.session, interaction: names.request, resume: names.resume },
+      long: cookie,
+      short: cookie,
+    },
+    features: enabledFeatures(config),
+    // Scopes of the issuer itself; `getResourceServerInfo` returns those of the API.
+    scopes: ['openid', 'offline_access'],
+    claims: { openid: ['sub'], auth_time: null, iss: null },
+    responseTypes: ['code'],
+    clientAuthMethods: ['none'],
+    clientDefaults: {
+      token_endpoint_auth_method: 'none',
+      id_token_signed_response_alg: 'EdDSA',
+      grant_types: ['authorization_code', 'refresh_token'],
+      response_types: ['code'],
+    },
+    enabledJWA: { idTokenSigningAlgValues: ['EdDSA'] },
+    pkce: { required: () => true },
+    ttl: ttlByModel,
+    issueRefreshToken: (_ctx, client) => client.grantTypeAllowed('refresh_token'),
+    rotateRefreshToken: () => true,
+    expiresWithSession: () => false,
+    revokeGrantPolicy: () => true,
+    extraTokenClaims: (_ctx, token) =>
+      'grantId' in token && token.grantId ? { gid: token.grantId } : undefined,
+    // APIs accept a token without the claim `scope` for all scopes, so this sets an empty claim.
+    formats: { customizers: { jwt: (_ctx, _token, parts) => void (parts.payload.scope ??= '') } },
+    findAccount: async (_ctx, sub) => {
+      if (!(await isActive(sub))) return undefined;
+      return { accountId: sub, claims: () => ({ sub }) };
+    },
+    clientBasedCORS: (_ctx, origin, client) =>
+      client.redirectUris?.some((uri) => URL.canParse(uri) && new URL(uri).origin === origin) ??
+      false,
+    interactions: {
+      policy: interactionPolicy.base(),
+      url: (_ctx, { uid }) => `/interaction/${uid}`,
+    },
+    renderError: (ctx, out) => renderIssuerError(ctx, out, errorPage),
+  };
+}
+
+/**
+ * Returns scopes, audience and token format of the API that a resource indicator names (RFC 8707).
+ *
+ * @throws InvalidTarget if the resource is not in `API_URLS`.
+ */
+export function apiResource({ API_URLS, API_AUDIENCE }: AccountConfig, resource: string) {
+  const isSame = (url: string) => withoutSlash(url) === withoutSlash(resource);
+  if (!API_URLS.some(isSame)) throw new errors.InvalidTarget();
+  return {
+    scope: apiScopes.join(' '),
+    audience: API_AUDIENCE,
+    accessTokenFormat: 'jwt' as const,
+    accessTokenTTL: lifetimes.accessToken,
+    jwt: { sign: { alg: 'EdDSA' as const } },
+  };
+}
+
+function withoutSlash(url: string): string {
+  return url.endsWith('/') ? url.slice(0, -1) : url;
+}
+
+function renderIssuerError(
+  ctx: KoaContextWithOIDC,
+  out: PageError,
+  errorPage: IssuerParts['errorPage'],
+): void {
+  const { client, params } = ctx.oidc;
+  const uri = params?.['redirect_uri'];
+  const redirectUri =
+    typeof uri === 'string' && client?.redirectUriAllowed(uri) === true ? uri : undefined;
+  // oidc-provider reports `login_required` with a redirect's status, but this is an error page.
+  if (ctx.status < 400) ctx.status = 400;
+  ctx.type = 'html';
+  ctx.body = errorPage(ctx.req, { ...out, redirectUri });
+}

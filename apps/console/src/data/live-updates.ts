@@ -1,0 +1,47 @@
+import type { ChangeLoader } from './change-loader.js';
+import { apiOfUser, user } from './session.js';
+
+/** Interval in milliseconds of polls, which find changes whose notification was lost. */
+const pollInterval = 5 * 60_000;
+/** Limits of the random reconnect delay in milliseconds, which spreads the reconnects. */
+const reconnectDelay = { first: 2_000, max: 60_000 };
+
+/**
+ * Keeps the data of loaders up to date by notifications and polls. Call it once, after the sign-in.
+ * The windows of a browser share one stream; without Web Locks (plain http) each has its own.
+ */
+export function startLiveUpdates(loaders: readonly ChangeLoader[]): void {
+  const notifyLoaders = (stamp?: string) => loaders.forEach((loader) => void loader.notify(stamp));
+  setInterval(notifyLoaders, pollInterval, undefined);
+  addEventListener('online', () => notifyLoaders());
+  document.addEventListener(
+    'visibilitychange',
+    () => document.visibilityState === 'visible' && notifyLoaders(),
+  );
+  const name = `podcast-sync-changes-${user.value?.id}`;
+  const windows = new BroadcastChannel(name);
+  windows.addEventListener('message', ({ data }) => notifyLoaders(String(data)));
+  const followAsLeader = () =>
+    followStreams((stamp) => {
+      windows.postMessage(stamp);
+      notifyLoaders(stamp);
+    });
+  if ('locks' in navigator) void navigator.locks.request(name, followAsLeader);
+  else void followAsLeader();
+}
+
+/** Reads change streams and reconnects, until the page closes. */
+async function followStreams(onStamp: (stamp: string) => void): Promise<never> {
+  for (let failures = 0; ; failures++) {
+    try {
+      for await (const stamp of (await apiOfUser()).changes()) {
+        failures = 0;
+        onStamp(stamp);
+      }
+    } catch {
+      // If the server is unavailable or has no change streams, polls find the changes.
+    }
+    const ceiling = Math.min(reconnectDelay.first * 2 ** failures, reconnectDelay.max);
+    await new Promise((resolve) => setTimeout(resolve, Math.random() * ceiling));
+  }
+}

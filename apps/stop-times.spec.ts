@@ -1,0 +1,35 @@
+import { readFileSync } from 'node:fs';
+import { stopLimitMs } from '#runtime';
+import { expect, it } from 'vitest';
+import { parse } from 'yaml';
+import { defaultTimings } from '../libs/transport/testing/internals.js';
+import { redisCloseLimitMs } from './deletion-worker/src/deletion-processor.js';
+import { cascadeLimitMs } from './deletion-worker/src/records/deletion.service.js';
+import { gatewayConfig } from './gateway/src/gateway.config.js';
+import { killAfterMs as supervisorLimitMs } from './standalone/src/app-process.js';
+
+const servers = ['edge', 'subscription', 'episode', 'deletion-worker', 'feed'];
+
+it('an app stops waiting only after its longest operation', () => {
+  const { drainGraceMs, drainMs } = defaultTimings;
+  expect(stopLimitMs).toBeGreaterThan(cascadeLimitMs + redisCloseLimitMs);
+  expect(stopLimitMs).toBeGreaterThan(drainGraceMs + drainMs);
+  const drain = (seconds: string) => gatewayConfig.shape.DRAIN_SECONDS.safeParse(seconds).success;
+  expect([drain(String(stopLimitMs / 1_000 - 10)), drain(String(stopLimitMs / 1_000))]).toEqual([
+    true,
+    false,
+  ]);
+});
+
+it("the supervisor waits longer than the time limit of an app's stop", () => {
+  expect(supervisorLimitMs).toBeGreaterThan(stopLimitMs);
+});
+
+it.each(servers)('docker-compose waits longer for %s', (app) => {
+  const file = parse(readFileSync('docker-compose.yml', 'utf8'), { merge: true }) as {
+    services: Record<string, { stop_grace_period?: string }>;
+  };
+  expect(Number.parseInt(file.services[app]?.stop_grace_period ?? '', 10) * 1_000).toBeGreaterThan(
+    stopLimitMs,
+  );
+});

@@ -1,0 +1,62 @@
+import { ApiError } from './errors.js';
+import { type RequestSender, withTimeLimit } from './request-sender.js';
+
+/** Milliseconds without data after which a stream ends. The server sends a comment every 25 s. */
+const maxSilence = 60_000;
+
+/** Time limit for opening a stream, in milliseconds. */
+const openTimeLimit = 30_000;
+
+/** Maximum length of a line in characters. A longer line ends the stream. */
+const maxLineLength = 1_024;
+
+/**
+ * Yields the `Sync-Timestamp` of the user from one stream of `GET /changes` (server-sent events):
+ * the current one, then a new one after each change. Ends when the server ends the stream, the
+ * connection breaks or no data arrives for a minute.
+ *
+ * @throws ApiError when the stream cannot be opened: `not_found` if the server has none,
+ * `unexpected` if the platform's `fetch` cannot read a response in parts. Poll in these cases.
+ */
+export async function* readChangeStream(
+  sender: RequestSender,
+  signal?: AbortSignal,
+): AsyncGenerator<string, void, undefined> {
+  const connection = new AbortController();
+  const abort = () => connection.abort();
+  signal?.addEventListener('abort', abort);
+  try {
+    const response = await withTimeLimit(openTimeLimit, signal, () =>
+      sender.open(
+        { method: 'GET', path: '/changes', type: 'text/event-stream' },
+        connection.signal,
+      ),
+    );
+    if (!response.body)
+      throw new ApiError('unexpected', 'This platform cannot stream responses: poll');
+    const reader = response.body.getReader();
+    const decoder = new TextDecoder();
+    let rest = '';
+    // Fields of the event that is being read. Comments and other fields are ignored.
+    let event: { event?: string; data?: string } = {};
+    for (;;) {
+      const { value: chunk } = await withTimeLimit(maxSilence, connection.signal, () =>
+        reader.read(),
+      ).catch(() => ({ value: undefined }));
+      if (!chunk) return;
+      const lines = (rest + decoder.decode(chunk, { stream: true })).split(/\r?\n/);
+      rest = lines.pop() ?? '';
+      if (rest.length > maxLineLength) return;
+      for (const line of lines) {
+        const [, field, value = ''] = /^(event|data):? ?(.*)$/.exec(line) ?? [];
+        if (field !== undefined) event = { ...event, [field]: value };
+        if (line !== '') continue;
+        if (event.event === 'changed' && event.data !== undefined) yield event.data;
+        event = {};
+      }
+    }
+  } finally {
+    signal?.removeEventListener('abort', abort);
+    connection.abort();
+  }
+}

@@ -1,0 +1,188 @@
+import { spawn } from 'node:child_process';
+import {
+  existsSync,
+  mkdirSync,
+  readFileSync,
+  realpathSync,
+  renameSync,
+  rmSync,
+  writeFileSync,
+} from 'node:fs';
+import { join } from 'node:path';
+import pg from 'pg';
+import { type EmbeddedServer, type ServerOptions, StartError } from './embedded-server.js';
+import { startOnFreePort } from './free-port.js';
+import { findOrCopyBinaries, type PostgresBinaries } from './postgres-binaries.js';
+import { changeOwner, ensurePostgresPlace, type PostgresPlace } from './postgres-place.js';
+import { readOrCreateSecret } from './secret-file.js';
+import { ServerProcess, stopOrphan, type ServerProgram } from './server-process.js';
+
+interface PostgresOptions extends ServerOptions {
+  /** The database in the URL, which is created if missing. Default: `postgres`. */
+  readonly database?: string;
+}
+
+const ownerName = 'postgres';
+
+/**
+ * Starts an embedded Postgres on 127.0.0.1, from the programs of the npm package. The first start
+ * creates the data directory, with a random password in a file of mode 0600.
+ *
+ * @throws StartError with a message for the operator.
+ */
+export async function startPostgres(options: PostgresOptions): Promise<EmbeddedServer> {
+  const { directory, database = 'postgres', durable = true, reportProgress = () => {} } = options;
+  const place = ensurePostgresPlace(directory, reportProgress);
+  const binaries = findOrCopyBinaries(place, reportProgress);
+  const password = readOrCreateSecret(join(directory, 'password'));
+  const data = join(realpathSync(place.home), 'data');
+  if (!existsSync(data)) await initializeDataDirectory(data, place, binaries, password, durable);
+  requireSameVersion(data, binaries);
+
+  const startOn = async (port: number): Promise<EmbeddedServer> => {
+    const program: ServerProgram = {
+      ...postgresIdentity(data),
+      command: binaries.postgres,
+      args: ['-D', data, ...postgresSettings(port, durable).flatMap((setting) => ['-c', setting])],
+      account: place.account,
+      env: postgresEnvironment(),
+      logFile: join(directory, 'postgres.log'),
+    };
+    if (await stopOrphan(program))
+      reportProgress('stopped a Postgres that an earlier start had left behind');
+    const urlOf = (name: string) => `postgres://${ownerName}:${password}@127.0.0.1:${port}/${name}`;
+    const server = await ServerProcess.start(program, () =>
+      ensureDatabase(urlOf('postgres'), database),
+    );
+    return {
+      url: urlOf(database),
+      port,
+      pid: server.pid,
+      exited: server.exited,
+      stop: () => server.stop(),
+    };
+  };
+  return options.port === undefined ? startOnFreePort(startOn) : startOn(options.port);
+}
+
+/** Stops a server that still runs on a directory of {@link startPostgres}, and removes its data. */
+export async function removePostgres(directory: string): Promise<void> {
+  const { home } = ensurePostgresPlace(directory, () => {});
+  const data = join(realpathSync(home), 'data');
+  await stopOrphan(postgresIdentity(data));
+  for (const folder of [home, directory]) rmSync(folder, { recursive: true, force: true });
+}
+
+/** Returns the values that identify the Postgres of a data directory, and its stop signals. */
+function postgresIdentity(data: string) {
+  return {
+    name: 'Postgres',
+    data,
+    pidFile: join(data, 'postmaster.pid'),
+    // Postgres' "fast" and "immediate" shutdown. SIGTERM would wait until all clients disconnect.
+    stopSignal: 'SIGINT',
+    forceSignal: 'SIGQUIT',
+  } as const;
+}
+
+/** Creates a data directory under another name, and then renames it: `data` is never incomplete. */
+async function initializeDataDirectory(
+  data: string,
+  { account, home }: PostgresPlace,
+  { initdb }: PostgresBinaries,
+  password: string,
+  durable: boolean,
+): Promise<void> {
+  const unfinished = `${data}.new`;
+  const passwordFile = join(home, 'password.new');
+  rmSync(unfinished, { recursive: true, force: true });
+  rmSync(passwordFile, { force: true });
+  mkdirSync(unfinished, { mode: 0o700 });
+  writeFileSync(passwordFile, password, { mode: 0o600 });
+  changeOwner(unfinished, account);
+  changeOwner(passwordFile, account);
+  const args = [
+    `--pgdata=${unfinished}`,
+    `--username=${ownerName}`,
+    `--pwfile=${passwordFile}`,
+    '--auth=scram-sha-256',
+    '--encoding=UTF8',
+    '--locale=C',
+    '--locale-provider=builtin',
+    '--builtin-locale=C.UTF-8',
+    '--no-instructions',
+    ...(durable ? [] : ['--no-sync']),
+  ];
+  try {
+    await runProgram(initdb, args, { ...account, cwd: unfinished, env: postgresEnvironment() });
+  } finally {
+    rmSync(passwordFile, { force: true });
+  }
+  renameSync(unfinished, data);
+}
+
+function requireSameVersion(data: string, { major }: PostgresBinaries): void {
+  const found = readFileSync(join(data, 'PG_VERSION'), 'utf8').trim();
+  if (found !== major)
+    throw new StartError(
+      `The data in ${data} was written by Postgres ${found}, and this is Postgres ${major}. ` +
+        `Migrate it with pg_dump of Postgres ${found}, or remove the folder to start with no data.`,
+    );
+}
+
+function postgresSettings(port: number, durable: boolean): string[] {
+  return [
+    `port=${port}`,
+    'listen_addresses=127.0.0.1',
+    // Postgres accepts only TCP: a socket file would need a directory that all users can reach.
+    'unix_socket_directories=',
+    'max_connections=300',
+    // Errors are logged tersely, because details would quote values of users' rows.
+    'log_error_verbosity=terse',
+    // JIT compilation is off: all statements are short, and compiling one takes longer.
+    'jit=off',
+    // Connections keep query plans for empty tables until ANALYZE runs. Autovacuum runs ANALYZE for
+    // tables that grew, by default a minute later.
+    'autovacuum_naptime=15',
+    ...(durable ? [] : ['fsync=off', 'synchronous_commit=off', 'full_page_writes=off']),
+  ];
+}
+
+/** Returns the environment without Postgres' own variables (PGDATA, PGPORT, …) of the starter. */
+function postgresEnvironment(): NodeJS.ProcessEnv {
+  const inherited = Object.entries(process.env).filter(([name]) => !name.startsWith('PG'));
+  return { ...Object.fromEntries(inherited), LC_ALL: 'C' };
+}
+
+async function ensureDatabase(url: string, database: string): Promise<void> {
+  const client = new pg.Client({ connectionString: url, connectionTimeoutMillis: 5_000 });
+  // A connection error is ignored, because `exited` reports a Postgres that stops.
+  client.on('error', () => {});
+  try {
+    await client.connect();
+    const { rowCount } = await client.query('SELECT FROM pg_database WHERE datname = $1', [
+      database,
+    ]);
+    if (rowCount === 0) await client.query(`CREATE DATABASE ${pg.escapeIdentifier(database)}`);
+  } finally {
+    await client.end().catch(() => {});
+  }
+}
+
+function runProgram(
+  command: string,
+  args: readonly string[],
+  options: { uid?: number; gid?: number; cwd: string; env: NodeJS.ProcessEnv },
+): Promise<void> {
+  return new Promise((resolve, reject) => {
+    const child = spawn(command, args, { ...options, stdio: ['ignore', 'ignore', 'pipe'] });
+    let problems = '';
+    child.stderr.on('data', (chunk: Buffer) => (problems += chunk.toString()));
+    child.once('error', reject);
+    child.once('close', (code) =>
+      code === 0
+        ? resolve()
+        : reject(new StartError(`initdb could not create the data directory.\n${problems.trim()}`)),
+    );
+  });
+}

@@ -1,0 +1,163 @@
+import { spawn, type ChildProcess } from 'node:child_process';
+import { closeSync, existsSync, openSync, readFileSync, rmSync } from 'node:fs';
+import { setTimeout as delay } from 'node:timers/promises';
+import { isRunning, usesDirectory } from './running-process.js';
+import { StartError } from './embedded-server.js';
+
+/** The user that a server runs as, if it differs from the user of this process. */
+export interface SystemUser {
+  readonly uid: number;
+  readonly gid: number;
+}
+
+/** A server program with its files and stop signals. */
+export interface ServerProgram {
+  readonly name: string;
+  readonly command: string;
+  readonly args: readonly string[];
+  readonly env?: NodeJS.ProcessEnv;
+  readonly account?: SystemUser;
+  /** The directory of the server's data, as an absolute path. */
+  readonly data: string;
+  /** The file to whose first line the server writes its process id. */
+  readonly pidFile: string;
+  /** The file for the server's output, emptied at each start. */
+  readonly logFile: string;
+  readonly stopSignal: NodeJS.Signals;
+  /** The signal to stop the server without a clean shutdown. The next start recovers the data. */
+  readonly forceSignal: NodeJS.Signals;
+}
+
+const startLimitMs = 60_000;
+const stopLimitMs = 20_000;
+
+/**
+ * A running server in a separate process.
+ * - It leads a process group: Ctrl-C in a terminal reaches the starter and not the server, which
+ *   stops after its clients.
+ * - It survives a killed starter; {@link stopOrphan} finds it by its pid and data directory.
+ */
+export class ServerProcess {
+  /** Resolves after the end of the server: `exit code 1`, `signal SIGKILL`. */
+  readonly exited: Promise<string>;
+  private exitReason: string | undefined;
+
+  private constructor(
+    private readonly program: ServerProgram,
+    private readonly child: ChildProcess,
+  ) {
+    this.exited = new Promise((resolve) => {
+      const settle = (how: string) => {
+        this.exitReason = how;
+        resolve(how);
+      };
+      child.once('error', (error) => settle(error.message));
+      child.once('exit', (code, signal) =>
+        settle(signal ? `signal ${signal}` : `exit code ${code}`),
+      );
+    });
+    // A running server must not keep its starter alive.
+    child.unref();
+  }
+
+  /**
+   * Starts a server and waits until it accepts requests.
+   *
+   * @throws StartError with the last lines of the server's output.
+   */
+  static async start(
+    program: ServerProgram,
+    serves: () => Promise<unknown>,
+  ): Promise<ServerProcess> {
+    rmSync(program.logFile, { force: true });
+    const log = openSync(program.logFile, 'a', 0o600);
+    const child = spawn(program.command, program.args, {
+      ...program.account,
+      cwd: program.data,
+      env: program.env,
+      detached: true,
+      stdio: ['ignore', log, log],
+    });
+    closeSync(log);
+    const server = new ServerProcess(program, child);
+    await server.waitUntilServing(serves);
+    return server;
+  }
+
+  get pid(): number {
+    return this.child.pid ?? 0;
+  }
+
+  /** Stops the server by `stopSignal`, after 20 seconds by `forceSignal`. */
+  async stop(): Promise<void> {
+    if (this.exitReason !== undefined) return;
+    await stopProcess(this.program, this.pid, () => this.exitReason === undefined);
+  }
+
+  private async waitUntilServing(serves: () => Promise<unknown>): Promise<void> {
+    const deadline = performance.now() + startLimitMs;
+    let problem: unknown;
+    while (this.exitReason === undefined && performance.now() < deadline) {
+      try {
+        // The end of the server also ends the wait: another program on the port may never answer.
+        if (await Promise.race([serves().then(() => true), this.exited.then(() => false)])) return;
+      } catch (error) {
+        problem = error;
+        await delay(20);
+      }
+    }
+    const how =
+      this.exitReason === undefined
+        ? `doesn't answer (${String(problem)})`
+        : `ended with ${this.exitReason}`;
+    await this.stop();
+    throw new StartError(
+      `${this.program.name} could not be started: it ${how}.\n${lastLines(this.program.logFile)}`,
+    );
+  }
+}
+
+/**
+ * Stops the server that a killed starter left on a data directory. Removes a stale pid file: after
+ * a reboot or a restart of the container its pid can belong to any process.
+ *
+ * @returns true if it stopped a server.
+ */
+export async function stopOrphan(
+  program: Pick<ServerProgram, 'name' | 'data' | 'pidFile' | 'stopSignal' | 'forceSignal'>,
+): Promise<boolean> {
+  if (!existsSync(program.pidFile)) return false;
+  const pid = Number.parseInt(readFileSync(program.pidFile, 'utf8'), 10);
+  if (!(pid > 0 && usesDirectory(pid, program.data))) {
+    rmSync(program.pidFile, { force: true });
+    return false;
+  }
+  await stopProcess(program, pid, () => isRunning(pid));
+  return true;
+}
+
+async function stopProcess(
+  program: Pick<ServerProgram, 'name' | 'stopSignal' | 'forceSignal'>,
+  pid: number,
+  running: () => boolean,
+): Promise<void> {
+  for (const signal of [program.stopSignal, program.forceSignal, 'SIGKILL'] as const) {
+    try {
+      process.kill(pid, signal);
+    } catch (error) {
+      if ((error as NodeJS.ErrnoException).code === 'ESRCH') return;
+      throw new StartError(
+        `${program.name} (process ${pid}) can't be stopped: ${(error as Error).message}`,
+      );
+    }
+    const deadline = performance.now() + stopLimitMs;
+    while (performance.now() < deadline) {
+      if (!running()) return;
+      await delay(20);
+    }
+  }
+}
+
+function lastLines(file: string): string {
+  return readFileSync(file, 'utf8').trim().split('\n').slice(-8).join('\n');
+}

@@ -1,0 +1,188 @@
+import compress from '@fastify/compress';
+import cookie from '@fastify/cookie';
+import cors, { type FastifyCorsOptions } from '@fastify/cors';
+import type { RequestListener } from 'node:http';
+import { Readable } from 'node:stream';
+import { JsonText } from '#contracts';
+import type { Log } from '#runtime';
+import { FastifyAdapter } from '@nestjs/platform-fastify';
+import type {
+  FastifyError,
+  FastifyInstance,
+  FastifyReply,
+  FastifyRequest,
+  onSendAsyncHookHandler,
+} from 'fastify';
+import { type BodyKind, type BodyOptions, parseBodies } from './bodies.js';
+import type { HttpConfig } from './http.config.js';
+import { Admission, type AdmissionOptions } from './admission.js';
+import { httpAnswers } from './errors.js';
+import { watchHeldBytes } from './http.metrics.js';
+import { hasValidHost, ownHostCheck } from './own-host.js';
+import { correlationId, recordRequests, securityHeaders, trackEnds } from './request-hooks.js';
+import { RouteTable } from './route-table.js';
+
+/** Options of the compression of JSON and OPML answers (docs/design/security.md). */
+const compression = {
+  encodings: ['br' as const, 'gzip' as const],
+  threshold: 1_024,
+  customTypes: /^(application\/json|text\/x-opml)\b/,
+  // Never decompresses request bodies, because they could grow a thousandfold.
+  globalDecompression: false,
+};
+
+/**
+ * Maximum size in bytes of an answer that is compressed; pages of ordinary episodes are smaller.
+ * The compression of a larger answer would take as much CPU time as a hundred polls.
+ */
+export const maxCompressedBytes = 524_288;
+
+/** A request listener of Node that answers instead of a route of Fastify, as the issuer does. */
+export interface NodeHandler {
+  /** Pattern of the request's path, for logs and metrics. */
+  readonly route: string;
+  /**
+   * Answers the request, and reads its body itself: these bytes do not count towards
+   * `MAX_HELD_BYTES`. The response already has the headers of the app.
+   */
+  readonly listen: RequestListener;
+}
+
+/** Options of an HTTP app. Admission runs after CORS, so that web apps can read error answers. */
+export interface HttpOptions extends AdmissionOptions {
+  readonly config: HttpConfig;
+  readonly log: Log;
+  /** Returns the app's headers of an answer: at least `content-security-policy`. */
+  headers(request: FastifyRequest): Readonly<Record<string, string>>;
+  /** Kinds of bodies that the app accepts. Others are answered as invalid input. */
+  readonly bodies: readonly BodyKind[];
+  /** Called with each JSON or XML body before it is parsed. */
+  readonly onBody?: BodyOptions['onBody'];
+  /** CORS options for web pages of other origins. By default they have no access. */
+  readonly cors?: FastifyCorsOptions;
+  /** Enables `request.cookies` and `reply.setCookie`. */
+  readonly cookies?: boolean;
+  /** Returns the listener that answers an admitted request; `undefined` for a route of the app. */
+  readonly handOver?: (request: FastifyRequest) => NodeHandler | undefined;
+  /** Rewrites the URL of a request before routing. */
+  readonly rewrite?: (url: string) => string;
+}
+
+/**
+ * Creates the Nest adapter of an HTTP app, which limits, records and admits requests before routing
+ * (ADR 20). Apps differ only in their options. {@link serveApps} runs the server.
+ */
+export async function createHttpAdapter(options: HttpOptions): Promise<FastifyAdapter> {
+  const { config, log, limiter, errors, rewrite = (url) => url } = options;
+  const isOwn = ownHostCheck(config);
+  const protect = securityHeaders(config.PUBLIC_URL, options.headers);
+  const adapter = new FastifyAdapter({
+    bodyLimit: config.MAX_BODY_BYTES,
+    // Accepts long parameters, so that a long guid gets 405 as invalid, not 404. Parses no query,
+    // because handlers do.
+    routerOptions: { maxParamLength: config.MAX_HEADER_BYTES, querystringParser: () => ({}) },
+    trustProxy: config.TRUSTED_PROXIES ?? false,
+    return503OnClosing: false,
+    exposeHeadRoutes: true,
+    genReqId: correlationId,
+    rewriteUrl: ({ url = '/' }) => rewrite(url),
+    frameworkErrors: (_error: FastifyError, request: FastifyRequest, reply: FastifyReply) => {
+      // Adds the headers here, because Fastify runs no hook for a path that cannot be decoded.
+      protect(request, reply.header('x-request-id', request.id));
+      void admission.reject(request, reply);
+    },
+  });
+  const fastify = adapter.getInstance();
+  const admission = new Admission(options, new RouteTable(fastify), log);
+  watchHeldBytes(() => limiter.heldBytes);
+  // Returns a Buffer as a string for the types of Fastify, which sends a Buffer unchanged.
+  fastify.setReplySerializer(
+    (body) => (body instanceof JsonText ? body.text : JSON.stringify(body)) as string,
+  );
+  // Answers errors in routes of plugins, which Fastify would answer with its own texts.
+  fastify.addHook('onRoute', (route) => {
+    route.errorHandler ??= (error, request, reply) => {
+      const requestLog = log.child({ correlationId: request.id });
+      errors.send(reply, errors.answerTo(error, request, requestLog));
+    };
+  });
+  trackEnds(fastify);
+  recordRequests(fastify, log);
+  parseBodies(fastify, {
+    kinds: options.bodies,
+    limit: config.MAX_BODY_BYTES,
+    onBody: options.onBody,
+  });
+  fastify.addHook('onRequest', (request, reply, done) => {
+    protect(request, reply);
+    if (!hasValidHost(request.raw)) {
+      errors.send(reply.header('connection', 'close'), httpAnswers[400]);
+      return;
+    }
+    if (request.headers.host !== undefined && !isOwn(request.hostname))
+      errors.send(reply, httpAnswers[421]);
+    else done();
+  });
+  if (options.cors) allowOrigins(fastify, options.cors);
+  if (options.cookies) await fastify.register(cookie);
+  fastify.after(() => {
+    fastify.addHook('onRequest', async (request, reply) => {
+      const handler = options.handOver?.(request);
+      if (!(await admission.admit(request, reply, handler === undefined))) return reply;
+      if (handler) handOver(handler, request, reply);
+      return undefined;
+    });
+  });
+  await compressAnswers(fastify);
+  return adapter;
+}
+
+/** Gives a request to a listener of Node, with the headers that the answer already has. */
+function handOver(
+  { route, listen }: NodeHandler,
+  request: FastifyRequest,
+  reply: FastifyReply,
+): void {
+  request.nodeRoute = route;
+  reply.hijack();
+  for (const [name, value] of Object.entries(reply.getHeaders()))
+    if (value !== undefined) reply.raw.setHeader(name, value);
+  listen(request.raw, reply.raw);
+}
+
+/** Registers CORS, which answers preflights. */
+function allowOrigins(fastify: FastifyInstance, options: FastifyCorsOptions): void {
+  fastify.register(
+    cors,
+    () => (request: FastifyRequest, use: (error: null, options: FastifyCorsOptions) => void) => {
+      use(null, { ...options, preflight: isPreflight(request) });
+    },
+  );
+}
+
+/** Registers compression. Must run before routes are added: the plugin configures each of them. */
+async function compressAnswers(fastify: FastifyInstance): Promise<void> {
+  fastify.addHook('onSend', (request, _reply, payload, done) => {
+    // Disables compression by a request header, as the plugin requires.
+    const isWhole = typeof payload === 'string' || Buffer.isBuffer(payload);
+    const isStream = payload instanceof Readable;
+    if (isStream || (isWhole && Buffer.byteLength(payload) > maxCompressedBytes))
+      request.headers['x-no-compression'] = 'large';
+    done();
+  });
+  await fastify.register(compress, compression);
+  fastify.addHook('onRoute', (route) => {
+    if (route.method === 'HEAD') route.onSend = [route.onSend ?? [], removeLength].flat();
+  });
+}
+
+/** Returns true for a CORS preflight (Fetch, 3.2.2); others are ordinary OPTIONS requests. */
+function isPreflight({ headers }: FastifyRequest): boolean {
+  return Boolean(headers.origin && headers['access-control-request-method']);
+}
+
+/** Removes the length from answers to HEAD, because GET can compress them (RFC 9110, 8.6). */
+const removeLength: onSendAsyncHookHandler = async (request, reply, payload) => {
+  if (request.headers['accept-encoding'] !== undefined) reply.removeHeader('content-length');
+  return payload;
+};

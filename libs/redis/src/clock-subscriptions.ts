@@ -1,0 +1,172 @@
+import { randomUUID } from 'node:crypto';
+import { unavailable } from '#contracts';
+import type { Cluster, Redis } from 'ioredis';
+import { clockChannel } from './clock-notifier.js';
+import { Condition, type Log, withTimeLimit } from '#runtime';
+
+/** Called by {@link ClockSubscriptions}. */
+interface ClockEvents {
+  /** Called when a user's clock advanced to this stamp; also late, repeatedly or out of order. */
+  onNotification(userId: string, stamp: string): void;
+  /**
+   * Called when heartbeats arrive again after a loss. All subscriptions have ended, and
+   * notifications can be missing.
+   */
+  onReconnected(): void;
+}
+
+/**
+ * Interval at which {@link ClockSubscriptions} sends heartbeats to itself through Redis, and
+ * maximum time without a heartbeat, in milliseconds.
+ */
+export interface HeartbeatTimings {
+  readonly intervalMs: number;
+  readonly timeoutMs: number;
+}
+const defaultTimings: HeartbeatTimings = { intervalMs: 1_000, timeoutMs: 10_000 };
+
+/** Maximum time in ms that Redis can take to confirm a subscription. */
+const confirmLimitMs = 2_000;
+
+/**
+ * Subscribes to users' clocks, each from {@link subscribe} until {@link unsubscribe} (ADR 26).
+ * Invariants:
+ * - Each user has a channel, so Redis sends only the notifications of subscribed users.
+ * - A lost connection, a lost heartbeat, or 10 s without a heartbeat ends all subscriptions. When
+ *   heartbeats arrive again, it calls `onReconnected`.
+ */
+export class ClockSubscriptions {
+  /** Redis channel of the heartbeats of this object. */
+  private readonly heartbeatChannel = `clock:listener:${randomUUID()}`;
+  /** Subscribed users; each promise resolves when Redis has confirmed the subscription. */
+  private readonly users = new Map<string, Promise<unknown>>();
+  private readonly channelPrefix = clockChannel('');
+  private readonly condition = new Condition<'connected' | 'disconnected'>('disconnected');
+  private readonly timer: NodeJS.Timeout;
+  private heartbeatReceivedAt = performance.now();
+  private heartbeatSentAt = Number.NEGATIVE_INFINITY;
+  /** True from a disconnection until `onReconnected` is called. */
+  private hasUnreportedLoss = false;
+  /** Number of the last sent heartbeat. */
+  private sentHeartbeat = 0;
+  /** Number of the last heartbeat that was received since the subscription. */
+  private receivedHeartbeat: number | undefined;
+
+  /** @param redis connection for subscriptions only. @param writer connection for heartbeats. */
+  constructor(
+    private readonly redis: Redis | Cluster,
+    private readonly writer: Redis | Cluster,
+    private readonly events: ClockEvents,
+    private readonly log: Log,
+    private readonly timings = defaultTimings,
+  ) {
+    for (const connection of [redis, writer]) connection.on('error', () => {});
+    redis.on('message', (channel: string, message: string) => {
+      if (channel === this.heartbeatChannel) return this.onHeartbeat(Number(message));
+      const userId = channel.slice(this.channelPrefix.length);
+      if (this.users.has(userId)) this.events.onNotification(userId, message);
+      // Ends a subscription that a Cluster has restored after a loss, although it ended here.
+      else this.redis.unsubscribe(channel).catch(() => {});
+    });
+    redis.on('close', () => this.onDisconnected());
+    redis.on('ready', () => void this.subscribeTo(this.heartbeatChannel).catch(() => {}));
+    this.timer = setInterval(() => this.sendHeartbeat(), timings.intervalMs).unref();
+  }
+
+  /** True while the heartbeats of this object arrive. */
+  get isUp(): boolean {
+    return this.condition.state === 'connected';
+  }
+
+  /** Number of subscribed users. */
+  get size(): number {
+    return this.users.size;
+  }
+
+  /**
+   * Subscribes to the clock of a user, until {@link unsubscribe}. Resolves when all later
+   * notifications will arrive.
+   *
+   * @throws Failure `unavailable` if Redis does not confirm the subscription in time.
+   */
+  async subscribe(userId: string): Promise<void> {
+    const existing = this.users.get(userId);
+    const confirmation = existing ?? this.subscribeTo(clockChannel(userId));
+    if (!existing) {
+      this.users.set(userId, confirmation);
+      confirmation.catch(() => {
+        if (this.users.get(userId) === confirmation) this.users.delete(userId);
+      });
+    }
+    await confirmation.catch((error: unknown) => {
+      throw unavailable('subscription to changes not confirmed', error);
+    });
+  }
+
+  unsubscribe(userId: string): void {
+    if (!this.users.delete(userId)) return;
+    this.redis.unsubscribe(clockChannel(userId)).catch(() => {});
+  }
+
+  close(): void {
+    clearInterval(this.timer);
+    this.redis.removeAllListeners('close');
+    this.redis.disconnect();
+    this.writer.disconnect();
+  }
+
+  private async subscribeTo(channel: string): Promise<void> {
+    await withTimeLimit(this.redis.subscribe(channel), confirmLimitMs);
+    if (channel === this.heartbeatChannel) this.sendHeartbeat();
+  }
+
+  /** Sends a heartbeat. Reconnects if no heartbeat has arrived for `timeoutMs`. */
+  private sendHeartbeat(): void {
+    const now = performance.now();
+    const { timeoutMs } = this.timings;
+    // Sends fewer heartbeats without subscriptions, but enough to keep the connections open.
+    if (this.users.size === 0 && this.isUp && now - this.heartbeatSentAt < timeoutMs / 2) return;
+    this.heartbeatSentAt = now;
+    if (now - this.heartbeatReceivedAt > timeoutMs && this.isUp) {
+      this.onDisconnected();
+      this.redis.disconnect(true);
+    }
+    if (this.redis.status !== 'ready') return;
+    // Subscribes again while no heartbeats arrive: a Cluster can replace its connection silently.
+    if (!this.isUp) this.redis.subscribe(this.heartbeatChannel).catch(() => {});
+    this.writer.publish(this.heartbeatChannel, String((this.sentHeartbeat += 1))).catch(() => {});
+    // Detects a dead connection by a ping, because subscriptions only receive.
+    this.redis.ping().catch(() => {});
+  }
+
+  private onHeartbeat(heartbeat: number): void {
+    // Takes a lost heartbeat as a loss, because notifications can be lost too.
+    if (this.receivedHeartbeat !== undefined && heartbeat !== this.receivedHeartbeat + 1)
+      this.onDisconnected();
+    this.receivedHeartbeat = heartbeat;
+    this.heartbeatReceivedAt = performance.now();
+    if (!this.condition.becomes('connected')) return;
+    if (!this.hasUnreportedLoss) return;
+    this.hasUnreportedLoss = false;
+    this.log.info(
+      { outage: 'Redis' },
+      'receiving of change notifications resumed: Redis available again',
+    );
+    this.events.onReconnected();
+  }
+
+  private onDisconnected(): void {
+    // Reports a loss also before the first heartbeat, if users are already subscribed.
+    if (this.condition.becomes('disconnected') || this.users.size > 0) {
+      if (!this.hasUnreportedLoss)
+        this.log.warn(
+          { outage: 'Redis' },
+          'change notifications lost, change streams are silent until they resume: ' +
+            'no connection to Redis or heartbeat lost',
+        );
+      this.hasUnreportedLoss = true;
+    }
+    this.users.clear();
+    this.receivedHeartbeat = undefined;
+  }
+}

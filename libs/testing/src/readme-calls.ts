@@ -1,0 +1,46 @@
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { repository } from './launched-system.js';
+
+/** A command in a console session of the README, and its output. */
+export interface ReadmeCall {
+  readonly command: string;
+  readonly output: string;
+}
+
+/** Returns the commands in the console sessions of the README: three definitions, and calls. */
+export function readmeCalls(): {
+  base: string;
+  token: string;
+  define: string;
+  calls: ReadmeCall[];
+} {
+  const readme = readFileSync(join(repository, 'README.md'), 'utf8');
+  const blocks = [...readme.matchAll(/```console\n([^]*?)```/g)];
+  const sessions = blocks.map(([, session]) => session as string);
+  const [base, token, define, ...calls] = sessions.flatMap((session) =>
+    session
+      .split(/^\$ /m)
+      .filter(Boolean)
+      .map((part) => {
+        const lines = part.trimEnd().split('\n');
+        const end = lines.findIndex((_, at) => isComplete(lines.slice(0, at + 1).join('\n'))) + 1;
+        return { command: lines.slice(0, end).join('\n'), output: lines.slice(end).join('\n') };
+      }),
+  );
+  return {
+    base: base?.command ?? '',
+    token: token?.command ?? '',
+    define: define?.command ?? '',
+    calls,
+  };
+}
+
+/** Returns false for a command that continues: it has an open quote or ends with a backslash. */
+const isComplete = (text: string) => !text.endsWith('\\') && text.split("'").length % 2 === 1;
+
+/** Matches the stamp in an answer of a call. */
+const stampPattern = /(?<="subscription_changed":")[^"]*/g;
+
+/** Returns an answer without its stamps, which differ from run to run. */
+export const withoutStamps = (text: string) => text.replace(stampPattern, '…');

@@ -1,0 +1,158 @@
+import { performance } from 'node:perf_hooks';
+import { unavailable } from '#contracts';
+import { Batcher } from '../wire/batcher.js';
+import {
+  requestRetentionMs,
+  consumerGroup,
+  serviceKeys,
+  type ServiceKeys,
+} from '../wire/format.js';
+import type { RedisLink } from '../wire/redis-link.js';
+
+/**
+ * Maximum age of the backlog as a share of a call's time limit. Behind an older backlog, replicas
+ * would answer most requests after their deadline, so the client does not send them.
+ */
+const maxBacklogShare = 0.5;
+
+/**
+ * Maximum age of the last read heartbeat that a call relies on, in milliseconds. A stopping
+ * replica still takes requests for a little longer than this (`drainGraceMs`).
+ */
+const maxReadAgeMs = 550;
+
+/** Time in ms after which calls stop waiting for a read, which hangs e.g. during a failover. */
+const hangingReadMs = 500;
+
+/** Maximum bytes of requests that one script call adds: Redis runs no other command meanwhile. */
+const maxBatchBytes = 4 * 2 ** 20;
+
+/** A request that waits for the next batch. */
+interface QueuedRequest {
+  /** Names and values of its stream entry, alternating. */
+  readonly fields: readonly string[];
+  /** Called when Redis has it, or with the reason why Redis does not. */
+  readonly onSent: (error?: Error) => void;
+}
+
+/** One service as a client sees it: heartbeat and backlog as last read, and requests to send. */
+export class ServiceView {
+  /** True if a call used the service since the last regular read. */
+  isUsed = false;
+  /** Number of calls to the service whose reply this client awaits. */
+  inFlight = 0;
+  /** Time that the oldest unread request had waited at the last read, in milliseconds. */
+  backlogMs = 0;
+  private readonly keys: ServiceKeys;
+  private readonly batcher = new Batcher<QueuedRequest>(
+    (queued) => this.addToStream(queued),
+    bytesOf,
+    maxBatchBytes,
+  );
+  /** Expiry of the latest heartbeat of a replica, by `performance.now()`. */
+  private aliveUntil = 0;
+  /** Start of the last read that Redis answered. */
+  private answeredReadAt = Number.NEGATIVE_INFINITY;
+  /** Start of the last read, which can still be running. */
+  private lastReadAt = Number.NEGATIVE_INFINITY;
+  private runningRead?: Promise<void>;
+
+  constructor(
+    private readonly service: string,
+    private readonly maxInFlight: number,
+    private readonly link: RedisLink,
+  ) {
+    this.keys = serviceKeys(service);
+  }
+
+  /**
+   * True if a call must first read the heartbeat again: it is old, or seems expired. It seems
+   * expired after a stalled event loop, although replicas are alive. No call awaits a hanging read.
+   */
+  get needsRead(): boolean {
+    const now = performance.now();
+    const isHanging = this.runningRead && now - this.lastReadAt > hangingReadMs;
+    return !isHanging && (!this.isAlive || now - this.answeredReadAt > maxReadAgeMs);
+  }
+
+  /** True while heartbeat and backlog are read regularly: for calls, replies or the metric. */
+  get isInUse(): boolean {
+    return this.isUsed || this.inFlight > 0 || this.backlogMs > 0;
+  }
+
+  /** Reads heartbeat and backlog from Redis. Concurrent calls share one read. */
+  readFromRedis(): Promise<void> {
+    this.runningRead ??= this.startRead().finally(() => (this.runningRead = undefined));
+    return this.runningRead;
+  }
+
+  /** Makes {@link isAlive} false until the next read, e.g. after a lost connection to Redis. */
+  markDead(): void {
+    this.aliveUntil = 0;
+  }
+
+  /** True if the client already awaits `maxInFlight` replies of the service. */
+  get isFull(): boolean {
+    return this.inFlight >= this.maxInFlight;
+  }
+
+  /** True until the heartbeat of the last read expires. */
+  get isAlive(): boolean {
+    return performance.now() < this.aliveUntil;
+  }
+
+  /** Returns why a call with this budget would fail; `undefined` if it can be sent. */
+  rejectionReason(budgetMs: number): string | undefined {
+    const { service } = this;
+    if (!this.isAlive) return `no replica of the service ${service} is alive`;
+    if (this.backlogMs > budgetMs * maxBacklogShare)
+      return `the backlog of the service ${service} is too old: ${this.backlogMs} ms`;
+    return undefined;
+  }
+
+  /** Adds a request to the service's stream. @throws Failure `unavailable` if Redis does not. */
+  send(fields: readonly string[]): Promise<void> {
+    return new Promise((resolve, reject) => {
+      this.batcher.add({ fields, onSent: (error) => (error ? reject(error) : resolve()) });
+    });
+  }
+
+  private async addToStream(queued: readonly QueuedRequest[]): Promise<void> {
+    const countsAndFields = queued.flatMap(({ fields }) => [fields.length, ...fields]);
+    try {
+      const ids = await this.link.redis.rpcAdd(
+        this.keys.requests,
+        requestRetentionMs,
+        ...countsAndFields,
+      );
+      for (const [index, { onSent }] of queued.entries())
+        onSent(
+          ids[index]
+            ? undefined
+            : unavailable(`the stream of the service ${this.service} is missing in Redis`),
+        );
+    } catch (error) {
+      for (const { onSent } of queued)
+        onSent(unavailable('Redis rejected the request or is unavailable', error));
+    }
+  }
+
+  private async startRead(): Promise<void> {
+    const { requests, heartbeats } = this.keys;
+    const startedAt = performance.now();
+    this.lastReadAt = startedAt;
+    const [aliveMs, waitedMs] = await this.link.redis.rpcReadState(
+      requests,
+      heartbeats,
+      consumerGroup,
+    );
+    // Counts from the start of the read: a slow answer must not extend the heartbeat's validity.
+    this.aliveUntil = startedAt + aliveMs;
+    this.answeredReadAt = startedAt;
+    this.backlogMs = waitedMs;
+  }
+}
+
+function bytesOf({ fields }: QueuedRequest): number {
+  return fields.reduce((bytes, field) => bytes + Buffer.byteLength(field), 0);
+}

@@ -1,0 +1,151 @@
+import { performance } from 'node:perf_hooks';
+import type { Cluster, Redis } from 'ioredis';
+import type { Logger } from 'pino';
+import { isAccessDenied, redisOutage } from '#redis';
+import { Condition, withTimeLimit } from '#runtime';
+import { withScripts, type ScriptedRedis } from './redis-scripts.js';
+
+/** Time limit for Redis' answer to QUIT, in milliseconds. */
+const quitLimitMs = 1_000;
+
+/** Time in ms for which a failed command with the same message is not logged again. */
+const sameFaultMs = 10_000;
+
+/** Value of the log field `outage` in the lines about the start and end of an outage. */
+const outage = 'Redis';
+
+/**
+ * A connection to Redis that reconnects after every loss.
+ *
+ * Invariants:
+ * - An outage is logged once at its start and once at its end, regardless of the number of
+ *   attempts.
+ * - A refused password or an untrusted certificate is logged once as an error: an operator must
+ *   act. The link continues to reconnect, because the operator can correct the server.
+ * - Closing ends within about a second in any state of Redis.
+ */
+export class RedisLink {
+  readonly redis: ScriptedRedis;
+  /** Number of lost connections since the start. */
+  lostConnections = 0;
+  private readonly connected = new ManualResetEvent();
+  private isClosing = false;
+  private readonly condition = new Condition<'connected' | 'disconnected' | 'denied'>('connected');
+  private lastError?: Error;
+  private lastLoggedFault = { message: '', atMs: Number.NEGATIVE_INFINITY };
+
+  constructor(
+    readonly name: string,
+    redis: Redis | Cluster,
+    private readonly log: Logger,
+  ) {
+    this.redis = withScripts(redis);
+    redis.on('ready', () => this.onReady());
+    redis.on('close', () => this.onClose());
+    redis.on('error', (error: Error) => this.onError(error));
+    // A Cluster does not report the errors of its nodes in its own `error` event.
+    redis.on('node error', (error: Error) => this.onError(error));
+    if (redis.status === 'ready') this.connected.set();
+    else if (redis.status === 'wait') redis.connect().catch(() => {});
+  }
+
+  get isUp(): boolean {
+    return this.connected.isSet;
+  }
+
+  /** Resolves while connected, else at the next connection. */
+  ready(): Promise<void> {
+    return this.connected.wait();
+  }
+
+  /** Logs a failed command, unless it failed by a lost connection: that is logged already. */
+  readonly logFault = (error: unknown): void => {
+    const message = String(error);
+    const now = performance.now();
+    const isRepeated =
+      message === this.lastLoggedFault.message && now - this.lastLoggedFault.atMs < sameFaultMs;
+    if (!this.isUp || this.isClosing || isRepeated || redisOutage(error)) return;
+    this.lastLoggedFault = { message, atMs: now };
+    this.log.warn({ link: this.name, err: error }, 'Redis command failed, retrying');
+  };
+
+  async close(): Promise<void> {
+    this.isClosing = true;
+    if (this.isUp) await withTimeLimit(this.redis.quit(), quitLimitMs).catch(() => {});
+    this.redis.disconnect();
+    this.connected.reset();
+  }
+
+  private onReady(): void {
+    this.connected.set();
+    if (this.condition.becomes('connected'))
+      this.log.info({ outage, link: this.name }, 'Redis connected again, outage ended');
+  }
+
+  private onClose(): void {
+    if (this.isUp && !this.isClosing) this.lostConnections += 1;
+    this.connected.reset();
+    this.logOutage();
+  }
+
+  private onError(error: Error): void {
+    this.lastError = error;
+    // An error that ends an open connection is followed by `close`, which logs the outage.
+    if (this.isUp) return;
+    if (isAccessDenied(error)) this.logDenied(error);
+    else this.logOutage();
+  }
+
+  private logDenied({ message }: Error): void {
+    const isStart = this.condition.state === 'connected';
+    if (this.isClosing || !this.condition.becomes('denied')) return;
+    // Logs only the message: the error object contains the command AUTH with the password.
+    this.log.error(
+      { ...(isStart && { outage }), link: this.name, reason: message },
+      'Redis denies access or is not trusted: check user, password and certificates',
+    );
+  }
+
+  private logOutage(): void {
+    // Redis also closes a connection that it denied, which is logged already.
+    if (
+      this.isClosing ||
+      this.condition.state === 'denied' ||
+      !this.condition.becomes('disconnected')
+    )
+      return;
+    this.log.warn(
+      { outage, link: this.name, err: this.lastError },
+      'Redis disconnected, reconnecting',
+    );
+  }
+}
+
+/** A flag to wait for: `wait` resolves when it is set. It stays set until it is reset. */
+export class ManualResetEvent {
+  private readonly waiters: (() => void)[] = [];
+
+  constructor(private isNowSet = false) {}
+
+  get isSet(): boolean {
+    return this.isNowSet;
+  }
+
+  set(): void {
+    this.isNowSet = true;
+    for (const resume of this.waiters.splice(0)) resume();
+  }
+
+  reset(): void {
+    this.isNowSet = false;
+  }
+
+  assign(isSet: boolean): void {
+    if (isSet) this.set();
+    else this.reset();
+  }
+
+  wait(): Promise<void> {
+    return this.isNowSet ? Promise.resolve() : new Promise((resolve) => this.waiters.push(resolve));
+  }
+}
