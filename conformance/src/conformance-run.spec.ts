@@ -54,7 +54,7 @@ describe.concurrent('broken servers', () => {
   });
 
   test('a server that mixes users and forgets names fails in each profile', async () => {
-    const outcome = await check(ofDraft, ['one-user', 'forgets', 'arrival-wins']);
+    const outcome = await check(ofDraft, ['user-restriction', 'forgets', 'arrival-wins']);
     expect(failed(outcome)).toEqual(
       expect.arrayContaining([
         'get-of-another-user',

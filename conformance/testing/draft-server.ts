@@ -17,7 +17,7 @@ export type Fault =
   /** The last status that arrives wins. */
   | 'arrival-wins'
   /** All tokens belong to the same user. */
-  | 'one-user'
+  | 'user-restriction'
   /** Former guids and URLs, tombstones and the episodes of deleted podcasts are treated as new. */
   | 'forgets'
   /** Wrong statuses and types, and errors as text. */
@@ -164,7 +164,7 @@ export class DraftServer {
     const url = new URL(request.url ?? '', `http://${request.headers.host}`);
     const token = /^Bearer (.+)$/i.exec(request.headers.authorization ?? '')?.[1] ?? '';
     if (!this.tokens.includes(token)) throw new Failure(401);
-    const user = this.faults.has('one-user') ? '' : token;
+    const user = this.faults.has('user-restriction') ? '' : token;
     const account = this.accounts.get(user) ?? new Account();
     this.accounts.set(user, account);
     const [, , resource = '', key] = url.pathname.split('/');

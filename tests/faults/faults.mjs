@@ -328,7 +328,7 @@ const facade = [
   {
     // An episode at its end that is not played is shown as played.
     id: 'position-at-the-end',
-    file: `${gpodder}/actions/download.rules.ts`,
+    file: `${gpodder}/actions/action-list.rules.ts`,
     find: 'knownDuration > seconds ? knownDuration',
     replace: 'knownDuration >= seconds ? knownDuration',
     near: ['apps/gpodder'],

@@ -3,7 +3,7 @@ import pg from 'pg';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { Statement } from '#database';
 import { callsAlone } from '../../libs/database/testing/cluster.rules.js';
-import { tablesOfUsers } from '../../libs/database/testing/one-user.js';
+import { tablesOfUsers } from '../../libs/database/testing/user-restriction.js';
 import { namedStatements } from './testing/named-statements.js';
 
 /**

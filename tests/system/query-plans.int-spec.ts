@@ -255,7 +255,7 @@ describe(`query plans on plain tables with ${size} episode states`, () => {
 
 describe(`query plans on plain tables of writes with ${size} episode states`, () => {
   it('an upload looks up its matches, each entry by every identifier', async () => {
-    await expectPlans(episodes.selectNamedEpisodes, known(stored.map(entry)), {
+    await expectPlans(episodes.selectIdentifiedEpisodes, known(stored.map(entry)), {
       uses: ['episodes_pkey', 'episodes_guid', 'states_pkey', 'sync_ids_pkey'],
       // Three lookups per entry, its subscription, and the row in two tables; a CTE counts again
       // where it is read.

@@ -8,7 +8,7 @@ import {
   needsCoordinator,
   needsOneNode,
 } from '../../libs/database/testing/cluster.rules.js';
-import { isOfOneUser } from '../../libs/database/testing/one-user.js';
+import { isOfOneUser } from '../../libs/database/testing/user-restriction.js';
 import { namedStatements } from './testing/named-statements.js';
 
 /** Statements for no user or all users. docs/design/scaling.md describes each on Citus. */

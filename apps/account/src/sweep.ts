@@ -12,7 +12,7 @@ import { LOG } from './account.config.js';
 import { queryRows } from './people/query-rows.js';
 
 /** Minimum milliseconds between sweeps. Each pause is randomly 1 to 2 times as long. */
-const pauseMs = 60_000;
+const minPauseMs = 60_000;
 /** Maximum rows that a statement of the sweep scans or deletes, so that locks are brief. */
 const rowsPerStatement = 1_000;
 
@@ -53,7 +53,7 @@ const orphanedRows = {
 @Injectable()
 export class Sweep implements OnApplicationBootstrap, OnApplicationShutdown {
   private readonly task = new RepeatingTask(
-    () => pauseMs * (1 + Math.random()),
+    () => minPauseMs * (1 + Math.random()),
     () => this.run(),
   );
   private isStopping = false;

@@ -14,7 +14,7 @@ import { LoadFailure, Page } from './ui/page.js';
 const HistoryPage = lazy(() => import('./pages/history.js').then(({ HistoryPage: page }) => page));
 const PodcastPage = lazy(() => import('./pages/podcast.js').then(({ PodcastPage: page }) => page));
 const NewEpisodesPage = lazy(() =>
-  import('./pages/new.js').then(({ NewEpisodesPage: page }) => page),
+  import('./pages/new-episodes.js').then(({ NewEpisodesPage: page }) => page),
 );
 const StatisticsPage = lazy(() =>
   import('./pages/statistics.js').then(({ StatisticsPage: page }) => page),

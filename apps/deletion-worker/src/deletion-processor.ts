@@ -162,7 +162,8 @@ export class DeletionProcessor implements OnApplicationBootstrap, BeforeApplicat
         this.log.error(
           { err: error, correlationId },
           'erasure ended in FAILURE, some data of the user remains: ' +
-            'unexpected error, report it as a bug, then request the erasure again',
+            'unexpected error, report it as a bug, then request the erasure again ' +
+            '(the alert PodcastSyncErasureFaults lists the commands)',
         );
       }
       throw new UnrecoverableError(cause);

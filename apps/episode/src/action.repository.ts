@@ -127,11 +127,11 @@ export const selectOfFeed = selectPageSql(
    ), counted AS MATERIALIZED (SELECT count(*) <= ${maxSortedRows} AS few FROM matches),`,
 );
 
-type ActedRow = Metadata &
+type ActionEpisodeRow = Metadata &
   StatusFields & { id: number; syncId: string; feedUrl: string; podcastGuid: string };
 type Head = { refused: number | null; candidates: number; id: number | null };
 
-function selectPage(request: ActionsRequest, since: number): Bound<ActedRow & Head> {
+function selectPage(request: ActionsRequest, since: number): Bound<ActionEpisodeRow & Head> {
   const { userId, feedUrl, favorites = false, perPage, further } = request;
   const values = [userId, since, further?.after ?? 0, perPage];
   if (feedUrl === undefined)
@@ -146,13 +146,13 @@ function selectPage(request: ActionsRequest, since: number): Bound<ActedRow & He
  *
  * @throws Failure `unauthorized` for a refused user.
  */
-export async function readActions(
+export async function readActionEpisodes(
   database: Database,
   request: ActionsRequest,
   since: number,
 ): Promise<Pick<ReplyOf<typeof listActions>, 'episodes'> & { last?: number }> {
   const [query, values] = selectPage(request, since);
-  const rows = await database.read<ActedRow & Head>(query, values);
+  const rows = await database.read<ActionEpisodeRow & Head>(query, values);
   const head = unlessRefused<Head>(rows[0]);
   if (head.id === null) return { episodes: [] };
   return {
@@ -161,7 +161,7 @@ export async function readActions(
   };
 }
 
-function toEpisode(row: ActedRow): GpodderEpisode {
+function toEpisode(row: ActionEpisodeRow): GpodderEpisode {
   const statuses = statusesOf(row, (value, at) => ({ value, at: `${at.replace(' ', 'T')}Z` }));
   return {
     syncId: row.syncId,

@@ -12,7 +12,7 @@ import {
 import { Database, selectClock, type Transaction, unlessRefused, type Write } from '#database';
 import { answerList, sessionTimestamp } from '#gpodder-sync';
 import { type CallContext, Handle } from '#transport';
-import { readActions } from './action.repository.js';
+import { readActionEpisodes } from './action.repository.js';
 import { type ActedResult, ensureSubscriptions, selectActed } from './action.sql.js';
 import { applyActions, validateAction, movedFeeds } from './action.rules.js';
 import type { FailedEntry } from './answer-budget.js';
@@ -224,7 +224,7 @@ export class ActionService {
     request: RequestOf<typeof listActions>,
     { timestamp, since }: { timestamp: number; since: number },
   ) {
-    const { episodes, last } = await readActions(this.database, request, since);
+    const { episodes, last } = await readActionEpisodes(this.database, request, since);
     return {
       timestamp,
       episodes,

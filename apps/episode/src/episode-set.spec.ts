@@ -37,8 +37,7 @@ const entry = fc
     ...rest,
   }));
 
-/** A batch leaves guids and sync_ids unique, and refers to no absorbed episode. */
-it('keeps sync_ids and episode_guids unique for any batches', () => {
+it('keeps sync_ids and episode_guids unique and refers to no absorbed episode', () => {
   fc.assert(
     fc.property(fc.array(entry, { maxLength: 15 }), (entries) => {
       const before = [

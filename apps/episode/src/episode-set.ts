@@ -67,7 +67,7 @@ export interface EpisodeChanges {
 /**
  * The episodes that one upload has read, and its changes so far (identity map and unit of work).
  * - A sync_id permanently names one episode of the user, or after a merge its survivor. The quota
- *   of aliases is the exception: beyond it, a merge forgets the sync_id of the absorbed episode.
+ *   of aliases is the exception: beyond it, a merge deletes the sync_id of the absorbed episode.
  * - No two episodes of a subscription have the same episode_guid.
  * - A lookup returns `'unread'` if an episode that was not read can be the match. If only named
  *   episodes were read, `isIncomplete` then becomes true: the caller discards all results and

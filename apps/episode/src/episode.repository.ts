@@ -10,11 +10,11 @@ import {
 import { type Bound, statement, type Transaction } from '#database';
 import type { Upload } from './upload.rules.js';
 import type { EpisodeQuotas } from './episode.config.js';
-import { selectAllCandidates, selectNamedEpisodes } from './episode.sql.js';
+import { selectAllCandidates, selectIdentifiedEpisodes } from './episode.sql.js';
 import { comparableEnclosure, type EpisodeRow } from './episode.rules.js';
 import type { UploadData, EpisodeChanges } from './episode-set.js';
 
-export { selectAllCandidates, selectNamedEpisodes };
+export { selectAllCandidates, selectIdentifiedEpisodes };
 
 /**
  * Deletes absorbed episodes, moves their aliases to the survivors, and clears episode_guids that
@@ -137,20 +137,20 @@ export type UploadDataResult = {
   [Part in Exclude<keyof UploadData, 'episodes'>]: UploadData[Part] | null;
 } & { episodes: StateRow[] | null };
 
-/** A row of {@link selectNamedEpisodes}; {@link toNamedData} converts all of them. */
-export type NamedRow = StateRow & Omit<UploadDataResult, 'episodes'>;
+/** A row of {@link selectIdentifiedEpisodes}; {@link toIdentifiedData} converts all of them. */
+export type IdentifiedRow = StateRow & Omit<UploadDataResult, 'episodes'>;
 
 /**
  * Returns the statement that reads episodes by sync_id, alias or episode_guid only, for
- * {@link toNamedData}.
+ * {@link toIdentifiedData}.
  */
-export function selectMatches(
+export function selectIdentified(
   userId: string,
   uploads: readonly Upload[],
   quotas: EpisodeQuotas,
-): Bound<NamedRow> {
+): Bound<IdentifiedRow> {
   return [
-    selectNamedEpisodes,
+    selectIdentifiedEpisodes,
     [
       userId,
       uploads.map(({ podcast }) => podcast),
@@ -162,9 +162,12 @@ export function selectMatches(
   ];
 }
 
-/** Returns the data of {@link selectNamedEpisodes}. Only the row without an episode has `reach`. */
-export function toNamedData(rows: readonly NamedRow[]): UploadData {
-  const head = rows.find(({ reach }) => reach !== null) as NamedRow;
+/**
+ * Returns the data of {@link selectIdentifiedEpisodes}. Only the row without an episode has
+ * `reach`.
+ */
+export function toIdentifiedData(rows: readonly IdentifiedRow[]): UploadData {
+  const head = rows.find(({ reach }) => reach !== null) as IdentifiedRow;
   return toUploadData([{ ...head, episodes: rows.filter(({ reach }) => reach === null) }]);
 }
 
@@ -281,7 +284,7 @@ const toIsoMicroseconds = (time: string) =>
 /** Converts the same form to ISO 8601 with milliseconds. */
 const toIsoMilliseconds = (time: string) => `${toIsoMicroseconds(time).slice(0, 23)}Z`;
 
-/** Converts a row that {@link selectNamedEpisodes} or {@link selectAllCandidates} has read. */
+/** Converts a row that {@link selectIdentifiedEpisodes} or {@link selectAllCandidates} has read. */
 export function toEpisodeRow(read: StateRow): EpisodeRow {
   return {
     id: read.id,

@@ -16,8 +16,8 @@ import { type EpisodeQuotas, QUOTAS } from './episode.config.js';
 import {
   saveChanges,
   selectCandidates,
-  selectMatches,
-  toNamedData,
+  selectIdentified,
+  toIdentifiedData,
   toUploadData,
 } from './episode.repository.js';
 import { listChanged } from './episode-list.repository.js';
@@ -57,12 +57,12 @@ export class EpisodeService {
       userId,
       smallAnswer: false,
       changes: ['episodes'] as const,
-      reads: selectMatches(userId, uploads, this.quotas),
+      reads: selectIdentified(userId, uploads, this.quotas),
     };
     return this.database.write(write, async (transaction) => {
       const setOf = (data: UploadData) =>
         new EpisodeSet(data, transaction.stamp, context.arrivedMs);
-      let episodes = setOf(toNamedData(transaction.found));
+      let episodes = setOf(toIdentifiedData(transaction.found));
       let answer = episodes.isIncomplete ? undefined : await apply(episodes);
       if (!answer) {
         const [all, values] = selectCandidates(userId, uploads, this.quotas);

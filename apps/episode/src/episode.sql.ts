@@ -44,9 +44,9 @@ export const rowTables = `episode.states s CROSS JOIN LATERAL (
 const maxRows = 2_000;
 /** Maximum bytes of JSON of the episodes that one upload reads. */
 const maxBytes = 6 * 1_024 * 1_024;
-/** Maximum rows that a lookup of ranks 2 and 3 reads for one entry. */
+/** Maximum rows that a lookup of match ranks 2 and 3 (`match.rules.ts`) reads for one entry. */
 const maxSimilarRows = 8;
-/** Maximum rows that the lookup of rank 4 reads for one entry before it filters them. */
+/** Maximum rows that the lookup of match rank 4 (by enclosure) reads for one entry, unfiltered. */
 const maxRowsOfEnclosure = 500;
 
 /**
@@ -175,7 +175,7 @@ export const incompleteLookups = `(
  * episodes, $6 quota of aliases. {@link selectAllCandidates} also reads candidates by other
  * metadata.
  */
-export const selectNamedEpisodes = statement(
+export const selectIdentifiedEpisodes = statement(
   'episode.select_named_episodes',
   `WITH sent AS MATERIALIZED (
      SELECT * FROM unnest($2::uuid[], $3::uuid[], $4::text[])

@@ -60,7 +60,7 @@ export abstract class WorkLoop<Item, Options extends LoopOptions = LoopOptions>
     this.ended = this.runAll();
   }
 
-  /** Claims no further items, aborts `stopped`, and resolves when all runs have ended. */
+  /** Stops claiming, aborts running items, closes the client, and waits until all runs end. */
   async onApplicationShutdown(): Promise<void> {
     this.stopped.abort();
     await this.options.client?.close();

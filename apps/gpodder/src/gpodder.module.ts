@@ -3,8 +3,8 @@ import { APP_FILTER } from '@nestjs/core';
 import { FailureFilter, Services } from '#http';
 import type { Log } from '#runtime';
 import { ActionController } from './actions/action.controller.js';
-import { DownloadService } from './actions/download.service.js';
-import { UploadService } from './actions/upload.service.js';
+import { ActionListService } from './actions/action-list.service.js';
+import { ActionUploadService } from './actions/action-upload.service.js';
 import { LoginController } from './auth/login.controller.js';
 import { GpodderSessions } from './auth/sessions.js';
 import { DevicesController } from './devices/devices.controller.js';
@@ -61,8 +61,8 @@ export class GpodderModule {
         FeedListService,
         PodcastsService,
         SettingsService,
-        UploadService,
-        DownloadService,
+        ActionUploadService,
+        ActionListService,
       ],
     };
   }

@@ -41,14 +41,15 @@ export async function migrate(config: z.output<typeof migrateConfig>, log: Log):
     }),
   );
   await dataSource.initialize();
-  const lock = dataSource.createQueryRunner();
+  // One connection for all statements, because the advisory lock belongs to its session.
+  const runner = dataSource.createQueryRunner();
   try {
-    await lock.query('SELECT pg_advisory_lock($1)', [advisoryLock]);
-    if (areBeforeFirstRelease(await appliedMigrations(lock))) throw new Error(tooOld);
-    if (config.MIGRATE_GROUPS === 'on') await ensureGroups(lock);
-    if (config.MIGRATE_GROUPS === 'none') skipGroupGrants(lock);
-    await lock.query('CREATE SCHEMA IF NOT EXISTS sync');
-    for (const migration of await applyMigrations(lock, config.DATABASE_DISTRIBUTION))
+    await runner.query('SELECT pg_advisory_lock($1)', [advisoryLock]);
+    if (areBeforeFirstRelease(await appliedMigrations(runner))) throw new Error(tooOld);
+    if (config.MIGRATE_GROUPS === 'on') await ensureGroups(runner);
+    if (config.MIGRATE_GROUPS === 'none') skipGroupGrants(runner);
+    await runner.query('CREATE SCHEMA IF NOT EXISTS sync');
+    for (const migration of await applyMigrations(runner, config.DATABASE_DISTRIBUTION))
       log.info({ migration }, 'migration applied');
     const logins = {
       [groups.subscription]: config.SUBSCRIPTION_DATABASE_URL,
@@ -59,8 +60,8 @@ export async function migrate(config: z.output<typeof migrateConfig>, log: Log):
       [groups.feed]: config.FEED_DATABASE_URL,
     };
     for (const [group, url] of Object.entries(logins))
-      if (url && config.MIGRATE_GROUPS !== 'none') await ensureLogin(lock, group, url);
-    const newer = laterMigrations(await appliedMigrations(lock));
+      if (url && config.MIGRATE_GROUPS !== 'none') await ensureLogin(runner, group, url);
+    const newer = laterMigrations(await appliedMigrations(runner));
     if (newer.length > 0)
       return log.warn(
         { migrations: newer },
@@ -73,7 +74,7 @@ export async function migrate(config: z.output<typeof migrateConfig>, log: Log):
           `bug. Statements that would correct them:\n${differences.join('\n')}`,
       );
   } finally {
-    await lock.release();
+    await runner.release();
     await dataSource.destroy();
   }
 }

@@ -4,8 +4,8 @@ import type { SubscriptionQuotas } from './subscription.config.js';
 import { selectMatches, type SnapshotRow } from './subscription.repository.js';
 import type { SubscriptionRow } from './subscription-row.js';
 
-/** Maximum number of rows per page: URLs, each of at most 4,096 bytes. */
-export const pageUrls = 500;
+/** Maximum number of URLs per page. A URL has at most 4,096 bytes, so a page has at most 2 MB. */
+export const maxUrlsPerPage = 500;
 /**
  * SQL that lists the URLs of a page of subscriptions `p`, a row for each URL.
  * - A subscribed subscription is listed with its current URL only. An unsubscribed one is listed

@@ -5,7 +5,7 @@ import { freshUser } from '#testing';
 import { call } from '../../../libs/transport/testing/handler-call.js';
 import { type Entry, sentBody } from '../testing/sent-entry.js';
 import { openService, type ServiceContext } from '../testing/service-context.js';
-import { pageUrls } from './feeds.repository.js';
+import { maxUrlsPerPage } from './feeds.repository.js';
 
 let context: ServiceContext;
 let userId: string;
@@ -215,13 +215,13 @@ describe('the list of feeds', () => {
   });
 
   it('continues each page after the previous one', async () => {
-    const urls = Array.from({ length: 2 * pageUrls + 1 }, (_, n) => feed(n));
+    const urls = Array.from({ length: 2 * maxUrlsPerPage + 1 }, (_, n) => feed(n));
     await post(...urls.map((feedUrl) => ({ feedUrl })));
     const reader = { credentialId: client.credentialId, since: 0 };
     const pages = [await context.feeds.list({ userId, reader }, call())];
     for (let { next } = pages[0] as Reply; next; next = pages.at(-1)?.next)
       pages.push(await context.feeds.list({ userId, reader, further: next }, call()));
-    expect(pages.map(({ add }) => add.length)).toEqual([pageUrls, pageUrls, 1]);
+    expect(pages.map(({ add }) => add.length)).toEqual([maxUrlsPerPage, maxUrlsPerPage, 1]);
     expect(pages.flatMap(({ add }) => add)).toEqual(urls);
   });
 
@@ -232,7 +232,7 @@ describe('the list of feeds', () => {
        SELECT $1, sync.sha256(n::text), s.id, n::text
        FROM subscription.subscriptions s, generate_series(1, $2::int) n
        WHERE s.user_id = $1 AND s.feed_url = $3`,
-      [userId, pageUrls * 2, b],
+      [userId, maxUrlsPerPage * 2, b],
     );
     const { timestamp } = await client.list(0);
     for (const feedUrl of [a, b, c]) await unsubscribe(feedUrl);
@@ -242,8 +242,8 @@ describe('the list of feeds', () => {
       sizes.push(page.remove.length);
       page = page.next && (await context.feeds.list({ userId, further: page.next }, call()));
     }
-    expect(sizes).toEqual([pageUrls, pageUrls, 3]);
-    const former = Array.from({ length: pageUrls * 2 }, (_, n) => String(n + 1));
+    expect(sizes).toEqual([maxUrlsPerPage, maxUrlsPerPage, 3]);
+    const former = Array.from({ length: maxUrlsPerPage * 2 }, (_, n) => String(n + 1));
     expect(removed.toSorted()).toEqual([a, b, c, ...former].toSorted());
   });
 

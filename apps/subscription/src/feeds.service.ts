@@ -215,12 +215,12 @@ export class FeedUrlService {
     const rows = await this.database.read<Row>(list, [
       userId,
       after,
-      store.pageUrls + 1,
+      store.maxUrlsPerPage + 1,
       from,
       Buffer.from(key, 'hex'),
     ]);
     unlessRefused(rows[0]);
-    const shown = rows.slice(0, store.pageUrls);
+    const shown = rows.slice(0, store.maxUrlsPerPage);
     const last = rows.length > shown.length ? shown.at(-1) : undefined;
     const listed = (isSubscribed: boolean) =>
       shown.flatMap(({ url, title, ...row }) =>

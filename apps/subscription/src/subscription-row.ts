@@ -110,7 +110,7 @@ export class UrlKeys {
     return key;
   }
 
-  /** Returns the first URL that {@link keyOf} got for a key; null without one. */
+  /** Returns the first URL with this key that was passed to {@link keyOf}, or null. */
   urlOf(key: string): string | null {
     return this.urls.get(key) ?? null;
   }

@@ -124,8 +124,8 @@ export class RequestSender {
         ...request.headers,
         authorization: `Bearer ${token}`,
       },
-      // No HTTP cache, because callers store the data. No redirects, because they must not receive
-      // the token. The cast is needed, as not all platforms' types have `cache`.
+      // No HTTP cache, because callers store the data. No redirects, because another host must not
+      // receive the token. The cast is needed, because some platforms' types lack `cache`.
       ...({ cache: 'no-store' } as object),
       credentials: 'omit',
       redirect: 'manual',

@@ -105,7 +105,7 @@ export class SyncClient {
    * Returns the stored episodes with pending changes applied. It omits episodes of podcasts with a
    * pending deletion.
    *
-   * @param podcast any guid of a subscription. Default: the episodes of all podcasts.
+   * @param podcast current or former guid of the subscription. Default: all podcasts.
    */
   async episodes(podcast?: string): Promise<LocalEpisode[]> {
     const guid = podcast === undefined ? undefined : await resolveGuid(this.store, podcast);
@@ -201,7 +201,7 @@ export class SyncClient {
   /**
    * Sets states of an episode, with the current time.
    *
-   * @param podcast any guid of a subscription.
+   * @param podcast current or former guid of the subscription.
    * @param episode identified by `sync_id`, else by `episode_guid`, `enclosure_url` or both. Other
    * fields are stored for the other devices.
    * @returns the `sync_id`.
@@ -275,7 +275,7 @@ export class SyncClient {
   }
 
   /**
-   * Calls back for each permanently rejected change.
+   * Calls `listener` for each permanently rejected change.
    *
    * @returns a function that removes the listener.
    */
@@ -285,7 +285,8 @@ export class SyncClient {
   }
 
   /**
-   * Calls back when a sync of {@link start} fails. Changes stay `pending` and are retried.
+   * Calls `listener` when a background sync ({@link start}) fails. Changes stay `pending` and are
+   * retried.
    *
    * @returns a function that removes the listener.
    */

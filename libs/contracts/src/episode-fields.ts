@@ -4,10 +4,10 @@ import { textLimits } from './limits.js';
 import { type EntryFailureCode, entryFailureCode, shownGuid, shownStamp } from './shown.schemas.js';
 import { guidSchema, storedTitle, parseStatusTime, parseTime, toStamp } from './values.js';
 
-// The fields of an episode (docs/reference/episodes.md, "Episodes"): validation of an entry of
-// POST /episodes, error messages, and the form of answers. Messages, columns, JSON and OpenAPI
-// derive from them. CONTRIBUTING.md, "A new status of an episode", lists the other steps of a new
-// status.
+// Defines the fields of an episode (docs/reference/episodes.md, "Episodes"): validation of an entry
+// of POST /episodes, error messages, and the form of answers. Messages between processes, columns,
+// JSON and OpenAPI are generated from these definitions. For a new status see CONTRIBUTING.md, "A
+// new status of an episode".
 
 /** A status of an episode: a value with the client's time, of which the latest wins. */
 export interface Status {
@@ -204,7 +204,6 @@ export const statusNames = Object.keys(episodeStatuses) as StatusName[];
 const identifierNames = Object.keys(identifiers) as (keyof typeof identifiers)[];
 /** Values of missing metadata. When episodes are matched, such a value matches no other. */
 export const unknownMetadata = pluck(metadata, 'unknown');
-/** Names of all fields of an entry. */
 export const entryNames: readonly EntryName[] = [
   ...identifierNames,
   ...metadataNames,
@@ -272,7 +271,7 @@ function fieldReaders(
   }));
 }
 
-/** Validators of all fields of an entry, in the order in which errors are reported. */
+/** Readers of all fields of an entry. Each validates a field; errors are reported in this order. */
 const entryReaders = [
   ...fieldReaders({ temporaryId }),
   ...fieldReaders(pluck(episodeStatuses, 'sent'), 'statuses'),

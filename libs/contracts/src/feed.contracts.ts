@@ -199,7 +199,10 @@ export const startImport = rpc({
   request: z.object({ userId: z.guid(), source: z.string(), login: z.string() }),
   reply: z.object({
     id: z.guid(),
-    /** RSA key to encrypt the password (SPKI in DER, base64); the import's process can decrypt. */
+    /**
+     * RSA public key (SPKI in DER, base64). Only the process that runs the import can decrypt a
+     * password that is encrypted with it.
+     */
     publicKey: z.string(),
   }),
 });
@@ -216,7 +219,7 @@ export const unlockImport = rpc({
   reply: importSchema,
 });
 
-/** Reads the user's last import; fails with `not_found` if there was none for a day. */
+/** Reads the user's last import; fails with `not_found` if none ran within the last day. */
 export const readImport = rpc({
   pattern: 'feed.read_import',
   write: false,

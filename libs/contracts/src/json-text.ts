@@ -6,7 +6,10 @@ export class JsonText<Value = unknown> {
   declare private readonly value: Value;
 
   private constructor(
-    /** JSON without control characters: {@link of} escapes them and adds no white space. */
+    /**
+     * JSON from {@link of}: without white space and control characters, so that a message can
+     * separate several texts by line feeds.
+     */
     readonly text: string | Buffer,
   ) {}
 
@@ -31,7 +34,7 @@ export class JsonText<Value = unknown> {
     return JSON.parse(this.toString()) as Value;
   }
 
-  /** Prevents that JSON.stringify() encodes the text again. @throws TypeError always. */
+  /** Prevents JSON.stringify() from encoding the text again. @throws TypeError always. */
   toJSON(): never {
     throw new TypeError('a JsonText is JSON already');
   }

@@ -44,7 +44,7 @@ export class Availability {
     this.listeners.push(listener);
   }
 
-  /** Polls Postgres. Callers call it after a statement failed as in an outage. */
+  /** Polls Postgres. To be called after a statement failed with an error that an outage causes. */
   suspect(): void {
     if (this.isAvailable && !this.isClosed) void this.check();
   }

@@ -14,7 +14,8 @@ export function quotaVariable(count: number, description: string) {
 export const syncIdQuota = z.object({
   QUOTA_SYNC_ID_ALIASES: quotaVariable(
     2_000_000,
-    'Maximum sync_id aliases per user; above it an entry is applied without its sync_id.',
+    'Maximum sync_id aliases per user; above it an entry is applied without its sync_id, and a ' +
+      'merge deletes the sync_id of the absorbed episode.',
   ),
 });
 

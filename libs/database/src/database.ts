@@ -413,7 +413,7 @@ class StoredFailure {
   constructor(readonly code: FailureCode) {}
 }
 
-/** Serializes a reply as the JSON of an {@link StoredAnswer}. */
+/** Serializes a reply as the JSON of a {@link StoredAnswer}. */
 function toJson(reply: unknown): string {
   if (reply instanceof JsonText) return `{"json":${reply.toString()}}`;
   return JSON.stringify(

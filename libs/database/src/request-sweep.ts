@@ -74,7 +74,7 @@ export class RequestSweep implements OnApplicationBootstrap, BeforeApplicationSh
     return this.task.stop();
   }
 
-  /** Deletes all old markers. A failure is logged, unless Postgres is unavailable. */
+  /** Deletes all expired markers. A failure is logged, unless Postgres is unavailable. */
   async sweep(): Promise<void> {
     try {
       const sweepBatch = this.database.distribution === 'citus' ? sweepShards : sweepTable;
@@ -90,15 +90,15 @@ export class RequestSweep implements OnApplicationBootstrap, BeforeApplicationSh
   }
 }
 
-/** Deletes up to {@link batchSize} old markers. @returns their number. */
+/** Deletes up to {@link batchSize} expired markers. @returns their number. */
 async function sweepTable(database: Database): Promise<number> {
   const [row] = await database.change<{ removed: number }>(sweepRequests, [batchSize]);
   return row?.removed ?? 0;
 }
 
 /**
- * Deletes up to {@link batchSize} old markers of a Citus cluster, where a statement about all users
- * cannot lock rows. @returns their number.
+ * Deletes up to {@link batchSize} expired markers of a Citus cluster, where a statement about all
+ * users cannot lock rows. @returns their number.
  */
 async function sweepShards(database: Database): Promise<number> {
   type OldMarkers = { found: number; users: string[]; until: string };

@@ -1,4 +1,4 @@
-import { isOfOneUser, tablesOfUsers } from './one-user.js';
+import { isOfOneUser, tablesOfUsers } from './user-restriction.js';
 
 // Rules for statements and schemas that a test without Citus can check. Each one prevents an error
 // of Citus 13.2 (docs/design/adr/0053-citus-by-the-same-schema.md).

@@ -10,7 +10,7 @@ import {
 } from 'node:fs';
 import { createRequire } from 'node:module';
 import { basename, dirname, join } from 'node:path';
-import type { PostgresPlace } from './postgres-place.js';
+import type { PostgresLocation } from './postgres-location.js';
 import { StartError } from './embedded-server.js';
 
 /** Paths of the programs of one Postgres version. */
@@ -30,26 +30,26 @@ interface PostgresPackage {
 
 /**
  * Returns the Postgres programs of this platform's npm package, executable by the account of
- * `place`. Uses the programs in node_modules if they run there, otherwise a copy in `place.home`:
- * node_modules can be unreachable, not executable or read-only.
+ * `location`. Uses the programs in node_modules if they run there, otherwise a copy in
+ * `location.home`: node_modules can be unreachable, not executable or read-only.
  *
  * @throws StartError if this platform has no package or its programs do not run.
  */
 export function findOrCopyBinaries(
-  place: PostgresPlace,
+  location: PostgresLocation,
   reportProgress: (line: string) => void,
 ): PostgresBinaries {
   const source = installedPackage();
-  if (addSymlinks(source.folder) && problemOf(source.folder, place) === undefined)
+  if (addSymlinks(source.folder) && problemOf(source.folder, location) === undefined)
     return binariesIn(source);
 
-  const copies = join(place.home, 'binaries');
+  const copies = join(location.home, 'binaries');
   const copy = { ...source, folder: join(copies, source.version) };
   if (!existsSync(copy.folder)) {
     reportProgress(`copying the Postgres programs to ${copies}: they do not run in node_modules`);
-    copyPrograms(source.folder, copy.folder, place);
+    copyPrograms(source.folder, copy.folder, location);
   }
-  const problem = problemOf(copy.folder, place);
+  const problem = problemOf(copy.folder, location);
   if (problem === undefined) return binariesIn(copy);
   throw new StartError(
     `The Postgres of ${source.name} doesn't run on this machine. ` +
@@ -107,7 +107,7 @@ function addSymlinks(folder: string): boolean {
   return true;
 }
 
-function problemOf(folder: string, { account }: PostgresPlace): string | undefined {
+function problemOf(folder: string, { account }: PostgresLocation): string | undefined {
   for (const program of ['postgres', 'initdb']) {
     const run = spawnSync(join(folder, 'bin', program), ['--version'], {
       ...account,
@@ -119,7 +119,7 @@ function problemOf(folder: string, { account }: PostgresPlace): string | undefin
   return undefined;
 }
 
-function copyPrograms(from: string, to: string, { account }: PostgresPlace): void {
+function copyPrograms(from: string, to: string, { account }: PostgresLocation): void {
   // Copies of other versions are deleted, because nothing uses them any more.
   rmSync(dirname(to), { recursive: true, force: true });
   const unfinished = join(dirname(to), 'unfinished', 'native');

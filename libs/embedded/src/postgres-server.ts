@@ -13,7 +13,7 @@ import pg from 'pg';
 import { type EmbeddedServer, type ServerOptions, StartError } from './embedded-server.js';
 import { startOnFreePort } from './free-port.js';
 import { findOrCopyBinaries, type PostgresBinaries } from './postgres-binaries.js';
-import { changeOwner, ensurePostgresPlace, type PostgresPlace } from './postgres-place.js';
+import { changeOwner, ensurePostgresLocation, type PostgresLocation } from './postgres-location.js';
 import { readOrCreateSecret } from './secret-file.js';
 import { ServerProcess, stopOrphan, type ServerProgram } from './server-process.js';
 
@@ -32,11 +32,11 @@ const ownerName = 'postgres';
  */
 export async function startPostgres(options: PostgresOptions): Promise<EmbeddedServer> {
   const { directory, database = 'postgres', durable = true, reportProgress = () => {} } = options;
-  const place = ensurePostgresPlace(directory, reportProgress);
-  const binaries = findOrCopyBinaries(place, reportProgress);
+  const location = ensurePostgresLocation(directory, reportProgress);
+  const binaries = findOrCopyBinaries(location, reportProgress);
   const password = readOrCreateSecret(join(directory, 'password'));
-  const data = join(realpathSync(place.home), 'data');
-  if (!existsSync(data)) await initializeDataDirectory(data, place, binaries, password, durable);
+  const data = join(realpathSync(location.home), 'data');
+  if (!existsSync(data)) await initializeDataDirectory(data, location, binaries, password, durable);
   requireSameVersion(data, binaries);
 
   const startOn = async (port: number): Promise<EmbeddedServer> => {
@@ -44,7 +44,7 @@ export async function startPostgres(options: PostgresOptions): Promise<EmbeddedS
       ...postgresIdentity(data),
       command: binaries.postgres,
       args: ['-D', data, ...postgresSettings(port, durable).flatMap((setting) => ['-c', setting])],
-      account: place.account,
+      account: location.account,
       env: postgresEnvironment(),
       logFile: join(directory, 'postgres.log'),
     };
@@ -67,7 +67,7 @@ export async function startPostgres(options: PostgresOptions): Promise<EmbeddedS
 
 /** Stops a server that still runs on a directory of {@link startPostgres}, and removes its data. */
 export async function removePostgres(directory: string): Promise<void> {
-  const { home } = ensurePostgresPlace(directory, () => {});
+  const { home } = ensurePostgresLocation(directory, () => {});
   const data = join(realpathSync(home), 'data');
   await stopOrphan(postgresIdentity(data));
   for (const folder of [home, directory]) rmSync(folder, { recursive: true, force: true });
@@ -88,7 +88,7 @@ function postgresIdentity(data: string) {
 /** Creates a data directory under another name, and then renames it: `data` is never incomplete. */
 async function initializeDataDirectory(
   data: string,
-  { account, home }: PostgresPlace,
+  { account, home }: PostgresLocation,
   { initdb }: PostgresBinaries,
   password: string,
   durable: boolean,

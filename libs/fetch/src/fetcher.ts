@@ -6,7 +6,6 @@ import type { AddressGuard } from './address-guard.js';
 import { FetchError, type FetchFault, toFetchError } from './fetch-error.js';
 import { HostResolver } from './host-resolver.js';
 
-/** Maximum length of a URL, in bytes. */
 const maxUrlBytes = 4_096;
 const maxHeaderBytes = 32_768;
 /** Pause before the next address of a host is tried (RFC 8305), in milliseconds. */

@@ -22,7 +22,6 @@ export interface Connections {
   close(): Promise<void>;
 }
 
-/** Variables that the connections need. */
 type ConnectionsConfig = RedisConfig &
   Pick<HttpConfig, 'RATE_LIMIT_PER_ADDRESS'> & {
     readonly MAX_CALLS: number;

@@ -98,7 +98,7 @@ const options: HttpOptions = {
   headers: () => ({ 'content-security-policy': "default-src 'none'" }),
   bodies: ['form'],
   cookies: true,
-  handOver: ({ url }) =>
+  nodeHandlerFor: ({ url }) =>
     url.startsWith('/issuer/')
       ? {
           route: '/issuer/:part',
@@ -322,9 +322,9 @@ it('stops in order: started requests are answered, and their connections end', a
   let handed = 0;
   const one = await serve({
     ...options,
-    handOver: (request) => {
+    nodeHandlerFor: (request) => {
       handed += 1;
-      return options.handOver?.(request);
+      return options.nodeHandlerFor?.(request);
     },
   });
   const url = `${urlOf(one)}/issuer/token`;

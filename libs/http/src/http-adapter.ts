@@ -63,7 +63,7 @@ export interface HttpOptions extends AdmissionOptions {
   /** Enables `request.cookies` and `reply.setCookie`. */
   readonly cookies?: boolean;
   /** Returns the listener that answers an admitted request; `undefined` for a route of the app. */
-  readonly handOver?: (request: FastifyRequest) => NodeHandler | undefined;
+  readonly nodeHandlerFor?: (request: FastifyRequest) => NodeHandler | undefined;
   /** Rewrites the URL of a request before routing. */
   readonly rewrite?: (url: string) => string;
 }
@@ -127,9 +127,9 @@ export async function createHttpAdapter(options: HttpOptions): Promise<FastifyAd
   if (options.cookies) await fastify.register(cookie);
   fastify.after(() => {
     fastify.addHook('onRequest', async (request, reply) => {
-      const handler = options.handOver?.(request);
+      const handler = options.nodeHandlerFor?.(request);
       if (!(await admission.admit(request, reply, handler === undefined))) return reply;
-      if (handler) handOver(handler, request, reply);
+      if (handler) passToNode(handler, request, reply);
       return undefined;
     });
   });
@@ -137,8 +137,8 @@ export async function createHttpAdapter(options: HttpOptions): Promise<FastifyAd
   return adapter;
 }
 
-/** Gives a request to a listener of Node, with the headers that the answer already has. */
-function handOver(
+/** Passes a request to a request listener of Node, with the headers already set on the reply. */
+function passToNode(
   { route, listen }: NodeHandler,
   request: FastifyRequest,
   reply: FastifyReply,

@@ -110,8 +110,8 @@ describe('ClockSubscriptions', () => {
 
   it('reports a missed heartbeat', async () => {
     const { subscriptions, losses } = await subscriber(server.url, {
-      intervalMs: 50,
-      timeoutMs: 60_000,
+      heartbeatIntervalMs: 50,
+      heartbeatTimeoutMs: 60_000,
     });
     await subscriptions.subscribe('ann');
     const redis = await connected();
@@ -122,7 +122,7 @@ describe('ClockSubscriptions', () => {
   });
 
   it('reports missing heartbeats of an intact connection', async () => {
-    const timings = { intervalMs: 50, timeoutMs: 500 };
+    const timings = { heartbeatIntervalMs: 50, heartbeatTimeoutMs: 500 };
     const { subscriptions, losses } = await subscriber(server.url, timings);
     await subscriptions.subscribe('ann');
     const redis = await connected();

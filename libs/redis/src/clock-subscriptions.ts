@@ -15,15 +15,16 @@ interface ClockEvents {
   onReconnected(): void;
 }
 
-/**
- * Interval at which {@link ClockSubscriptions} sends heartbeats to itself through Redis, and
- * maximum time without a heartbeat, in milliseconds.
- */
+/** Times in ms of the heartbeats that {@link ClockSubscriptions} sends to itself through Redis. */
 export interface HeartbeatTimings {
-  readonly intervalMs: number;
-  readonly timeoutMs: number;
+  readonly heartbeatIntervalMs: number;
+  /** Time without a heartbeat after which the connection counts as lost. */
+  readonly heartbeatTimeoutMs: number;
 }
-const defaultTimings: HeartbeatTimings = { intervalMs: 1_000, timeoutMs: 10_000 };
+const defaultTimings: HeartbeatTimings = {
+  heartbeatIntervalMs: 1_000,
+  heartbeatTimeoutMs: 10_000,
+};
 
 /** Maximum time in ms that Redis can take to confirm a subscription. */
 const confirmLimitMs = 2_000;
@@ -70,7 +71,7 @@ export class ClockSubscriptions {
     });
     redis.on('close', () => this.onDisconnected());
     redis.on('ready', () => void this.subscribeTo(this.heartbeatChannel).catch(() => {}));
-    this.timer = setInterval(() => this.sendHeartbeat(), timings.intervalMs).unref();
+    this.timer = setInterval(() => this.sendHeartbeat(), timings.heartbeatIntervalMs).unref();
   }
 
   /** True while the heartbeats of this object arrive. */
@@ -120,14 +121,15 @@ export class ClockSubscriptions {
     if (channel === this.heartbeatChannel) this.sendHeartbeat();
   }
 
-  /** Sends a heartbeat. Reconnects if no heartbeat has arrived for `timeoutMs`. */
+  /** Sends a heartbeat. Reconnects if no heartbeat has arrived for `heartbeatTimeoutMs`. */
   private sendHeartbeat(): void {
     const now = performance.now();
-    const { timeoutMs } = this.timings;
+    const { heartbeatTimeoutMs } = this.timings;
     // Sends fewer heartbeats without subscriptions, but enough to keep the connections open.
-    if (this.users.size === 0 && this.isUp && now - this.heartbeatSentAt < timeoutMs / 2) return;
+    if (this.users.size === 0 && this.isUp && now - this.heartbeatSentAt < heartbeatTimeoutMs / 2)
+      return;
     this.heartbeatSentAt = now;
-    if (now - this.heartbeatReceivedAt > timeoutMs && this.isUp) {
+    if (now - this.heartbeatReceivedAt > heartbeatTimeoutMs && this.isUp) {
       this.onDisconnected();
       this.redis.disconnect(true);
     }
@@ -150,7 +152,7 @@ export class ClockSubscriptions {
     this.hasUnreportedLoss = false;
     this.log.info(
       { outage: 'Redis' },
-      'receiving of change notifications resumed: Redis available again',
+      'change notifications received again, those sent meanwhile are lost: Redis available',
     );
     this.events.onReconnected();
   }
@@ -161,8 +163,8 @@ export class ClockSubscriptions {
       if (!this.hasUnreportedLoss)
         this.log.warn(
           { outage: 'Redis' },
-          'change notifications lost, change streams are silent until they resume: ' +
-            'no connection to Redis or heartbeat lost',
+          'Redis disconnected or heartbeat lost: change streams send nothing until change ' +
+            'notifications are received again',
         );
       this.hasUnreportedLoss = true;
     }

@@ -76,8 +76,8 @@ export async function warnOfSmallReplyBuffers(
   if (lowest < needed)
     log.warn(
       { limit: lowest, needed },
-      'the Redis of the requests (REDIS_URL) disconnects gateways after few large replies: ' +
-        `set client-output-buffer-limit pubsub to at least ${needed} bytes`,
+      'Redis of the requests (REDIS_URL) would disconnect gateways after a few large replies: ' +
+        `set the hard limit of client-output-buffer-limit pubsub to at least ${needed} bytes`,
     );
 }
 

@@ -28,7 +28,7 @@ export class RepeatingTask {
     return this.lastRun;
   }
 
-  /** Restarts the current pause with its full length, which `intervalMs` returns again. */
+  /** Restarts the current pause with a new length from `intervalMs`; has no effect during a run. */
   restartPause(): void {
     if (this.timer) this.pauseAndRun();
   }

@@ -123,9 +123,9 @@ export function openReplica(
         { outage, missing: availability.missing },
         'Postgres unavailable: replica takes no requests',
       );
-    strategy.takeRequests(isAvailable);
+    strategy.setServing(isAvailable);
   });
-  strategy.takeRequests(availability.isAvailable);
+  strategy.setServing(availability.isAvailable);
   return strategy;
 }
 

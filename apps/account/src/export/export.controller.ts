@@ -21,7 +21,10 @@ export class ExportController {
     const document = await this.documents.openDocument(person.account.id, request.ip);
     document.on('error', (error) => {
       // The error has the cause: timeout, shutdown, the limit of exports, or a failed read.
-      this.log.warn({ correlationId: request.id, err: error }, 'export of a person aborted');
+      this.log.warn(
+        { correlationId: request.id, err: error },
+        'data export aborted: the download is incomplete',
+      );
     });
     if (request.end?.reached) return void document.destroy();
     request.end?.onReached(() => document.destroy());

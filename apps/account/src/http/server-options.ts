@@ -23,7 +23,7 @@ const maxBodiesPerClient = 100;
 /** Functions of parts that start after the creation of the HTTP server, before its requests. */
 export interface LateHandlers {
   /** Returns the issuer's handler of a request; undefined for requests of other parts. */
-  readonly issuer: HttpOptions['handOver'];
+  readonly issuer: HttpOptions['nodeHandlerFor'];
   /** Returns the session of a cookie; undefined if the session is unknown or has ended. */
   readonly session: (cookie: string) => Promise<{ accountId: string } | undefined>;
 }
@@ -57,6 +57,6 @@ export function serverOptions(
     // Pages send forms; only the poll of a login flow sends JSON.
     bodies: ['form', 'json'],
     cookies: true,
-    handOver: issuer,
+    nodeHandlerFor: issuer,
   };
 }

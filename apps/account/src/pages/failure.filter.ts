@@ -57,7 +57,7 @@ function toPageFailure(error: unknown): PageFailure {
     return {
       kind: kindByRefusal[error.code] ?? 'badRequest',
       retryAfterSeconds: error.retryAfter,
-      attempt: error.attempt,
+      limitedAction: error.limitedAction,
     };
   if (error instanceof RateLimited) return { kind: 'tooMany', retryAfterSeconds: error.retryAfter };
   if (error instanceof CrossSiteForm) return { kind: 'crossSite' };

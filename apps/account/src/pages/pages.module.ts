@@ -7,7 +7,7 @@ import { ExportController } from '../export/export.controller.js';
 import { GpodderModule } from '../gpodder/gpodder.module.js';
 import { IssuerModule } from '../issuer/issuer.module.js';
 import { PeopleModule } from '../people/people.module.js';
-import { RelyingParty } from '../relying.party/relying-party.js';
+import { RelyingParty } from '../relying-party/relying-party.js';
 import { HomeController } from './home.controller.js';
 import { ApprovalController } from './approval.controller.js';
 import { ConnectController } from './connect.controller.js';

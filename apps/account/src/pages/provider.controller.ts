@@ -1,7 +1,7 @@
 import { Get, NotFoundException, Post, Res } from '@nestjs/common';
 import type { FastifyReply } from 'fastify';
 import { SignIn } from '../people/sign-in.js';
-import { RelyingParty, maxLoginSeconds } from '../relying.party/relying-party.js';
+import { RelyingParty, maxLoginSeconds } from '../relying-party/relying-party.js';
 import { nextPath, withNext } from './next-path.rules.js';
 import { startPath } from './page-context.js';
 import { PageController } from './person.guard.js';

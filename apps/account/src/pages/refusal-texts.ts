@@ -21,14 +21,14 @@ export interface RefusedForm {
 /** Returns the field and the error text of each refusal, by its code. */
 function problemsByCode(
   { register, passwordProblem, changeEmail, appPassword, passkeys, failure }: Texts,
-  { retryAfter, attempt }: Refusal,
+  { retryAfter, limitedAction }: Refusal,
 ): Partial<Record<RefusalCode, FieldProblem>> {
   const formProblem = (text: string): FieldProblem => ({
     field: 'form',
     text: retryAfter === undefined ? text : `${text} ${failure.retry(retryAfter)}`,
   });
   return {
-    limited: formProblem(attempt ? failure.limited[attempt] : failure.tooMany[1]),
+    limited: formProblem(limitedAction ? failure.limited[limitedAction] : failure.tooMany[1]),
     busy: formProblem(failure.busy[1]),
     name: { field: 'name', text: register.nameInvalid },
     name_taken: { field: 'name', text: register.nameTaken },

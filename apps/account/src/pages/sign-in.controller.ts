@@ -6,7 +6,7 @@ import { Registration } from '../people/registration.js';
 import { SecondFactor } from '../people/second-factor.js';
 import { Sessions } from '../people/sessions.js';
 import { type CodeRequired, SignIn, type SignInResult } from '../people/sign-in.js';
-import { RelyingParty } from '../relying.party/relying-party.js';
+import { RelyingParty } from '../relying-party/relying-party.js';
 import { nextPath, withNext } from './next-path.rules.js';
 import { keepAppPasswordsPath, type PageContext, startPath } from './page-context.js';
 import { PageController } from './person.guard.js';

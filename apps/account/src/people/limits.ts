@@ -8,36 +8,39 @@ import { type LimitedAction, Refusal } from './refusal.js';
 const hourSeconds = 3_600;
 const daySeconds = 24 * hourSeconds;
 
-/** Rate limits: `points` attempts in `duration` seconds. `attempt` selects the page's text. */
+/** Limits: `points` attempts in `duration` seconds. `limitedAction` selects the text on pages. */
 const attemptPolicies = {
   /** Attempts with a password for one name, per network or trusted device. */
-  pair: { points: 10, duration: hourSeconds, attempt: 'password' },
+  pair: { points: 10, duration: hourSeconds, limitedAction: 'password' },
   /** Attempts with passwords for any name, per network. Those of trusted devices do not count. */
-  address: { points: 100, duration: daySeconds, attempt: 'password' },
+  address: { points: 100, duration: daySeconds, limitedAction: 'password' },
   /**
    * Attempts with a recovery code for one name or account. They have their own limit, since a
    * person who needs a recovery code has often used up the limit of passwords.
    */
-  recovery: { points: 10, duration: hourSeconds, attempt: 'recovery' },
+  recovery: { points: 10, duration: hourSeconds, limitedAction: 'recovery' },
   /** Attempts with recovery codes for any name, per network, except those of trusted devices. */
-  recovery_address: { points: 100, duration: daySeconds, attempt: 'recovery' },
+  recovery_address: { points: 100, duration: daySeconds, limitedAction: 'recovery' },
   /** Attempts with a TOTP code, per account; a trusted device has its own count. */
-  code: { points: 10, duration: hourSeconds, attempt: 'code' },
+  code: { points: 10, duration: hourSeconds, limitedAction: 'code' },
   /** Attempts to change the password, per account. */
-  password: { points: 10, duration: hourSeconds, attempt: 'change' },
+  password: { points: 10, duration: hourSeconds, limitedAction: 'change' },
   /** Attempts to set a password by a link, per network. */
-  link: { points: 10, duration: hourSeconds, attempt: 'link' },
+  link: { points: 10, duration: hourSeconds, limitedAction: 'link' },
   /** Registrations without an invitation, per network. */
-  registration: { points: 10, duration: daySeconds, attempt: 'registration' },
+  registration: { points: 10, duration: daySeconds, limitedAction: 'registration' },
   /** Mails with a reset or verification link, per account. */
-  mail: { points: 5, duration: hourSeconds, attempt: 'mail' },
+  mail: { points: 5, duration: hourSeconds, limitedAction: 'mail' },
   /** Mails with an invitation, per administrator who sends them. */
-  invitation: { points: 50, duration: daySeconds, attempt: 'mail' },
+  invitation: { points: 50, duration: daySeconds, limitedAction: 'mail' },
   /** Requests for password-reset mails, per network of the client. */
-  mail_address: { points: 20, duration: daySeconds, attempt: 'mail' },
+  mail_address: { points: 20, duration: daySeconds, limitedAction: 'mail' },
   /** Mails with a notice about a change of the account, per account. */
-  notice: { points: 20, duration: hourSeconds, attempt: 'mail' },
-} as const satisfies Record<string, { points: number; duration: number; attempt: LimitedAction }>;
+  notice: { points: 20, duration: hourSeconds, limitedAction: 'mail' },
+} as const satisfies Record<
+  string,
+  { points: number; duration: number; limitedAction: LimitedAction }
+>;
 /** Name of a rate limit in {@link attemptPolicies}. */
 export type AttemptPolicy = keyof typeof attemptPolicies;
 
@@ -63,7 +66,8 @@ export class AttemptLimits {
   /** Counts an attempt for a key, such as an account id. @throws Refusal `limited` at the limit. */
   async count(policy: AttemptPolicy, ...key: string[]): Promise<void> {
     const waitSeconds = await consumePoint(this.limiters[policy], hashKey(key));
-    if (waitSeconds > 0) throw new Refusal('limited', waitSeconds, attemptPolicies[policy].attempt);
+    if (waitSeconds > 0)
+      throw new Refusal('limited', waitSeconds, attemptPolicies[policy].limitedAction);
   }
 
   /** Counts an attempt for a key. @returns false if the limit is reached. */

@@ -67,7 +67,10 @@ export class Mail implements OnApplicationShutdown {
     if (!this.transport) return this.log.warn('mail dropped: SMTP_URL is not set');
     const mailsInProgress = this.mailsInProgress.size;
     if (mailsInProgress >= maxMailsInProgress)
-      return this.log.warn({ mailsInProgress }, 'mail dropped: too many mails in progress');
+      return this.log.warn(
+        { mailsInProgress },
+        'mail dropped, not retried: too many mails in progress; check the SMTP server',
+      );
     const sent: Promise<void> = this.send(this.transport, make).finally(() =>
       this.mailsInProgress.delete(sent),
     );

@@ -36,16 +36,16 @@ export class Notices {
    * Stores a notice, deletes all but the newest five of its kind, and mails it in the background.
    *
    * @param visitor client that made the change; undefined for a change by the operator.
-   * @param of `label` of an app password or passkey; `email` is the recipient instead of the
+   * @param details `label` of the app password or passkey; `email`: recipient instead of the
    *   verified address, or `null` to send no mail.
    */
   async addNotice(
     accountId: string,
     kind: Notice['kind'],
     { address, userAgent }: Visitor = { address: '', userAgent: '' },
-    of: { label?: string; email?: string | null } = {},
+    details: { label?: string; email?: string | null } = {},
   ): Promise<void> {
-    const label = of.label ?? null;
+    const label = details.label ?? null;
     const visit = [address.slice(0, 64), userAgent.slice(0, 400)] as const;
     try {
       await this.notices.query(
@@ -71,7 +71,7 @@ export class Notices {
     this.mail.sendInBackground(async () => {
       const account = await this.notices.manager.findOneBy(AccountEntity, { id: accountId });
       const verified = account?.emailVerifiedAt ? account.email : null;
-      const to = of.email === undefined ? verified : of.email;
+      const to = details.email === undefined ? verified : details.email;
       if (!account || !to || !(await this.limits.tryCount('notice', accountId))) return undefined;
       const facts = { name: account.name ?? '', label: label ?? '', address: visit[0] };
       return { to, ...noticeMail(kind, facts, this.config.PUBLIC_URL) };

@@ -57,12 +57,12 @@ export type LimitedAction =
 export class Refusal extends Error {
   /**
    * @param retryAfter seconds until the next allowed attempt, for `limited` and `busy`.
-   * @param attempt action that reached its limit, for `limited`.
+   * @param limitedAction action that reached its limit, for `limited`.
    */
   constructor(
     readonly code: RefusalCode,
     readonly retryAfter?: number,
-    readonly attempt?: LimitedAction,
+    readonly limitedAction?: LimitedAction,
   ) {
     super(code);
     this.name = 'Refusal';

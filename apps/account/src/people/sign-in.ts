@@ -31,8 +31,8 @@ export type SignInOutcome = 'signed_in' | 'needs_code' | 'refused' | 'limited' |
  * Signs people in. Invariants:
  * - An unknown name, a wrong password, a disabled account and an account without a password get the
  *   same refusal after the same work.
- * - An attempt counts before its password is hashed. Clients cannot use up the limit of a trusted
- *   device of another person.
+ * - An attempt is counted against its limits before its password is hashed. Clients cannot use up
+ *   the limit of a trusted device of another person.
  * - Each sign-in sets a new session cookie, which prevents session fixation. A concurrent disabling
  *   or password change prevents or ends the session.
  */

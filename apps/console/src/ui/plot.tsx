@@ -18,8 +18,8 @@ interface PlotProps {
 }
 
 /**
- * Renders a plot with the value of one bar above it. The pointer selects the bar, and keys of the
- * slider above the bars, which has no appearance of its own. The last bar is selected first.
+ * Renders a bar chart and the text of the selected bar. The pointer selects a bar, and so do the
+ * arrow keys of a transparent range input that covers the bars. Initially the last bar is selected.
  */
 export function Plot({ label, bars }: PlotProps) {
   const selected = useSignal(bars.length - 1);

@@ -149,7 +149,7 @@ export function recordErasure(
   });
 }
 
-/** Reads the progress of an erasure, undefined without a record. */
+/** Returns the record of a user's erasure; undefined if there is none. */
 export async function readErasure(
   database: Database,
   userId: string,

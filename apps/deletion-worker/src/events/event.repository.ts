@@ -9,8 +9,8 @@ export interface EventBatch {
 }
 
 /**
- * Deletes outbox rows of some users and reads their events. $1 maximum number of users, $2 number
- * that the batch number must exceed.
+ * Deletes all outbox rows of some users and reads their events. $1 maximum number of outbox rows
+ * from which the users are selected, $2 number that the batch number must exceed.
  */
 const takeEvents = statement(
   'sync.take_events',
@@ -32,8 +32,10 @@ const selectLag = statement(
 /**
  * Deletes rows of the outbox and returns their events. A rollback restores the rows.
  *
- * @param limit maximum number of outbox rows to find users by; all rows of these users are taken.
- * @param above number that the batch number must exceed.
+ * @param limit maximum number of outbox rows from which users are selected. All rows of these users
+ *   are deleted, so more rows can be returned.
+ * @param above number of the last published batch, which the batch number must exceed. After a
+ *   restore it can be ahead of the sequence.
  * @returns undefined for an empty outbox, or while another relay has a batch.
  */
 export async function takeBatch(

@@ -27,7 +27,10 @@ export interface Field {
 
 const fieldOf = (name: FieldName, rank = 0): Field => ({ name, rank });
 
-/** Fields by scope and child element: RSS 2.0, RSS 1.0, Atom (RFC 4287) and their extensions. */
+/**
+ * Maps a child element, by its scope, to the field that its text fills: RSS 2.0, RSS 1.0, Atom (RFC
+ * 4287) and their extensions.
+ */
 export const textFields: Readonly<Record<Scope, ReadonlyMap<string, Field>>> = {
   feed: new Map([
     ['title', fieldOf('title')],

@@ -6,7 +6,7 @@ import { declaredEncoding, markedEncoding, supportedEncoding } from '#opml';
 import { type FeedDocument, type FeedItem, maxEpisodes } from './feed-document.js';
 import { FeedExtractor, type Texts, UnreadableError } from './feed-extractor.js';
 import { FeedTokenizer } from './feed-tokenizer.js';
-import { dateOf, descriptionOf, durationOf, lineOf } from './feed-values.js';
+import { dateOf, descriptionOf, parseDuration, lineOf } from './feed-values.js';
 
 /** Number of bytes from which the encoding is detected, and maximum number parsed in one piece. */
 const pieceBytes = 65_536;
@@ -16,9 +16,9 @@ const maxEventGap = 262_144;
 const charsetParameter = /charset\s{0,5}=\s{0,5}["']?([\w.:-]{1,40})/i;
 
 /**
- * Reads a feed (RSS 0.9 to 2.0, RSS 1.0, Atom) from chunks of bytes as they arrive. It accepts what
+ * Reads a feed (RSS 0.9x, 1.0 and 2.0, Atom) from chunks of bytes as they arrive. It accepts what
  * podcast apps accept: any encoding, bare ampersands, unknown entities, missing end tags, missing
- * declarations of namespaces. Of a broken document it returns what it could read.
+ * declarations of namespaces. From a broken document it returns the part that it could read.
  *
  * Time is linear in the bytes. Memory holds the texts of the feed and of up to 200 items. It reads
  * no DTD and resolves only the entities of XML.
@@ -214,7 +214,7 @@ function toItem(texts: Texts, publishDate: Date | undefined): FeedItem {
     enclosureUrl: urlOf(texts.get('enclosure') ?? ''),
     episodeUrl: urlOf(texts.get('link') ?? ''),
     imageUrl: urlOf(texts.get('image') ?? ''),
-    duration: durationOf(texts.get('duration') ?? ''),
+    duration: parseDuration(texts.get('duration') ?? ''),
   };
 }
 

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { dateOf, descriptionOf, durationOf, lineOf } from './feed-values.js';
+import { dateOf, descriptionOf, parseDuration, lineOf } from './feed-values.js';
 
 describe('dateOf', () => {
   it.each([
@@ -33,7 +33,7 @@ describe('dateOf', () => {
   ])('reads no date from "%s"', (text) => expect(dateOf(text)).toBeUndefined());
 });
 
-describe('durationOf', () => {
+describe('parseDuration', () => {
   it.each([
     ['3600', 3_600],
     ['61:01', 3_661],
@@ -44,7 +44,7 @@ describe('durationOf', () => {
     ['-5', undefined],
     ['one hour', undefined],
     ['999999999', undefined],
-  ])('reads %s as %s', (text, seconds) => expect(durationOf(text)).toBe(seconds));
+  ])('reads %s as %s', (text, seconds) => expect(parseDuration(text)).toBe(seconds));
 });
 
 describe('texts', () => {

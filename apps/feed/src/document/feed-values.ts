@@ -86,8 +86,8 @@ function offsetMs(zone = ''): number {
   return minutes * (zone.startsWith('-') ? -60_000 : 60_000);
 }
 
-/** Returns the seconds of `itunes:duration`: `3600`, `60:00` or `1:00:00`. */
-export function durationOf(text: string): number | undefined {
+/** Parses `itunes:duration` to seconds: `3600`, `60:00` or `1:00:00`. */
+export function parseDuration(text: string): number | undefined {
   const match = durationPattern.exec(text.trim());
   if (!match) return undefined;
   const [, hours = 0, minutes = 0, seconds] = match;

@@ -131,7 +131,8 @@ export class FetchLoop extends WorkLoop<Claim, FetchLoopOptions> {
       log.warn(
         { host: new URL(feed.url).hostname, feed: feed.key.slice(0, 8) },
         kind === 'move'
-          ? 'feed move not applied: many feeds of the host name the same new URL; check the host'
+          ? 'feed move not applied: many feeds of this host move to the same new URL; ' +
+              'see the alert PodcastSyncFeedMovesHeld'
           : 'feed guid not applied: an unrelated feed declares the same guid; ' +
               'for many feeds see the alert PodcastSyncFeedGuidsHeld',
       );

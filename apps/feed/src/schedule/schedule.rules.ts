@@ -55,8 +55,9 @@ function intervalOf(latest: number | undefined, gap: number | undefined, now: nu
 }
 
 /**
- * Returns the time of the next fetch after a failed one: in 15 minutes, doubled with each failure
- * up to a day; in 7 days if the feed fails for 14 days, in 30 days if it fails for 180 days.
+ * Returns the time of the next fetch after a failed one, with jitter: in 15 minutes, doubled with
+ * each failure up to a day. A feed that has failed for more than 14 days is fetched in 7 days, one
+ * for more than 180 days in 30 days.
  */
 export function nextAfterFailure(
   { failures, failingSince }: { failures: number; failingSince: number },

@@ -57,7 +57,10 @@ export class ChangeStream {
     public endsBy: EndReason,
   ) {}
 
-  /** Stores a new stamp, and sends it immediately unless one was sent within `mergeMs`. */
+  /**
+   * Stores a new stamp and sends it immediately. If one was sent within `mergeMs`, {@link sendDue}
+   * sends it later.
+   */
   notify(stamp: string, now: number): void {
     if (stamp > this.latestStamp) this.latestStamp = stamp;
     if (now >= this.nextStampAt) this.sendStamp(now);

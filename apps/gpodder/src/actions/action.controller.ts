@@ -1,7 +1,7 @@
 import { Body, Controller, Get, HttpCode, Post, Req, Res } from '@nestjs/common';
 import type { FastifyReply, FastifyRequest } from 'fastify';
-import { DownloadService } from './download.service.js';
-import { UploadService } from './upload.service.js';
+import { ActionListService } from './action-list.service.js';
+import { ActionUploadService } from './action-upload.service.js';
 
 const gpodderPath = 'api/:version([12])/episodes/:user.json';
 const nextcloudPath = 'index.php/apps/gpoddersync';
@@ -10,8 +10,8 @@ const nextcloudPath = 'index.php/apps/gpoddersync';
 @Controller()
 export class ActionController {
   constructor(
-    private readonly uploads: UploadService,
-    private readonly downloads: DownloadService,
+    private readonly uploads: ActionUploadService,
+    private readonly downloads: ActionListService,
   ) {}
 
   /** Uploads actions. `episodes/create` is the path of the podcast app Cardo. */

@@ -47,7 +47,7 @@ export class DeviceRegistry {
       if (!(error instanceof Failure)) throw error;
       this.log.debug(
         { err: error, correlationId: request.id },
-        'devices of a request not saved: its next request saves them',
+        'devices not saved: the next request of the client with these devices saves them',
       );
     }
   }

@@ -8,7 +8,9 @@ export interface ReplicaTimings {
    * longer by `abandonedMs` while no replica has a request: none can become abandoned sooner.
    */
   readonly heartbeatMs: number;
-  /** Validity of a heartbeat, longer by `abandonedMs` while no replica has a request. */
+  /**
+   * Time until a heartbeat expires. While no replica has a request, it is longer by `abandonedMs`.
+   */
   readonly heartbeatTtlMs: number;
   /** Time without a renewal after which a request counts as abandoned by its replica. */
   readonly abandonedMs: number;
@@ -17,7 +19,10 @@ export interface ReplicaTimings {
    * the `socketTimeout` of the connection.
    */
   readonly blockMs: number;
-  /** Time for which a stopping replica reads requests of clients that do not know of it yet. */
+  /**
+   * Time for which a stopping replica still reads requests, because clients cache the list of
+   * replicas.
+   */
   readonly drainGraceMs: number;
   /**
    * Maximum time that a stopping replica waits for its running requests. Others then take over the

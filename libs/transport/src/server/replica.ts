@@ -68,7 +68,7 @@ export class Replica {
   private readerId?: number | undefined;
   private isReadBlocked = false;
   private isStopping = false;
-  private takesRequests = true;
+  private isServing = true;
   private takeoverIsDue = false;
   /** True if this replica read a request since its last heartbeat. */
   private hasReadRequest = true;
@@ -124,18 +124,18 @@ export class Replica {
     return this.running.size + this.overdue.size;
   }
 
-  private get canTake(): boolean {
-    return this.takesRequests && !this.draining.isSet;
+  private get canRead(): boolean {
+    return this.isServing && !this.draining.isSet;
   }
 
-  /** Starts or stops taking requests. While this replica takes none, others take them. */
-  async takeRequests(isTaking: boolean): Promise<void> {
-    if (this.membership.isServing === isTaking) return;
+  /** Starts or stops reading requests. While this replica reads none, others read them. */
+  async setServing(isServing: boolean): Promise<void> {
+    if (this.membership.isServing === isServing) return;
     await this.membership
-      .setServing(isTaking, this.options.timings.drainGraceMs)
+      .setServing(isServing, this.options.timings.drainGraceMs)
       .catch(this.logFault);
     // Reads the current state, because a later call can have changed it during the `await`.
-    this.takesRequests = this.membership.isServing;
+    this.isServing = this.membership.isServing;
     this.updateSignals();
   }
 
@@ -207,7 +207,7 @@ export class Replica {
       try {
         if (this.takeoverIsDue) await this.takeOver();
         await this.hasCapacity.wait();
-        if (this.canTake) await this.startRequests(await this.readRequests());
+        if (this.canRead) await this.startRequests(await this.readRequests());
       } catch (error) {
         this.logFault(error);
         await delay(faultPauseMs);
@@ -263,11 +263,11 @@ export class Replica {
 
   /** Runs abandoned requests, one at a time, until there is none. */
   private async takeOver(): Promise<void> {
-    while (this.canTake) {
+    while (this.canRead) {
       const entry = await this.takeover.reserve();
       if (!entry) break;
       await this.hasNoRunningRequest.wait();
-      if (!this.canTake) {
+      if (!this.canRead) {
         this.takeover.release();
         break;
       }
@@ -309,10 +309,10 @@ export class Replica {
   private updateSignals(): void {
     const isDraining = this.draining.isSet;
     this.hasCapacity.assign(
-      (this.canTake && this.inFlight < this.options.maxInFlight) || isDraining,
+      (this.canRead && this.inFlight < this.options.maxInFlight) || isDraining,
     );
     this.hasNoRunningRequest.assign((isDraining ? this.inFlight : this.running.size) === 0);
-    if (this.isReadBlocked && (this.takeoverIsDue || !this.canTake)) this.unblockRead();
+    if (this.isReadBlocked && (this.takeoverIsDue || !this.canRead)) this.unblockRead();
   }
 
   /** Ends a blocked read. Each heartbeat does it again, in case the read reached Redis later. */
@@ -342,14 +342,14 @@ export class Replica {
     const wasAlone = this.membership.isAlone;
     // Decides this before the heartbeat: its time of expiry depends on it.
     this.isGroupIdle =
-      !this.hasReadRequest && this.running.size === 0 && this.canTake && !this.takeoverIsDue;
+      !this.hasReadRequest && this.running.size === 0 && this.canRead && !this.takeoverIsDue;
     this.hasReadRequest = false;
     const abandoned = await this.membership.sendHeartbeat(this.isGroupIdle);
     if (this.membership.hasPending) this.isGroupIdle = false;
     // Other replicas have joined. While this one was alone, it started a read without a limit,
     // which would take all requests of a burst.
     if (wasAlone && !this.membership.isAlone && this.isReadBlocked) this.unblockRead();
-    this.takeoverIsDue ||= this.canTake && abandoned.some((id) => !this.running.has(id));
+    this.takeoverIsDue ||= this.canRead && abandoned.some((id) => !this.running.has(id));
     this.updateSignals();
   }
 }

@@ -105,7 +105,7 @@ export class CallContext
 export class StreamServer extends Server implements CustomTransportStrategy {
   private readonly log: Logger;
   private replica?: Replica;
-  private isTaking = true;
+  private isServing = true;
   private readonly maxReplyBytes: number;
 
   constructor(private readonly options: StreamServerOptions) {
@@ -127,9 +127,9 @@ export class StreamServer extends Server implements CustomTransportStrategy {
    * Starts or stops taking requests, e.g. while Postgres is unavailable. While stopped, clients
    * ignore this replica. Without any other replica, their calls fail immediately.
    */
-  takeRequests(isTaking: boolean): void {
-    this.isTaking = isTaking;
-    void this.replica?.takeRequests(isTaking);
+  setServing(isServing: boolean): void {
+    this.isServing = isServing;
+    void this.replica?.setServing(isServing);
   }
 
   override async listen(callback: (error?: unknown) => void): Promise<void> {
@@ -173,7 +173,7 @@ export class StreamServer extends Server implements CustomTransportStrategy {
       (entry, now) => this.runHandler(entry, now),
     );
     await this.replica.start();
-    await this.replica.takeRequests(this.isTaking);
+    await this.replica.setServing(this.isServing);
     const [, { redis }] = this.replica.links;
     void warnOfEviction(redis, this.log, 'the requests (REDIS_URL)');
     void warnOfSmallReplyBuffers(redis, this.log, this.maxReplyBytes);

@@ -95,7 +95,7 @@ export class Takeover {
     this.takeovers += 1;
     this.log.warn(
       { entry: entry.id, pattern: entry.request.pattern },
-      'service request of a dead replica taken over, runs again',
+      'service request of a dead replica taken over and started again',
     );
     return true;
   }

@@ -128,7 +128,10 @@ export function encodeReply(id: string, result: string): string {
   return `${id}\n${result}`;
 }
 
-/** Joins replies into one message, separated by line feeds, which JSON does not contain. */
+/**
+ * Joins replies into one message, separated by line feeds. The JSON of `JSON.stringify` contains
+ * none; JSON that Postgres formats can, so it must be parsed first.
+ */
 export function joinReplies(replies: readonly string[]): string {
   return replies.join('\n');
 }

@@ -102,7 +102,7 @@ export class RedisLink {
     // Logs only the message: the error object contains the command AUTH with the password.
     this.log.error(
       { ...(isStart && { outage }), link: this.name, reason: message },
-      'Redis denies access or is not trusted: check user, password and certificates',
+      'Redis login denied or certificate not trusted: check user, password and certificates',
     );
   }
 

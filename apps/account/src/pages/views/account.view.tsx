@@ -11,7 +11,7 @@ import { SuspendedNotice } from './app-passwords.view.js';
 import { appName } from './approval.view.js';
 import { browserName } from './browser-name.js';
 import { NoticesSection } from './notices.view.js';
-import { renderCredentialTimes, EndButton, joinParts, renderTime, RowList } from './components.js';
+import { renderCredentialTimes, EndButton, joinParts, renderTime, RowList } from './controls.js';
 
 /** The account with everything that has access to it: apps, app passwords, devices, sessions. */
 export interface AccountOverview {

@@ -1,7 +1,7 @@
 import type { AppPassword } from '../../credentials/app-passwords.js';
 import type { Page, Visit } from '../document.js';
 import type { Texts } from '../texts/texts.js';
-import { renderCredentialTimes, FormActions, HiddenFields } from './components.js';
+import { renderCredentialTimes, FormActions, HiddenFields } from './controls.js';
 
 /** Renders a notice if some app passwords are suspended. */
 export function SuspendedNotice({

@@ -1,7 +1,7 @@
 import { Field } from '#ui';
 import { cleanLabel } from '../../people/label.rules.js';
 import type { Page, Visit } from '../document.js';
-import { FactList, HiddenFields, renderTime } from './components.js';
+import { FactList, HiddenFields, renderTime } from './controls.js';
 
 /** Returns the name that an app claims, in a form that is safe to show; `?` without a name. */
 export const appName = (sentName: string | undefined) => cleanLabel(sentName ?? '') || '?';

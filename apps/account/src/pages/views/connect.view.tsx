@@ -4,7 +4,7 @@ import type { Page, Visit } from '../document.js';
 import type { Texts } from '../texts/texts.js';
 import type { SyncedApp } from '../connected-apps.js';
 import { appName } from './approval.view.js';
-import { CopyValue, LinkButton, QrCode, RefusalNotice, relativeTime } from './components.js';
+import { CopyValue, LinkButton, QrCode, RefusalNotice, relativeTime } from './controls.js';
 
 const appKeys = Object.keys(connectableApps) as AppKey[];
 

@@ -1,6 +1,6 @@
 import type { LimitedAction } from '../../people/refusal.js';
 import type { Page, Visit } from '../document.js';
-import { LinkButton } from './components.js';
+import { LinkButton } from './controls.js';
 
 /** HTTP statuses by kind of failure. */
 export const failureStatus = {
@@ -26,7 +26,7 @@ export interface FailureDetails {
   unavailable?: 'database' | undefined;
   retryAfterSeconds?: number | undefined;
   /** Action that reached its rate limit, which the text then explains instead of the kind. */
-  attempt?: LimitedAction | undefined;
+  limitedAction?: LimitedAction | undefined;
   correlationId?: string | undefined;
   /** Host or private scheme of the app that sent the request. */
   app?: string | undefined;
@@ -42,7 +42,7 @@ export function failurePage(
 ): Page {
   const [title, text] = failure[kind];
   const lead = [
-    details.attempt ? failure.limited[details.attempt] : text,
+    details.limitedAction ? failure.limited[details.limitedAction] : text,
     details.app !== undefined && failure.app(details.app),
     details.unavailable && failure.part(failure[details.unavailable]),
     details.retryAfterSeconds !== undefined && failure.retry(details.retryAfterSeconds),
@@ -59,7 +59,7 @@ export function failurePage(
           {failure.request} <code>{details.correlationId}</code>
         </p>
       )}
-      {(kind !== 'tooMany' || details.attempt) && (
+      {(kind !== 'tooMany' || details.limitedAction) && (
         <p>
           <a class="button plain" href="/account">
             {failure.home}

@@ -3,7 +3,7 @@ import { noticeTexts } from '../../people/notice-texts.js';
 import type { Notice } from '../../people/notices.js';
 import type { Visit } from '../document.js';
 import { browserName } from './browser-name.js';
-import { joinParts, renderTime, RowList } from './components.js';
+import { joinParts, renderTime, RowList } from './controls.js';
 
 /** Renders the recent changes of an account, if there are any. */
 export function NoticesSection({ visit, notices }: { visit: Visit; notices: readonly Notice[] }) {

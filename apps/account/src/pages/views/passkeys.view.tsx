@@ -11,7 +11,7 @@ import {
   LinkButton,
   RefusalNotice,
   RowList,
-} from './components.js';
+} from './controls.js';
 
 interface PasskeyFormProps {
   readonly texts: Texts;

@@ -13,7 +13,7 @@ import {
   RefusalNotice,
   renderTime,
   RowList,
-} from './components.js';
+} from './controls.js';
 
 /** Actions of an administrator on an account; values of the form's field `action`. */
 export const accountActions = ['reset', 'disable', 'enable', 'appoint', 'dismiss'] as const;

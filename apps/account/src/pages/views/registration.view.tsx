@@ -8,7 +8,7 @@ import {
   NewPasswordField,
   RecoveryCodeField,
   RefusalNotice,
-} from './components.js';
+} from './controls.js';
 
 /** Content of a registration page. */
 export interface RegistrationContent extends RefusedForm {

@@ -1,6 +1,6 @@
 import type { ComponentChildren } from 'preact';
 import type { Texts } from '../texts/texts.js';
-import { CodeField, HiddenFields, RecoveryCodeField, RefusalNotice } from './components.js';
+import { CodeField, HiddenFields, RecoveryCodeField, RefusalNotice } from './controls.js';
 
 /** Refused form of {@link SecondStepForms}. */
 export interface RefusedSecondStep {

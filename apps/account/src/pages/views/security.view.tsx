@@ -14,7 +14,7 @@ import {
   PasswordField,
   QrCode,
   RefusalNotice,
-} from './components.js';
+} from './controls.js';
 import { type RefusedSecondStep, SecondStepForms } from './second-step-forms.js';
 
 /** Returns the page that changes a password. */

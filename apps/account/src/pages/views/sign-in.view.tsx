@@ -3,7 +3,7 @@ import { withNext } from '../next-path.rules.js';
 import type { RefusedForm } from '../refusal-texts.js';
 import type { Texts } from '../texts/texts.js';
 import { PasskeyForm } from './passkeys.view.js';
-import { HiddenFields, NameField, PasswordField, RefusalNotice } from './components.js';
+import { HiddenFields, NameField, PasswordField, RefusalNotice } from './controls.js';
 import { type RefusedSecondStep, SecondStepForms } from './second-step-forms.js';
 
 /** Reason for a sign-in, which the sign-in page shows. */

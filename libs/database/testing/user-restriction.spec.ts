@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest';
-import { isOfOneUser } from './one-user.js';
+import { isOfOneUser } from './user-restriction.js';
 
 const of = (sql: string) => isOfOneUser(sql, '$1');
 

@@ -20,7 +20,7 @@ export interface UploadAnswer {
 
 /** Applies uploads of actions (docs/reference/gpodder.md, "Actions in"). */
 @Injectable()
-export class UploadService {
+export class ActionUploadService {
   private readonly countSkipped = skippedEntryMetrics();
 
   constructor(
@@ -70,7 +70,7 @@ export class UploadService {
     for (const [reason, actions] of skipped) this.countSkipped(reason, actions);
     this.log.info(
       { correlationId: id, skipped: Object.fromEntries(skipped) },
-      'unusable or rejected actions of an upload skipped, the others stored',
+      'actions of an upload skipped: unusable or rejected; the other actions are stored',
     );
   }
 }

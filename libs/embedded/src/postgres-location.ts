@@ -7,7 +7,7 @@ import { writePrivateFile } from './secret-file.js';
 import { StartError } from './embedded-server.js';
 
 /** Folder and account of an embedded Postgres. */
-export interface PostgresPlace {
+export interface PostgresLocation {
   /** The folder that contains `data` and, if needed, `binaries`. */
   readonly home: string;
   /** The user that Postgres runs as. Set only for root, because Postgres refuses to run as root. */
@@ -18,17 +18,17 @@ export interface PostgresPlace {
 const fallbackParent = '/var/lib/podcast-sync';
 
 /**
- * Returns the place for Postgres' data in `directory`, and creates it if needed. For root this is a
- * new folder elsewhere if Postgres' account cannot reach `directory`, such as below a folder of
- * mode 0700. The file `directory/location` records it: the data is found after a move of
+ * Returns the location for Postgres' data in `directory`, and creates it if needed. For root this
+ * is a new folder elsewhere if Postgres' account cannot reach `directory`, such as below a folder
+ * of mode 0700. The file `directory/location` records it: the data is found after a move of
  * `directory`.
  *
- * @throws StartError if the recorded place is missing or the files belong to another user.
+ * @throws StartError if the recorded location is missing or the files belong to another user.
  */
-export function ensurePostgresPlace(
+export function ensurePostgresLocation(
   directory: string,
   reportProgress: (line: string) => void,
-): PostgresPlace {
+): PostgresLocation {
   mkdirSync(directory, { recursive: true });
   const record = join(directory, 'location');
   if (existsSync(record)) {

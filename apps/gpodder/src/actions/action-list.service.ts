@@ -10,7 +10,7 @@ import { DeviceRegistry } from '../devices/device-registry.js';
 import { CONFIG, type GpodderConfig } from '../gpodder.config.js';
 import { queryOf, parseSince } from '../http/input.js';
 import { FeedListService } from '../subscriptions/feed-list.service.js';
-import { type ActionSelection, toClientActions } from './download.rules.js';
+import { type ActionSelection, toClientActions } from './action-list.rules.js';
 
 /** Episodes that the service returns on the first page of a download, and on each later page. */
 const [firstPerPage, furtherPerPage] = [100, 250];
@@ -32,7 +32,7 @@ type PageRequest = RequestOf<typeof listActions>;
  * - An incomplete answer is not valid JSON.
  */
 @Injectable()
-export class DownloadService {
+export class ActionListService {
   /** Limits the answers that are streamed to one user concurrently. */
   private readonly streams: CallPool;
 

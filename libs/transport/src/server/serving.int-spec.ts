@@ -25,7 +25,7 @@ describe('a replica that takes no requests', () => {
     const [id] = await admin().zrange(heartbeats, '0', '-1');
     const other = await replica({ name: 'other' });
     const gateway = await client({ services: ['episode'] });
-    away.server.takeRequests(false);
+    away.server.setServing(false);
     await isWithdrawn(id);
     // The last blocking read can still return requests; after that none arrive.
     await eventually(async () => {
@@ -40,7 +40,7 @@ describe('a replica that takes no requests', () => {
     expect(away.runs).toHaveLength(before);
     expect(other.runs.length).toBeGreaterThanOrEqual(20);
 
-    away.server.takeRequests(true);
+    away.server.setServing(true);
     await eventually(async () => {
       await Promise.all(texts('again').map((text) => callOnce(gateway, text)));
       expect(away.runs.some((text) => text.startsWith('again'))).toBe(true);
@@ -51,7 +51,7 @@ describe('a replica that takes no requests', () => {
     const only = await replica({ timings: { drainGraceMs: 600, blockMs: 50, drainMs: 100 } });
     const gateway = await client({ services: ['episode'] });
     await callOnce(gateway, 'before');
-    only.server.takeRequests(false);
+    only.server.setServing(false);
     // Until the gateway has read the heartbeat, requests are still answered.
     await eventually(async () => {
       const { end, tookMs } = await callOnce(gateway, 'meanwhile');
@@ -60,7 +60,7 @@ describe('a replica that takes no requests', () => {
       expect(end).toBe('unavailable');
     });
     await isWithdrawn();
-    only.server.takeRequests(true);
+    only.server.setServing(true);
     await eventually(async () =>
       expect(await callOnce(gateway, 'after')).toMatchObject({ end: 'answered' }),
     );
@@ -70,9 +70,9 @@ describe('a replica that takes no requests', () => {
     const isBlocked = async () => / flags=b /.test(String(await admin().client('LIST')));
     const { server } = await replica({ timings: { drainGraceMs: 0, blockMs: 60_000, drainMs: 0 } });
     await eventually(async () => expect(await isBlocked()).toBe(true));
-    server.takeRequests(false);
+    server.setServing(false);
     await eventually(async () => expect(await isBlocked()).toBe(false));
-    server.takeRequests(true);
+    server.setServing(true);
     await eventually(async () => expect(await isBlocked()).toBe(true));
     expect(server.counters).toMatchObject({ lostConnections: 0 });
   });
@@ -82,14 +82,14 @@ describe('a replica that takes no requests', () => {
     const gateway = await client({ services: ['episode'] });
     const started = callOnce(gateway, 'started', { takesMs: 300 });
     await eventually(() => expect(only.runs).toEqual(['started']));
-    only.server.takeRequests(false);
+    only.server.setServing(false);
     expect(await started).toMatchObject({ end: 'answered' });
     await isWithdrawn();
   });
 
   it('takes over requests of a dead replica only while it takes requests', async () => {
     const only = await replica();
-    only.server.takeRequests(false);
+    only.server.setServing(false);
     // No blocking read is left.
     await eventually(async () => {
       const lists = await Promise.all(Array.from({ length: 5 }, () => admin().client('LIST')));
@@ -115,7 +115,7 @@ describe('a replica that takes no requests', () => {
       expect(rows[0]?.[2]).toBeGreaterThan(2_500);
     });
     expect(only.runs).toEqual([]);
-    only.server.takeRequests(true);
+    only.server.setServing(true);
     await eventually(() => expect(only.runs).toEqual(['left']));
   });
 });
