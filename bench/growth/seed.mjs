@@ -1,5 +1,3 @@
-import { randomUUID } from 'node:crypto';
-
 const clocks = `INSERT INTO sync.user_clock (user_id, stamp)
   SELECT u, '2026-01-01' FROM unnest($1::uuid[]) u`;
 
@@ -47,8 +45,10 @@ const episodes = `
 
 /** Creates users with subscriptions, and episodes of each user's first subscription. */
 export async function seedUsers(system, { users, subscribed, uploaded }) {
-  const { owner, issuer } = system;
-  const ids = Array.from({ length: users }, () => randomUUID());
+  const { owner } = system;
+  const callers = await Promise.all(Array.from({ length: users }, () => system.user()));
+  const tokens = new Map(callers.map(({ id, token }) => [id, token]));
+  const ids = [...tokens.keys()];
   await owner.query(clocks, [ids]);
   const { rows } = await owner.query(subscriptions, [ids, subscribed]);
   if (uploaded > 0)
@@ -67,18 +67,13 @@ export async function seedUsers(system, { users, subscribed, uploaded }) {
     [ids],
   );
   const episodesOf = new Map(known.rows.map((row) => [row.user_id, row.episodes]));
-  return Promise.all(
-    rows.map(async ({ user_id: id, guids, ids: subscriptionIds }) => {
-      const token = await issuer.issue(id);
-      return {
-        id,
-        token,
-        guids,
-        subscriptionIds,
-        episodes: (episodesOf.get(id) ?? []).map(entry(guids[0])),
-      };
-    }),
-  );
+  return rows.map(({ user_id: id, guids, ids: subscriptionIds }) => ({
+    id,
+    token: tokens.get(id),
+    guids,
+    subscriptionIds,
+    episodes: (episodesOf.get(id) ?? []).map(entry(guids[0])),
+  }));
 }
 
 /** Returns a function that turns a row into an entry of an upload. */
