@@ -179,11 +179,14 @@ export class Replica {
   private async leaveGroup(): Promise<void> {
     const canLeave = this.running.size === 0 && this.isUp;
     const pending = canLeave ? await this.membership.leave().catch(() => undefined) : undefined;
-    if (pending !== 0)
-      this.options.log.warn(
-        { pending, running: this.inFlight },
-        'replica stopped with unanswered requests: other replicas run them again',
-      );
+    if (pending === 0) return;
+    const running = this.inFlight;
+    this.options.log.warn(
+      { pending, running },
+      pending || running > 0
+        ? 'replica stopped with unanswered requests: other replicas run them again'
+        : 'replica stopped without leaving its group: Redis unavailable; other replicas notice it',
+    );
   }
 
   private async joinGroup(): Promise<void> {
