@@ -241,8 +241,8 @@ const messages = [
     // A call can wait in the stream until its deadline, so it is answered too late.
     id: 'backlog-of-whole-deadline',
     file: `${transport}/client/service-view.ts`,
-    find: 'this.backlogMs > budgetMs * maxBacklogShare',
-    replace: 'this.backlogMs > budgetMs / maxBacklogShare',
+    find: 'this.backlogMs > timeLimitMs * maxBacklogShare',
+    replace: 'this.backlogMs > timeLimitMs / maxBacklogShare',
     near: ['libs/transport'],
   },
   {
@@ -328,7 +328,7 @@ const facade = [
   {
     // An episode at its end that is not played is shown as played.
     id: 'position-at-the-end',
-    file: `${gpodder}/actions/action-list.rules.ts`,
+    file: `${gpodder}/actions/client-action.rules.ts`,
     find: 'knownDuration > seconds ? knownDuration',
     replace: 'knownDuration >= seconds ? knownDuration',
     near: ['apps/gpodder'],

@@ -138,7 +138,7 @@ function commandPath(command: Command): string[] {
   return [...(command.parent ? commandPath(command.parent) : []), command.name()];
 }
 
-/** Returns the name that precedes messages: that of the command's group, else of the command. */
+/** Returns the prefix of messages: the name of the command's group, or of the command itself. */
 function messagePrefix(command: Command): string {
   const [program = '', name = program] = commandPath(command);
   return name;

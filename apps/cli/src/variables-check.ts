@@ -18,7 +18,7 @@ const configs = [
   feedConfig,
   gatewayConfig,
   gpodderConfig,
-  // Without MAX_BODY_BYTES, which the edge does not pass to the account app.
+  // Omits MAX_BODY_BYTES, because the edge does not pass it to the account app.
   accountConfig.omit({ MAX_BODY_BYTES: true }),
 ];
 

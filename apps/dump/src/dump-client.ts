@@ -1,6 +1,6 @@
 import pg from 'pg';
 
-/** Creates a client in UTC without a time limit: reading all rows can take hours. */
+/** Creates a client with TimeZone UTC, and without a timeout: reading all rows can take hours. */
 export function dumpClient(
   connectionString: string,
   applicationName: string,

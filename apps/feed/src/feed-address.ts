@@ -45,8 +45,9 @@ const privateFeeds: readonly { readonly host: RegExp; readonly rest?: RegExp }[]
   { host: /^rss\.stratechery\.com$/ },
 ];
 
-/** Matches names of query parameters with secrets; the minimum length of a secret. */
+/** Matches names of query parameters that contain secrets. */
 const secretParameter = /^(?:.*[_-])?(?:auth|token|key|secret|sig|signature|pass|password|uid)$/i;
+/** Minimum length of a secret, in characters. */
 const minSecret = 12;
 
 /**

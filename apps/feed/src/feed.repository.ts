@@ -11,7 +11,10 @@ import type { FeedStatus } from './schedule/schedule.rules.js';
 export interface HeldChange {
   /** The URL of the feed. */
   readonly url: string;
-  /** `move`: many feeds of the lane name the same new URL. `guid`: another feed declares it too. */
+  /**
+   * Why the change is held. `move`: many feeds of the lane move to the same new URL. `guid`:
+   * another feed declares the same guid.
+   */
   readonly kind: 'move' | 'guid';
 }
 

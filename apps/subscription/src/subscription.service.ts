@@ -18,7 +18,7 @@ import {
 import { Database, type Transaction } from '#database';
 import { type CallContext, Handle } from '#transport';
 import { listFormer } from './former-aliases.repository.js';
-import { applyFeedChange } from './feed-change.rules.js';
+import { applyFeedChange } from './publisher-change.rules.js';
 import { SubscriptionSet } from './subscription-set.js';
 import { MergeBudget } from './merge-budget.js';
 import { QUOTAS, type SubscriptionQuotas } from './subscription.config.js';

@@ -170,10 +170,10 @@ export class Pull {
   async #mayBeMerged(episodes: readonly Episode[]): Promise<boolean> {
     for (const podcast of new Set(episodes.map((episode) => episode.podcast_guid))) {
       if (!(await this.store.get(keys.subscription(podcast)))) return true;
-      const rows = (await this.store.list(keys.episode(podcast, ''))) as [string, Episode][];
+      const stored = (await this.store.list(keys.episode(podcast, ''))) as [string, Episode][];
       const changed = episodes.filter(({ podcast_guid }) => podcast_guid === podcast);
       const owners = new Map<string, string[]>();
-      for (const [, row] of rows)
+      for (const [, row] of stored)
         for (const identifier of identifiersOf(row)) {
           const owned = owners.get(identifier);
           if (owned) owned.push(row.sync_id);

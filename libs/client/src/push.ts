@@ -302,20 +302,20 @@ function toRequestEntry(
   index: number,
   toServerTime: (time: ChangeTime) => number,
 ): object {
-  const timestamp = (time: ChangeTime) => new Date(toServerTime(time)).toISOString();
+  const toTimestamp = (time: ChangeTime) => new Date(toServerTime(time)).toISOString();
   if ('actions' in change) {
     const [action] = change.actions as [SubscriptionAction];
     const { kind, feed_url, isDeclared, title } = action;
     const feed = { feed_url, ...(isDeclared && { guid: change.guid }) };
     return {
-      timestamp: timestamp(action),
+      timestamp: toTimestamp(action),
       ...(kind === 'subscribe' && feed),
       ...(title !== undefined && { title }),
     };
   }
   const states: Partial<Record<StatusName, { value: number | boolean; timestamp: string }>> = {};
   for (const [name, state] of Object.entries(change.states)) {
-    states[name as StatusName] = { value: state.value, timestamp: timestamp(state) };
+    states[name as StatusName] = { value: state.value, timestamp: toTimestamp(state) };
   }
   return {
     ...change.metadata,

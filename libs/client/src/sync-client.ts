@@ -33,7 +33,9 @@ export interface LocalSubscription extends StoredSubscription {
   pending: boolean;
 }
 
-/** A stored episode with this device's pending changes. Unknown fields are missing or empty. */
+/**
+ * A stored episode with this device's pending changes applied. Unknown fields are missing or empty.
+ */
 export interface LocalEpisode extends EpisodeMetadata, Statuses {
   podcast_guid: string;
   sync_id: string;

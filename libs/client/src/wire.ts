@@ -33,7 +33,7 @@ export interface SubscriptionEntry {
   feed_url: string;
   /** The guid that the feed declares. Default: the server derives one from the URL. */
   guid?: string;
-  /** Time of the subscription by the listener (RFC 3339). Default: now. */
+  /** Time at which the listener subscribed (RFC 3339). Default: now. */
   timestamp?: string;
   /** The listener's own title. The latest one wins. Default: unchanged. */
   title?: string;
@@ -163,7 +163,7 @@ export interface Podcast {
   latest_publish_date?: string;
 }
 
-/** The feed at a URL, before a subscription. Texts are plain. */
+/** Preview of the feed at a URL. Its texts contain no HTML. */
 export interface FeedPreview {
   /**
    * - `ok`: a feed

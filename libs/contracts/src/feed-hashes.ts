@@ -1,7 +1,7 @@
 import { createHash, hash } from 'node:crypto';
 import { comparableUrl, derivedGuid } from './feed-url.js';
 
-/** Returns the derived guid of a feed URL, see {@link derivedGuid}. */
+/** Returns the derived guid of a feed URL ({@link derivedGuid}), with the SHA-1 of Node. */
 export function podcastGuid(feedUrl: string): string {
   return derivedGuid(feedUrl, (namespace, name) =>
     createHash('sha1').update(namespace).update(name).digest(),

@@ -45,7 +45,7 @@ export function listReplySchema<Item extends z.ZodType>(item: Item) {
       /** Row ids of the first and last item; absent on an empty page. */
       firstId: z.int().optional(),
       lastId: z.int().optional(),
-      /** {@link IdRange} of the walk; only on a first page with `since` that is not empty. */
+      /** {@link IdRange} of the walk; only on a non-empty first page of a list with `since`. */
       span: idRangeSchema.optional(),
       /** True if more rows follow in the direction of the request. */
       more: z.boolean(),

@@ -15,7 +15,7 @@ const pauseMs = 1_000;
  * - Listeners are notified when availability changes, in the order of their registration.
  */
 export class Availability {
-  private problems: readonly string[] = [];
+  private lastProblems: readonly string[] = [];
   private readonly listeners: ((isAvailable: boolean) => void)[] = [];
   private polling: Promise<readonly string[]> | undefined;
   private pollTimer: NodeJS.Timeout | undefined;
@@ -28,12 +28,12 @@ export class Availability {
    * The reasons why Postgres is unavailable, as texts for an operator: an error or the missing
    * migrations. Empty if Postgres is available.
    */
-  get missing(): readonly string[] {
-    return this.problems;
+  get problems(): readonly string[] {
+    return this.lastProblems;
   }
 
   get isAvailable(): boolean {
-    return this.problems.length === 0;
+    return this.lastProblems.length === 0;
   }
 
   /**
@@ -49,7 +49,7 @@ export class Availability {
     if (this.isAvailable && !this.isClosed) void this.check();
   }
 
-  /** Polls now, or joins the running poll. Resolves to {@link missing}; never rejects. */
+  /** Polls now, or joins the running poll. Resolves to {@link problems}; never rejects. */
   check(): Promise<readonly string[]> {
     this.polling ??= this.poll().finally(() => (this.polling = undefined));
     return this.polling;
@@ -62,9 +62,9 @@ export class Availability {
 
   private async poll(): Promise<readonly string[]> {
     const found = await this.findMissingInTime();
-    if (this.isClosed) return this.problems;
+    if (this.isClosed) return this.lastProblems;
     const wasAvailable = this.isAvailable;
-    this.problems = found;
+    this.lastProblems = found;
     clearTimeout(this.pollTimer);
     if (!this.isAvailable)
       this.pollTimer = setTimeout(() => void this.check(), pauseMs * (1 + Math.random() / 2));

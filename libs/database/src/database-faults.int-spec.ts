@@ -12,7 +12,7 @@ import { countdown } from './user-queue.js';
 let server: Awaited<ReturnType<typeof startPostgresServer>>;
 let database: Database;
 
-const budgetMs = 300;
+const timeLimitMs = 300;
 const one = statement('test.one', 'SELECT 1 AS n');
 const backendPid = statement('test.pid', 'SELECT pg_backend_pid() AS pid');
 const reads = (transaction: PgTransaction) => transaction.query(one, []);
@@ -29,7 +29,7 @@ afterAll(async () => {
   await server.dispose();
 });
 
-function write(userId = freshUser(), budget = budgetMs): Promise<string> {
+function write(userId = freshUser(), budget = timeLimitMs): Promise<string> {
   return database.write(
     { userId, requestId: randomUUID(), changes: [], smallAnswer: true, remainingMs: () => budget },
     stamp,
@@ -46,7 +46,7 @@ describe('a write', () => {
           requestId: randomUUID(),
           changes: [],
           smallAnswer: true,
-          remainingMs: countdown(budgetMs),
+          remainingMs: countdown(timeLimitMs),
         },
         stamp,
       );
@@ -179,10 +179,10 @@ describe('availability', () => {
     availability.onChange((isAvailable) => changes.push(isAvailable));
     await server.stop();
     await eventually(() => expect(availability.isAvailable).toBe(false));
-    expect(availability.missing).toEqual([expect.stringMatching(/^Postgres: /)]);
+    expect(availability.problems).toEqual([expect.stringMatching(/^Postgres: /)]);
     await server.start();
     await eventually(() => expect(availability.isAvailable).toBe(true));
-    expect([changes, availability.missing]).toEqual([[false, true], []]);
+    expect([changes, availability.problems]).toEqual([[false, true], []]);
     await eventually(() => write());
   });
 
@@ -193,7 +193,7 @@ describe('availability', () => {
     const [backend] = await database.read<{ pid: number }>(backendPid, []);
     process.kill(Number(backend?.pid), 'SIGTERM');
     const slow = statement('test.hang', 'SELECT pg_sleep(60)');
-    const tooLong = database.inTransaction(countdown(budgetMs), (transaction) =>
+    const tooLong = database.inTransaction(countdown(timeLimitMs), (transaction) =>
       transaction.query(slow, []),
     );
     await expect(tooLong).rejects.toMatchObject({ code: 'unavailable' });

@@ -41,16 +41,16 @@ beforeEach(() => {
 
 /** Runs a write whose only effect is its stamp. */
 function write(
-  options: Partial<Write> & { budgetMs?: number } = {},
+  options: Partial<Write> & { timeLimitMs?: number } = {},
   run = addOne,
 ): Promise<string> {
-  const { budgetMs = 5_000, ...more } = options;
+  const { timeLimitMs = 5_000, ...more } = options;
   const usual = {
     userId,
     requestId: randomUUID(),
     changes: [],
     smallAnswer: true,
-    remainingMs: () => budgetMs,
+    remainingMs: () => timeLimitMs,
   };
   return database.write({ ...usual, ...more }, run);
 }
@@ -267,15 +267,15 @@ describe("the user's clock", () => {
 
 describe('the deadline of a write', () => {
   it('is unavailable and runs nothing when its time is up', async () => {
-    for (const budgetMs of [0, -1_000, 0.9]) {
-      await expect(write({ budgetMs })).rejects.toMatchObject({ code: 'unavailable' });
+    for (const timeLimitMs of [0, -1_000, 0.9]) {
+      await expect(write({ timeLimitMs })).rejects.toMatchObject({ code: 'unavailable' });
     }
     expect(await seen()).toEqual({ clock: '1970-01-01T00:00:00.000Z', stamps: [] });
   });
 
   it('limits every statement', async () => {
     const slow = statement('test.slow', 'SELECT pg_sleep(10)');
-    const sleeping = write({ budgetMs: 200 }, async (transaction) => {
+    const sleeping = write({ timeLimitMs: 200 }, async (transaction) => {
       await addOne(transaction);
       await transaction.query(slow, []);
       return transaction.stamp;
@@ -285,7 +285,7 @@ describe('the deadline of a write', () => {
   });
 
   it('resets the limit of its connection', async () => {
-    await write({ budgetMs: 300 });
+    await write({ timeLimitMs: 300 });
     const [row] = await database.read<{ limit: string }>(
       statement('test.limit', "SELECT current_setting('statement_timeout') AS limit"),
       [],

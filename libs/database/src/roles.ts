@@ -44,17 +44,22 @@ function withoutGroupGrants(sql: string): string {
 /** Creates or updates a login from the user and password of its URL, and adds it to its group. */
 export async function ensureLogin(runner: QueryRunner, group: string, url: string): Promise<void> {
   const { username, password } = new URL(url);
-  const name = decodeURIComponent(username);
-  await createRole(runner, name, await formatSql(runner, 'CREATE ROLE %I LOGIN', name));
+  const roleName = decodeURIComponent(username);
+  await createRole(runner, roleName, await formatSql(runner, 'CREATE ROLE %I LOGIN', roleName));
   await retryOnCatalogRace(
     runner,
-    await formatSql(runner, 'ALTER ROLE %I LOGIN PASSWORD %L', name, decodeURIComponent(password)),
+    await formatSql(
+      runner,
+      'ALTER ROLE %I LOGIN PASSWORD %L',
+      roleName,
+      decodeURIComponent(password),
+    ),
   );
-  await retryOnCatalogRace(runner, await formatSql(runner, 'GRANT %I TO %I', group, name));
+  await retryOnCatalogRace(runner, await formatSql(runner, 'GRANT %I TO %I', group, roleName));
   const limit = String(defaultStatementTimeoutMs);
   await retryOnCatalogRace(
     runner,
-    await formatSql(runner, 'ALTER ROLE %I SET statement_timeout = %L', name, limit),
+    await formatSql(runner, 'ALTER ROLE %I SET statement_timeout = %L', roleName, limit),
   );
 }
 

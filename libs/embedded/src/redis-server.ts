@@ -63,7 +63,7 @@ export async function removeRedis(directory: string): Promise<void> {
   rmSync(directory, { recursive: true, force: true });
 }
 
-/** Returns the values that identify the Redis of a data directory, and its stop signals. */
+/** Returns how to find the Redis process of a data directory, and the signals that stop it. */
 function redisIdentity(data: string) {
   return {
     name: 'Redis',

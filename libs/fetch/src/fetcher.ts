@@ -70,7 +70,7 @@ export interface FetchedResponse {
   readonly redirects: readonly Redirect[];
   /** Returns the first value of a header. @param name in lower case. */
   header(name: string): string | undefined;
-  /** The decompressed body; readable once. Throws FetchError. */
+  /** The decompressed body; readable once. Throws FetchError if it breaks off or is too large. */
   readonly body: AsyncIterable<Uint8Array>;
 }
 

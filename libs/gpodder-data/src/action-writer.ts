@@ -13,7 +13,7 @@ type CallService = <C extends Rpc>(contract: C, payload: RequestOf<C>) => Promis
 
 /** Sends the actions of one upload to the episode service, and collects what the answer needs. */
 export class ActionWriter {
-  /** `update_urls` of the answer. */
+  /** URLs that the server replaced, for `update_urls` of the answer. */
   readonly updates = new UrlUpdates();
   /** Ids of the devices that the actions name. */
   readonly devices = new Set<string>();

@@ -53,9 +53,13 @@ export class UrlUpdates {
     if (sent !== used) this.currentUrls.set(sent, used ?? '');
   }
 
-  /** Adds the current URL of a subscription whose former URL was sent. */
-  addMoved(sent: string, used: string, current: string): void {
-    if (!areAlikeUrls(used, current)) this.currentUrls.set(sent, current);
+  /**
+   * Adds the current URL of a subscription whose former URL was sent.
+   *
+   * @param repaired the sent URL after its repair.
+   */
+  addMoved(sent: string, repaired: string, current: string): void {
+    if (!areAlikeUrls(repaired, current)) this.currentUrls.set(sent, current);
   }
 
   /** Returns the value of `update_urls`. */

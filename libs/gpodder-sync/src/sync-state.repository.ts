@@ -59,7 +59,7 @@ export const selectSyncState = statement(
   'sync.select_state',
   `SELECT c.refused, coalesce(${inMs('c.stamp')}, 0) AS stamp,
      coalesce(c.answered_second, 0) AS "answeredSecond", ${inMs('clock_timestamp()')} AS now,
-     r.since, r.answered_second AS "readerAnsweredSecond", r.safe_second AS "safeSecond",
+     r.since, r.answered_second AS "readerAnsweredSecond", r.safe_second AS "completeSecond",
      r.received_ms AS "receivedAt", s.stamp_ms AS "sessionStamp",
      ${isUseOutdated('r')} OR ${isUseOutdated('s')} AS "isUseOutdated"
    FROM (SELECT $1::uuid AS id) u
@@ -77,7 +77,7 @@ interface SyncStateRow {
   /** `since` of K in seconds; null if K is not stored. */
   readonly since: number | null;
   readonly readerAnsweredSecond: number;
-  readonly safeSecond: number;
+  readonly completeSecond: number;
   readonly receivedAt: number;
   /** True if the column `used` of K or M is more than a day old. */
   readonly isUseOutdated: boolean;
@@ -96,8 +96,8 @@ const sealClock = statement(
    WHERE c.user_id = $1`,
 );
 /**
- * Stores K ({@link LastRead}). $1 user, $2 list, $3 app password, $4 since, $5 answered, $6 safe,
- * $7 received at.
+ * Stores K ({@link LastRead}). $1 user, $2 list, $3 app password, $4 since, $5 answered second,
+ * $6 complete second, $7 received at.
  */
 export const saveReader = statement(
   'sync.save_reader',
@@ -230,7 +230,7 @@ const toParameters = ({ userId, list, credentialId, sessionId }: StateKey) => [
 
 /** Converts a row of {@link selectSyncState}. */
 function toState(row: SyncStateRow): SyncState {
-  const { stamp, answeredSecond, now, since, safeSecond, sessionStamp } = row;
+  const { stamp, answeredSecond, now, since, completeSecond, sessionStamp } = row;
   return {
     clock: { stamp, answeredSecond, now },
     reader:
@@ -239,7 +239,7 @@ function toState(row: SyncStateRow): SyncState {
         : {
             since,
             answeredSecond: row.readerAnsweredSecond,
-            safeSecond,
+            completeSecond,
             receivedAt: row.receivedAt,
           },
     sessionStamp: sessionStamp ?? undefined,
@@ -286,10 +286,10 @@ function toWrites(key: StateKey, before: SyncState, after: SyncState, touches = 
   const writes: Bound[] = [];
   if (clock !== before.clock) writes.push([sealClock, [userId, clock.answeredSecond]]);
   if (reader && (touches || reader !== before.reader)) {
-    const { since, answeredSecond, safeSecond, receivedAt } = reader;
+    const { since, answeredSecond, completeSecond, receivedAt } = reader;
     writes.push([
       saveReader,
-      [userId, list, credentialId, since, answeredSecond, safeSecond, receivedAt],
+      [userId, list, credentialId, since, answeredSecond, completeSecond, receivedAt],
     ]);
     if (!before.reader) writes.push([evictReaders, [userId, maxRowsPerUser]]);
   }

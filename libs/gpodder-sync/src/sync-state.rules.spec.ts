@@ -15,10 +15,10 @@ const clock = (stamp: number, answeredSecond = 0, now = stamp): Clock => ({
   answeredSecond,
   now,
 });
-const reader = (since: number, answeredSecond: number, safeSecond: number): LastRead => ({
+const reader = (since: number, answeredSecond: number, completeSecond: number): LastRead => ({
   since,
   answeredSecond,
-  safeSecond,
+  completeSecond,
   receivedAt: 1,
 });
 const freshRead = (since: number) => ({ since, receivedAt: 2, ageMs: 0 });
@@ -101,7 +101,7 @@ describe('a download', () => {
     const state = { ...stateOf(clock(102_500, 101)), sessionStamp: 90_000 };
     const { answer, after } = answerRead(state, { since: 80, receivedAt: 2, ageMs: 3_000 });
     expect(answer).toEqual({ timestamp: 101, since: 80, initial: true, unchanged: false });
-    const stored = { since: 80, answeredSecond: 101, safeSecond: 0, receivedAt: 2 };
+    const stored = { since: 80, answeredSecond: 101, completeSecond: 0, receivedAt: 2 };
     expect(after).toEqual({ ...state, reader: stored });
   });
 
@@ -140,7 +140,7 @@ describe('an upload', () => {
     expect(timestamp).toBe(104);
     expect(after).toMatchObject({
       clock: { stamp: 105_000, answeredSecond: 104 },
-      reader: { answeredSecond: 104, safeSecond: 104 },
+      reader: { answeredSecond: 104, completeSecond: 104 },
       sessionStamp: 105_000,
     });
   });

@@ -29,7 +29,7 @@ export interface LastRead {
    * Second up to which the client has all rows: the timestamp of the answer before the first read
    * with this `since`; 0 for none.
    */
-  readonly safeSecond: number;
+  readonly completeSecond: number;
   /** Time at which Redis received the read, in milliseconds since 1970. */
   readonly receivedAt: number;
 }
@@ -141,7 +141,7 @@ export function answerRead(
     const first = {
       since,
       answeredSecond: Math.max(1, state.clock.answeredSecond),
-      safeSecond: 0,
+      completeSecond: 0,
       receivedAt,
     };
     return { answer: toAnswer(state.clock, first, since), after: { ...state, reader: first } };
@@ -158,7 +158,7 @@ export function answerRead(
   const isAhead = clock.stamp > clock.now + maxLeadMs;
   if (
     !continues &&
-    next.safeSecond < next.answeredSecond &&
+    next.completeSecond < next.answeredSecond &&
     isEcho(since, next.answeredSecond) &&
     !isAhead
   ) {
@@ -190,12 +190,12 @@ function isLate({ receivedAt, ageMs }: ListRead, clock: Clock, reader?: LastRead
 /** Returns the answer that follows from T and K. */
 function toAnswer(
   clock: Clock,
-  { answeredSecond, safeSecond }: LastRead,
+  { answeredSecond, completeSecond }: LastRead,
   since: number,
 ): ListAnswer {
-  const initial = since > 0 && safeSecond === 0;
+  const initial = since > 0 && completeSecond === 0;
   // Limits a `since` that is too late, because it is from the client's own clock or another server.
-  const from = Math.min(since, initial ? clock.answeredSecond : safeSecond);
+  const from = Math.min(since, initial ? clock.answeredSecond : completeSecond);
   const unchanged = !initial && isSealed(clock) && from >= clock.answeredSecond;
   return { timestamp: answeredSecond, since: from, initial, unchanged };
 }
@@ -207,7 +207,7 @@ function lastReadAfter(
   answeredSecond: number,
 ): LastRead {
   if (reader?.since !== since)
-    return { since, answeredSecond, safeSecond: reader?.answeredSecond ?? 0, receivedAt };
+    return { since, answeredSecond, completeSecond: reader?.answeredSecond ?? 0, receivedAt };
   return reader.answeredSecond === answeredSecond
     ? reader
     : { ...reader, answeredSecond, receivedAt };
@@ -246,7 +246,7 @@ export function answerUpload(
     return { timestamp: uploadTimestamp(clock.stamp), after };
   }
   const { answeredSecond, stamp } = sealed;
-  const readerAfterUpload = reader && { ...reader, answeredSecond, safeSecond: answeredSecond };
+  const readerAfterUpload = reader && { ...reader, answeredSecond, completeSecond: answeredSecond };
   return {
     timestamp: answeredSecond,
     after: { clock: sealed, reader: readerAfterUpload, sessionStamp: stamp },

@@ -38,7 +38,7 @@ export interface AdmissionOptions {
    * without a session. The body of the request then counts for the user, and not for the network.
    */
   sessionUser?(request: FastifyRequest): Promise<string | undefined>;
-  /** Checks permissions before the body is read. @throws Error that {@link ErrorFormat} answers. */
+  /** Checks permissions before the body is read. @throws Error for an {@link ErrorFormat}. */
   authorize?(request: FastifyRequest): void;
   /**
    * Maximum bytes of a rejected request's body that are read before the answer, for clients that

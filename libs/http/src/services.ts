@@ -10,12 +10,15 @@ import { type CallPool, UserLimiter } from './user-limiter.js';
 
 /** Options of one call of a service. */
 export interface ServiceCallOptions {
-  /** Maximum size of the answer to a read, in bytes. */
-  readonly answerBytes?: number;
+  /**
+   * Largest expected answer to a read, in bytes, which the call reserves in its user's pool. It
+   * does not limit the answer. Default: 16,384.
+   */
+  readonly reservedBytes?: number;
   /** Name of the write, if its HTTP request makes several; the same if the request is repeated. */
   readonly part?: string | undefined;
   /** Time limit of the call in ms, if it is less than the contract's `deadlineMs`. */
-  readonly budgetMs?: number;
+  readonly timeLimitMs?: number;
 }
 
 /** Variables with the limits of {@link Services}. */
@@ -67,9 +70,9 @@ export class Services {
     request: FastifyRequest,
     payload: SentOf<C>,
     {
-      answerBytes = smallAnswerBytes,
+      reservedBytes = smallAnswerBytes,
       part,
-      budgetMs = contract.deadlineMs,
+      timeLimitMs = contract.deadlineMs,
     }: ServiceCallOptions = {},
   ): Promise<ReplyOf<C>> {
     const { client, reads, writes } = this;
@@ -82,15 +85,15 @@ export class Services {
       isWrite ? writes : reads,
       request,
       {
-        bytes: isWrite ? (request.bodyBytes ?? 0) : answerBytes,
-        budgetMs: Math.min(budgetMs, contract.deadlineMs),
+        bytes: isWrite ? (request.bodyBytes ?? 0) : reservedBytes,
+        timeLimitMs: Math.min(timeLimitMs, contract.deadlineMs),
       },
       (remainingMs) =>
         inSpan(contract.pattern, { kind: SpanKind.CLIENT, parent: request.trace.context }, () =>
           client.call(contract, payload, {
             ...identity,
             correlationId: request.id,
-            budgetMs: remainingMs,
+            timeLimitMs: remainingMs,
           }),
         ),
     );
@@ -100,14 +103,14 @@ export class Services {
     return reply;
   }
 
-  /** Runs a part of a request when the pool of its user has room; see {@link UserLimiter.run}. */
+  /** Runs a function when the pool of the request's user has room; see {@link UserLimiter.run}. */
   run<Result>(
     pool: CallPool,
     { limitKey: user, end = new RequestEnd() }: FastifyRequest,
-    { bytes = 0, budgetMs }: { readonly bytes?: number; readonly budgetMs: number },
+    { bytes = 0, timeLimitMs }: { readonly bytes?: number; readonly timeLimitMs: number },
     run: (remainingMs: number) => Promise<Result>,
   ): Promise<Result> {
-    return this.limiter.run(pool, { user, bytes, budgetMs, end }, run);
+    return this.limiter.run(pool, { user, bytes, timeLimitMs, end }, run);
   }
 }
 

@@ -21,7 +21,7 @@ class Scenario {
   /** Makes a call. Returns `done`, or the code of its failure. */
   call(
     name: string,
-    { user = 'ann', bytes = 1, budgetMs = 5_000, caller = new RequestEnd() } = {},
+    { user = 'ann', bytes = 1, timeLimitMs = 5_000, caller = new RequestEnd() } = {},
   ): Promise<string> {
     const run = async (remainingMs: number) => {
       this.started.push(name);
@@ -29,7 +29,7 @@ class Scenario {
       await new Promise<void>((resolve) => this.ends.set(name, resolve));
       return 'done';
     };
-    const call = { user, bytes, budgetMs, end: caller };
+    const call = { user, bytes, timeLimitMs, end: caller };
     return this.limiter.run(this.pool, call, run).catch((error: Failure) => error.code);
   }
 
@@ -64,7 +64,7 @@ describe('calls of one user', () => {
 
   it('free their slot when they fail', async () => {
     const { limiter, pool } = new Scenario({ calls: 1 });
-    const call = { user: 'ann', bytes: 1, budgetMs: 5_000, end: new RequestEnd() };
+    const call = { user: 'ann', bytes: 1, timeLimitMs: 5_000, end: new RequestEnd() };
     const failing = limiter.run(pool, call, () => Promise.reject(new Failure('not_found')));
     const next = limiter.run(pool, call, () => Promise.resolve('done'));
     await expect(failing).rejects.toMatchObject({ code: 'not_found' });
@@ -78,7 +78,7 @@ describe('calls of one user', () => {
     const read = vi.fn<() => Promise<void>>(() => Promise.resolve());
     void scenario.limiter.run(
       reads,
-      { user: 'ann', bytes: 1, budgetMs: 5_000, end: new RequestEnd() },
+      { user: 'ann', bytes: 1, timeLimitMs: 5_000, end: new RequestEnd() },
       read,
     );
     expect(read).toHaveBeenCalledOnce();
@@ -133,8 +133,8 @@ describe('calls with many bytes', () => {
 describe('a call that has to wait', () => {
   it('never starts once its time is up', async () => {
     const scenario = new Scenario({ calls: 1 });
-    void scenario.call('a', { budgetMs: 60_000 });
-    const late = scenario.call('b', { budgetMs: 1_000 });
+    void scenario.call('a', { timeLimitMs: 60_000 });
+    const late = scenario.call('b', { timeLimitMs: 1_000 });
     await vi.advanceTimersByTimeAsync(1_000);
     expect(await late).toBe('unavailable');
     await scenario.end('a');
@@ -148,11 +148,15 @@ describe('a call that has to wait', () => {
     let end = () => {};
     const first = limiter.run(
       pool,
-      { user: 'ann', bytes: 1, budgetMs: 5_000, end: request },
+      { user: 'ann', bytes: 1, timeLimitMs: 5_000, end: request },
       () => new Promise<void>((done) => (end = done)),
     );
     const run = vi.fn<() => Promise<void>>();
-    const late = limiter.run(pool, { user: 'ann', bytes: 1, budgetMs: 1_000, end: request }, run);
+    const late = limiter.run(
+      pool,
+      { user: 'ann', bytes: 1, timeLimitMs: 1_000, end: request },
+      run,
+    );
     late.catch(() => {});
     vi.spyOn(performance, 'now').mockReturnValue(performance.now() + 1_001);
     end();
@@ -202,7 +206,7 @@ describe('any sequence of events', () => {
       kind: fc.constant('call' as const),
       user: fc.nat(2),
       bytes: fc.nat(8),
-      budgetMs: fc.integer({ min: 1, max: 300 }),
+      timeLimitMs: fc.integer({ min: 1, max: 300 }),
     }),
     fc.record({ kind: fc.constant('end' as const), which: fc.nat(20) }),
     fc.record({ kind: fc.constant('leave' as const), which: fc.nat(20) }),

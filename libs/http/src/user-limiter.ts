@@ -23,8 +23,8 @@ export interface LimitedCall {
   readonly user: string;
   /** Bytes of the call: of a write those of its body, of a read those of its largest answer. */
   readonly bytes: number;
-  /** Maximum time in milliseconds to wait and run. */
-  readonly budgetMs: number;
+  /** Maximum time of the call in milliseconds, including its wait. */
+  readonly timeLimitMs: number;
   /** End of the request. It cancels a queued call, but not a running one. */
   readonly end: RequestEnd;
 }
@@ -160,7 +160,7 @@ export class UserLimiter {
     call: LimitedCall,
     run: (remainingMs: number) => Promise<Result>,
   ): Promise<Result> {
-    const deadline = performance.now() + call.budgetMs;
+    const deadline = performance.now() + call.timeLimitMs;
     const user = this.getOrAddUser(call.user);
     const calls = user.pools.get(pool) ?? { running: 0, bytes: 0, waiting: new Set() };
     user.pools.set(pool, calls);
@@ -204,7 +204,7 @@ function hasRoom(pool: CallPool, calls: PoolCalls, bytes: number): boolean {
 async function waitForRoom(
   pool: CallPool,
   calls: PoolCalls,
-  { bytes, budgetMs, end }: LimitedCall,
+  { bytes, timeLimitMs, end }: LimitedCall,
 ): Promise<void> {
   if (end.reached) throw failures.disconnected;
   await new Promise<void>((resolve, reject) => {
@@ -222,7 +222,7 @@ async function waitForRoom(
         startQueued(pool, calls);
       });
     const entry = { bytes, start: () => leave(resolve) };
-    const timer = setTimeout(() => giveUp(failures.tooLate), budgetMs);
+    const timer = setTimeout(() => giveUp(failures.tooLate), timeLimitMs);
     const unsubscribe = end.onReached(() => giveUp(failures.disconnected));
     calls.waiting.add(entry);
   });

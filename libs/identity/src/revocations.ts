@@ -125,7 +125,7 @@ interface StoredRevocation {
   readonly receivedAt: number;
 }
 
-/** Creates an empty cache. With `maxSize` it grows with its entries; `max` allocates them all. */
+/** Creates an empty cache. With `max` instead of `maxSize` it would allocate all entries now. */
 const noRevocations = () =>
   new LRUCache<string, StoredRevocation>({
     maxSize: maxRevocations,

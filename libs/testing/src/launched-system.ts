@@ -10,7 +10,7 @@ export interface LaunchOptions {
   /** Folder of the data of the system. */
   readonly data: string;
   readonly replicas?: number;
-  /** Port of the gateway. Default: any free port, also for the account app and gpodder. */
+  /** Port of the edge, which serves all HTTP apps. Default: any free port. */
   readonly port?: number;
   /** User of the operating system that runs the system; only as root. */
   readonly account?: { readonly uid: number; readonly gid: number };

@@ -46,13 +46,13 @@ describe('without any replica', () => {
       const gateway = await fixture.connectGateway();
       const inFlight = [
         callOnce(gateway, 'x', { takesMs: 60_000 }),
-        callOnce(gateway, 'y', { takesMs: 60_000, budgetMs: 2_500 }),
+        callOnce(gateway, 'y', { takesMs: 60_000, timeLimitMs: 2_500 }),
       ];
       await eventually(() => expect(fixture.runs()).toHaveLength(2));
       await replica.kill();
       await eventually(async () => {
         const { sentCalls } = gateway.counters;
-        expect((await callOnce(gateway, 'z', { budgetMs: 500 })).end).toBe('unavailable');
+        expect((await callOnce(gateway, 'z', { timeLimitMs: 500 })).end).toBe('unavailable');
         expect(gateway.counters.sentCalls, 'calls that were sent though nobody is there').toBe(
           sentCalls,
         );
@@ -107,7 +107,7 @@ describe('Redis', () => {
       const calls = new RepeatedCalls(await fixture.connectGateway(), {
         callers: 8,
         takesMs: 20,
-        budgetMs: 1_000,
+        timeLimitMs: 1_000,
       });
       await eventually(() => expect(calls.answered).toBeGreaterThan(50));
       fixture.redis.pause();
@@ -199,17 +199,17 @@ describe('a wall clock that is wrong', () => {
       FailureFixture.run(async (fixture) => {
         await fixture.startReplica('a', { maxInFlight: 1 });
         // 400 sequential requests take a second, or many on a busy machine.
-        const budgetMs = 30_000;
+        const timeLimitMs = 30_000;
         const [right, wrong] = await Promise.all([
           fixture.connectGateway(),
           fixture.connectGateway(),
         ]);
         const backlog = Array.from({ length: 200 }, (_, n) =>
-          callOnce(right, `r${n}`, { takesMs: 2, budgetMs }),
+          callOnce(right, `r${n}`, { takesMs: 2, timeLimitMs }),
         );
         vi.useFakeTimers({ toFake: ['Date'], now: Date.now() + skewMs });
         const late = Array.from({ length: 200 }, (_, n) =>
-          callOnce(wrong, `w${n}`, { takesMs: 2, budgetMs }),
+          callOnce(wrong, `w${n}`, { takesMs: 2, timeLimitMs }),
         );
         const outcomes = await Promise.all([...backlog, ...late]);
         expect(outcomes.filter(({ end }) => end !== 'answered')).toEqual([]);

@@ -37,7 +37,7 @@ class Flood {
 
   private async callUntilStopped(text: string): Promise<void> {
     while (!this.stopped) {
-      const { end } = await callOnce(this.gateway, text, { takesMs, budgetMs: 2_000 });
+      const { end } = await callOnce(this.gateway, text, { takesMs, timeLimitMs: 2_000 });
       if (end === 'answered') this.answered += 1;
       else this.refused += 1;
       if (end !== 'answered') await delay(200);

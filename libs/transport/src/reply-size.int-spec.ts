@@ -15,10 +15,10 @@ const asked = (gateway: StreamClient, bytes: number) =>
   gateway.call(
     jsonProbe,
     { json: json(bytes), as: 'reply' },
-    { requestId: `${bytes} bytes`, budgetMs: 20_000 },
+    { requestId: `${bytes} bytes`, timeLimitMs: 20_000 },
   );
 const small = (gateway: StreamClient, text: string) =>
-  gateway.call(probe, { text }, { requestId: text, budgetMs: 20_000 });
+  gateway.call(probe, { text }, { requestId: text, timeLimitMs: 20_000 });
 
 describe('a reply', () => {
   it('above the limit fails only its own call, and is logged once', async () => {

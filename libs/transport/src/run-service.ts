@@ -81,7 +81,7 @@ export function runService<Schema extends z.ZodObject>(
         // While statements wait for a pooled connection, a check would wait too: report the last
         // result instead.
         ...(database.connections.waiting > 0
-          ? database.availability.missing
+          ? database.availability.problems
           : await database.availability.check()),
       ],
       opsRoutes: config.OPS_PORT === undefined ? undefined : await opsRoutes?.(nest, values),
@@ -120,8 +120,8 @@ export function openReplica(
     if (isAvailable) log.info({ outage }, 'Postgres available again: replica takes requests');
     else
       log.warn(
-        { outage, missing: availability.missing },
-        'Postgres unavailable: replica takes no requests',
+        { outage, problems: availability.problems },
+        'Postgres unavailable or migrations missing: replica takes no requests',
       );
     strategy.setServing(isAvailable);
   });
@@ -147,13 +147,13 @@ export async function waitForDatabase(
   waitFor(() => availability.check());
   const problem = new Condition<string>('');
   for (;;) {
-    const missing = await availability.check();
-    if (missing.length === 0) break;
+    const problems = await availability.check();
+    if (problems.length === 0) break;
     const isFirst = problem.state === '';
     // Logs the list again only if it changes: operators often correct one item after the other.
-    if (problem.becomes(missing.join('; ')))
+    if (problem.becomes(problems.join('; ')))
       log.warn(
-        { ...(isFirst && { outage }), missing },
+        { ...(isFirst && { outage }), problems },
         'service not started: waiting for Postgres and its migrations',
       );
     await delay(retryMs);

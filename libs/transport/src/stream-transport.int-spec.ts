@@ -158,7 +158,7 @@ describe('deadlines', () => {
     const slow = gateway.call(
       probe,
       { text: 'slow', takesMs: 2_000 },
-      { requestId: 'r', budgetMs: 200 },
+      { requestId: 'r', timeLimitMs: 200 },
     );
     expect(await codeOf(slow)).toBe('unavailable');
     expect(gateway.counters.lateReplies).toBe(0);
@@ -171,7 +171,7 @@ describe('deadlines', () => {
     const { runs, server } = await replica({ maxInFlight: 1 });
     const gateway = await client();
     const first = gateway.call(probe, { text: 'first', takesMs: 500 }, { requestId: 'r' });
-    const second = gateway.call(probe, { text: 'second' }, { requestId: 'r', budgetMs: 200 });
+    const second = gateway.call(probe, { text: 'second' }, { requestId: 'r', timeLimitMs: 200 });
     expect(await codeOf(second)).toBe('unavailable');
     await first;
     await eventually(() =>
@@ -280,14 +280,14 @@ describe('overload', () => {
     await eventually(() => expect(gateway.counters.backlogMs.episode).toBeGreaterThan(300));
     // The limit of the wait in the stream is half of the 500 ms.
     expect(
-      await codeOf(gateway.call(probe, { text: 'x' }, { requestId: 'r', budgetMs: 500 })),
+      await codeOf(gateway.call(probe, { text: 'x' }, { requestId: 'r', timeLimitMs: 500 })),
     ).toBe('unavailable');
     expect(gateway.counters).toMatchObject({ sentCalls: 2, rejectedCalls: 1, timedOutCalls: 0 });
     const patient = gateway.call(probe, { text: 'patient' }, { requestId: 'r' });
     await Promise.all([slow, waiting, patient]);
     await eventually(async () =>
       expect(
-        await codeOf(gateway.call(probe, { text: 'y' }, { requestId: 'r', budgetMs: 500 })),
+        await codeOf(gateway.call(probe, { text: 'y' }, { requestId: 'r', timeLimitMs: 500 })),
       ).toBe('answered'),
     );
   });

@@ -15,7 +15,7 @@ export function killOneOfThree(): Promise<void> {
     const calls = new RepeatedCalls(await fixture.connectGateway(), {
       callers: 16,
       takesMs: 50,
-      budgetMs: longBudgetMs,
+      timeLimitMs: longBudgetMs,
     });
     await eventually(() => expect(calls.answered).toBeGreaterThan(60), { timeout: 20_000 });
     // Waits until the replica runs requests, so that the kill interrupts them.
@@ -80,10 +80,10 @@ export function poison(): Promise<void> {
 async function expectOnlyPoisonToFail(fixture: FailureFixture): Promise<void> {
   const gateway = await fixture.connectGateway();
   const innocent = Array.from({ length: 20 }, (_, n) =>
-    callOnce(gateway, `innocent${n}`, { takesMs: 60, budgetMs: 60_000 }),
+    callOnce(gateway, `innocent${n}`, { takesMs: 60, timeLimitMs: 60_000 }),
   );
   // A long budget, in which three replicas can start.
-  const poisonous = callOnce(gateway, 'poison', { outcome: 'kill_process', budgetMs: 60_000 });
+  const poisonous = callOnce(gateway, 'poison', { outcome: 'kill_process', timeLimitMs: 60_000 });
   const outcomes = await Promise.all(innocent);
   expect(
     outcomes.filter(({ end }) => end !== 'answered'),

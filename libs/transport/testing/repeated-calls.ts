@@ -20,7 +20,7 @@ export interface RepeatedCallsOptions {
   /** Duration of the handler in milliseconds. Default: it answers immediately. */
   readonly takesMs?: number;
   /** Time limit of a call in milliseconds. Default: that of the contract. */
-  readonly budgetMs?: number;
+  readonly timeLimitMs?: number;
 }
 
 /** Makes one call and returns its result. */
@@ -28,13 +28,13 @@ export async function callOnce(
   client: StreamClient,
   text: string,
   {
-    budgetMs,
+    timeLimitMs,
     ...request
-  }: { takesMs?: number; budgetMs?: number; outcome?: 'kill_process' | 'hang' } = {},
+  }: { takesMs?: number; timeLimitMs?: number; outcome?: 'kill_process' | 'hang' } = {},
 ): Promise<CallResult> {
   const started = performance.now();
   // Uses another request id than the text, because dead letters contain the id but no payload.
-  const options = { requestId: randomUUID(), budgetMs };
+  const options = { requestId: randomUUID(), timeLimitMs };
   const end = await client.call(probe, { text, ...request }, options).then(
     (reply) => (reply.text === text ? ('answered' as const) : ('wrong reply' as const)),
     (error: unknown) => {

@@ -1,2 +1,2 @@
 export { ActionLink, Card, Field, Header, Row } from './components.js';
-export { frameTexts, type Language, languages, numbersOf } from './texts.js';
+export { frameTexts, type Language, languages, numberFormatsFor } from './texts.js';

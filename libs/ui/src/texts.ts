@@ -4,8 +4,8 @@ export const languages = ['en', 'de'] as const;
 /** A language of the site. */
 export type Language = (typeof languages)[number];
 
-/** Returns number formats: `count` groups thousands, `plural` adds a noun (`1,200 podcasts`). */
-export function numbersOf(language: Language) {
+/** Returns format functions: `count` groups thousands, `plural` adds a noun (`1,200 podcasts`). */
+export function numberFormatsFor(language: Language) {
   const count = (n: number) => n.toLocaleString(language);
   return {
     count,

@@ -18,7 +18,10 @@ export class TokenController {
     private readonly limits: IssuerLimits,
   ) {}
 
-  /** Returns a console token. Without a session it answers 401, since a redirect loses input. */
+  /**
+   * Returns a console token. Without a session it answers 401 instead of a redirect, which would
+   * discard what the person has typed in the console.
+   */
   @Post('console/token')
   @HttpCode(200)
   @Header('cache-control', 'no-store')

@@ -4,7 +4,7 @@ import { Handle } from '#transport';
 import { AppPasswords } from './app-passwords.js';
 import { LoginFlows } from './login-flows.js';
 
-/** Handles messages of other services about credentials and logins. */
+/** Handles messages of other services: checks and revokes app passwords, starts login flows. */
 @Controller()
 export class AccountController {
   constructor(

@@ -136,8 +136,8 @@ export class AppPasswords {
   }
 
   /**
-   * Returns owner and scopes of a valid app password, and records its use once a minute. Returns
-   * `null` if it is unknown, expired or suspended, or its account is disabled.
+   * Returns owner and scopes of a valid app password, and records its use, at most once a minute.
+   * Returns `null` if it is unknown, expired or suspended, or its account is disabled.
    *
    * @param hash SHA-256 of the app password (base64url).
    */
@@ -176,8 +176,8 @@ export interface ValidAppPassword {
 }
 
 /**
- * Returns the credential of an app password, and records its use once a minute. Callers cache the
- * answer for a minute, so most requests of an app neither read nor write here. If another
+ * Returns the credential of an app password, and records its use, at most once a minute. Callers
+ * cache the answer for a minute, so most requests of an app neither read nor write here. If another
  * transaction has locked the row, the request does not wait and records no use.
  */
 export async function recordAppPasswordUse(

@@ -79,7 +79,7 @@ export class Devices {
    * Stores the sent fields of devices, and the time of their use.
    *
    * @param credentialId id of the app password that sent the request; undefined for other
-   *   credentials, which leaves the stored app password.
+   *   credentials: the stored app password stays.
    * @throws Failure `invalid` for a malformed device id, `unauthorized` for a disabled or erased
    *   account.
    */

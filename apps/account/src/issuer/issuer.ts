@@ -21,7 +21,7 @@ import {
   cookieNames,
   ERROR_PAGE,
   issuerConfiguration,
-  type IssuerParts,
+  type IssuerDependencies,
 } from './provider-options.js';
 import { IssuerLimits, type IssuerRequest } from './issuer-limits.js';
 import { IssuerStore } from './issuer-store.js';
@@ -105,7 +105,7 @@ export class Issuer implements OnApplicationShutdown {
     @Inject(LOG) private readonly log: Log,
     private readonly store: IssuerStore,
     private readonly limits: IssuerLimits,
-    @Inject(ERROR_PAGE) private readonly errorPage: IssuerParts['errorPage'],
+    @Inject(ERROR_PAGE) private readonly errorPage: IssuerDependencies['errorPage'],
   ) {
     const { host, protocol } = new URL(config.PUBLIC_URL);
     this.forwardedHeaders = {

@@ -20,7 +20,7 @@ const maxTokensPerGrant = 50;
 const reusableModels: ReadonlySet<string> = new Set(['RefreshToken', 'DeviceCode']);
 /** Returns SQL for the number of refresh tokens that preceded this one in its grant. */
 const rotationsOf = (payload: string) => `coalesce((${payload} ->> 'rotations')::integer, 0)`;
-/** Models of oidc-provider whose rows are only stored while their grant exists. */
+/** Models of oidc-provider whose rows are inserted only if their grant exists. */
 const modelsUnderGrant: ReadonlySet<string> = new Set(['RefreshToken', 'AuthorizationCode']);
 /** Models of pending requests, which unauthenticated clients create. */
 const pendingModels: ReadonlySet<string> = new Set(['Interaction', 'DeviceCode']);

@@ -27,10 +27,10 @@ const lifetimes = {
   grant: daySeconds,
 } as const;
 
-/** Injection token of {@link IssuerParts.errorPage}, which the pages provide. */
+/** Injection token of {@link IssuerDependencies.errorPage}, which the pages provide. */
 export const ERROR_PAGE = Symbol('error page');
 
-/** OAuth error of an authorization request, which {@link IssuerParts.errorPage} shows. */
+/** OAuth error of an authorization request, which {@link IssuerDependencies.errorPage} shows. */
 export interface PageError {
   readonly error: string;
   readonly error_description?: string | undefined;
@@ -39,7 +39,7 @@ export interface PageError {
 }
 
 /** Dependencies of {@link issuerConfiguration}. */
-export interface IssuerParts {
+export interface IssuerDependencies {
   readonly config: AccountConfig;
   readonly key: SigningKey;
   adapter(model: string): Adapter;
@@ -98,7 +98,7 @@ export function issuerConfiguration({
   adapter,
   isActive,
   errorPage,
-}: IssuerParts): Configuration {
+}: IssuerDependencies): Configuration {
   const isSecure = config.PUBLIC_URL.startsWith('https:');
   const cookie = { httpOnly: true, sameSite: 'lax', secure: isSecure, overwrite: true } as const;
   const names = cookieNames(config);
@@ -177,7 +177,7 @@ function withoutSlash(url: string): string {
 function renderIssuerError(
   ctx: KoaContextWithOIDC,
   out: PageError,
-  errorPage: IssuerParts['errorPage'],
+  errorPage: IssuerDependencies['errorPage'],
 ): void {
   const { client, params } = ctx.oidc;
   const uri = params?.['redirect_uri'];

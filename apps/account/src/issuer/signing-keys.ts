@@ -83,7 +83,7 @@ export class SigningKeys {
         return;
       this.currentKey = key;
       this.pendingKey = undefined;
-      this.log.info({ kid: key.kid }, 'signing key replaced: new tokens are signed with it');
+      this.log.info({ kid: key.kid }, 'signing key replaced: the new key signs new tokens');
       for (const listener of this.changeListeners) listener();
     } catch (error) {
       this.reloadFaultLog.recordFailure(error);

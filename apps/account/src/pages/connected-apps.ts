@@ -47,7 +47,7 @@ export class ConnectedApps {
   /** Returns the number of subscribed podcasts; `undefined` without a reply within a second. */
   async countPodcasts(userId: string): Promise<number | undefined> {
     try {
-      const options = { requestId: randomUUID(), budgetMs: maxCountMs };
+      const options = { requestId: randomUUID(), timeLimitMs: maxCountMs };
       return (await this.client.call(countFeeds, { userId }, options)).subscribed;
     } catch (error) {
       if (error instanceof Failure) return undefined;

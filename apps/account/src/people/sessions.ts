@@ -242,7 +242,10 @@ interface SessionStart extends Visitor {
   readonly accountId: string;
 }
 
-/** Replaces the cookie of a valid session; undefined if the old cookie has no valid session. */
+/**
+ * Replaces the cookie of a valid session, and renews its time of sign-in and its expiry. Returns
+ * undefined if the old cookie has no valid session.
+ */
 async function renewSession(
   manager: EntityManager,
   oldHash: Buffer,

@@ -118,8 +118,8 @@ export function applyPendingChanges(
 
 /**
  * Returns the time of a listener's change in milliseconds: `now`, or later than all that the
- * listener saw. A status in the future, of a device whose clock was ahead, counts as the end of its
- * minute, since the API shows minutes.
+ * listener saw. The API shows the times of statuses in minutes. If one is in the future, because
+ * the clock of a device was ahead, the result is the end of its minute.
  *
  * @param since the sync timestamp of the history that the listener saw.
  */

@@ -55,7 +55,7 @@ export async function startServerImport(account: RemoteAccount): Promise<void> {
   showImport(await sendRequest('POST', importPath, account));
 }
 
-/** Stops the running import from another server. */
+/** Stops the running import from another server. Retries until the server answers. */
 export async function stopServerImport(): Promise<void> {
   showImport(await retryUntilAnswered(() => sendRequest('DELETE', importPath)));
 }

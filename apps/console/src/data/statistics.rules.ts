@@ -3,14 +3,14 @@ import type { Episode } from '#client';
 /** A period of the statistics: the last 12 or 52 weeks, or all since the first listening. */
 export type Period = 'weeks' | 'year' | 'all';
 
-/** The time that a listener listened in one week or month. */
+/** The listening time of one week or month: a bar of the chart. */
 export interface ListeningBar {
   /** First day of the week or month, at midnight in the time zone of the browser. */
   readonly start: Date;
   readonly seconds: number;
 }
 
-/** The time that a listener listened in a period. */
+/** The listening time of a period. */
 export interface Statistics {
   /** Weeks from Monday, or months for `all`. The earliest is first, and none is left out. */
   readonly bars: readonly ListeningBar[];
@@ -113,7 +113,7 @@ function lastIndexUntil(edges: readonly string[], time: string): number {
   return low - 1;
 }
 
-/** Returns the end of a scale for a value: 1, 2, 3, 4, 5, 6, 8, or ten, a hundred … times that. */
+/** Returns the upper end of an axis for a value: 1, 2, 3, 4, 5, 6 or 8, times a power of ten. */
 export function roundScale(value: number): number {
   const power = 10 ** Math.floor(Math.log10(Math.max(value, 1)));
   return ([1, 2, 3, 4, 5, 6, 8].find((factor) => factor * power >= value) ?? 10) * power;

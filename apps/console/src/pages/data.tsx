@@ -6,7 +6,7 @@ import { texts } from '../texts/texts.js';
 import { showNotice } from '../ui/notice.js';
 import { Page } from '../ui/page.js';
 import { ImportCard } from './import.js';
-import { ServerImportCard } from './server-import.js';
+import { ServerImportCard } from './server-import-card.js';
 
 const { data: t } = texts;
 

@@ -1,7 +1,7 @@
-import { frameTexts, numbersOf } from '#ui';
+import { frameTexts, numberFormatsFor } from '#ui';
 import type { Texts } from './en.js';
 
-const { count, plural } = numbersOf('de');
+const { count, plural } = numberFormatsFor('de');
 const podcasts = (n: number) => plural(n, 'Podcast', 'Podcasts');
 
 /** The German texts of the console. */

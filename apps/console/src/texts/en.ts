@@ -1,6 +1,6 @@
-import { frameTexts, numbersOf } from '#ui';
+import { frameTexts, numberFormatsFor } from '#ui';
 
-const { count, plural } = numbersOf('en');
+const { count, plural } = numberFormatsFor('en');
 const podcasts = (n: number) => plural(n, 'podcast', 'podcasts');
 
 /** The English texts of the console. */

@@ -75,9 +75,9 @@ export class AofCleaner implements OnApplicationShutdown {
     this.hasWarned = true;
     this.log.warn(
       { reason },
-      'requests of erased users stay in the append-only file of Redis until its next rewrite: ' +
-        'allow INFO, BGREWRITEAOF and TIME, ' +
-        'or turn the file off if the queue and the events have another Redis',
+      'append-only file of Redis not rewritten, it contains requests of erased users until its ' +
+        'next rewrite: allow the Redis user INFO, BGREWRITEAOF and TIME, or set appendonly no if ' +
+        'the queue and the events have another Redis',
     );
   }
 }

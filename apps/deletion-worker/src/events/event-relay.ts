@@ -16,7 +16,7 @@ const pollMs = 250;
 const retryMs = 1_000;
 /** Time limit of a batch in milliseconds. */
 const batchLimitMs = 10_000;
-/** Maximum number of outbox rows by which the users of a batch are found. */
+/** Maximum number of outbox rows from which the users of a batch are selected. */
 const maxBatchSize = 5_000;
 
 /**
@@ -82,7 +82,7 @@ export class EventRelay implements OnApplicationBootstrap, BeforeApplicationShut
     }
   }
 
-  /** Publishes a batch of rows. @returns the number of events. */
+  /** Publishes a batch of rows. @returns the number of events. @throws the fault of Redis. */
   async publishBatch(): Promise<number> {
     let fault: unknown;
     const count = await this.database.inTransaction(

@@ -24,8 +24,8 @@ export interface MatchedSubscription {
   subscribedAt: string;
   /** Null without a PENDING deletion. */
   deletionId: number | null;
-  /** True if a later write removed the reference to the deletion from the subscription. */
-  isOvertaken: boolean | null;
+  /** True if a later write cancelled the deletion: the subscription no longer refers to it. */
+  isOvertaken: boolean;
 }
 
 /** A locked deletion with its subscription. */

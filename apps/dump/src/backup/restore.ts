@@ -144,9 +144,9 @@ class BackupRestorer {
   private async restoreTable(name: string, columns: string): Promise<void> {
     // Migrations have inserted rows, which the backup also contains.
     await this.client.query(`DELETE FROM ${name}`);
-    const into = this.client.query(copyFrom(`COPY ${name} (${columns}) FROM STDIN`));
-    await pipeline(Readable.from(this.reader.readRows()), into);
-    this.rows += into.rowCount;
+    const copyStream = this.client.query(copyFrom(`COPY ${name} (${columns}) FROM STDIN`));
+    await pipeline(Readable.from(this.reader.readRows()), copyStream);
+    this.rows += copyStream.rowCount;
   }
 }
 

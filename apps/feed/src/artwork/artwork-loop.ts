@@ -58,7 +58,7 @@ export class ArtworkLoop extends WorkLoop<DueImage, ArtworkLoopOptions> {
         readPicture,
         signal,
       );
-      const thumbnail = await thumbnailer.thumbnailOf(bytes);
+      const thumbnail = await thumbnailer.createThumbnail(bytes);
       if (thumbnail) await repository.storeThumbnail(key, source, thumbnail);
       else outcome = 'not_a_picture';
     } catch (error) {

@@ -24,7 +24,7 @@ vips.concurrency(1);
 vips.Cache.max(0);
 
 /** Returns a WebP image of 256 x 256 pixels. @throws Error for too many pixels or a broken file. */
-function thumbnailOf(bytes: Uint8Array): Uint8Array {
+function createThumbnail(bytes: Uint8Array): Uint8Array {
   // newFromBuffer reads only the header, so large pictures are rejected before they are decoded.
   // Formats other than JPEG, PNG and WebP have no loader, or the parent process rejects them.
   const picture = vips.Image.newFromBuffer(bytes, '', {
@@ -47,7 +47,7 @@ function thumbnailOf(bytes: Uint8Array): Uint8Array {
 process.on('message', (bytes: Uint8Array) => {
   let thumbnail: Uint8Array | undefined;
   try {
-    thumbnail = thumbnailOf(bytes);
+    thumbnail = createThumbnail(bytes);
   } catch {
     // A reply without a thumbnail rejects the picture.
   }

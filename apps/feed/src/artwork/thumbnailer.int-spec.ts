@@ -21,7 +21,7 @@ describe('a thumbnail', () => {
     ['a wide PNG', png(1_200, 30)],
     ['a large PNG', png(4_000)],
   ])('is a square WebP image of %s', async (_, bytes) => {
-    expect(facts(await thumbnailer.thumbnailOf(bytes))).toEqual(['WEBP', 256, 256]);
+    expect(facts(await thumbnailer.createThumbnail(bytes))).toEqual(['WEBP', 256, 256]);
   });
 });
 
@@ -38,8 +38,8 @@ describe('no thumbnail', () => {
     ['a wide bomb', png(200_000, 100)],
   ])('is made of %s, and the next picture has one', async (_, bytes) => {
     const [none, next] = await Promise.all([
-      thumbnailer.thumbnailOf(bytes),
-      thumbnailer.thumbnailOf(jpeg),
+      thumbnailer.createThumbnail(bytes),
+      thumbnailer.createThumbnail(jpeg),
     ]);
     expect(none).toBeUndefined();
     expect(next).toBeDefined();
@@ -47,13 +47,13 @@ describe('no thumbnail', () => {
 
   it('is made within its time limit, which ends the process', async () => {
     const hasty = new Thumbnailer({ pictureMs: 1 });
-    expect(await hasty.thumbnailOf(jpeg)).toBeUndefined();
-    expect(await hasty.thumbnailOf(jpeg)).toBeUndefined();
+    expect(await hasty.createThumbnail(jpeg)).toBeUndefined();
+    expect(await hasty.createThumbnail(jpeg)).toBeUndefined();
   });
 
   it('is made when the service stops', async () => {
     const stopping = new Thumbnailer();
-    const thumbnail = stopping.thumbnailOf(png(4_000));
+    const thumbnail = stopping.createThumbnail(png(4_000));
     await setImmediate();
     stopping.close();
     expect(await thumbnail).toBeUndefined();

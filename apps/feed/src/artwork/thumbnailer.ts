@@ -41,7 +41,7 @@ export class Thumbnailer {
   constructor(private readonly limits: Partial<typeof defaultLimits> = {}) {}
 
   /** Returns a square WebP image, or `undefined` for bytes that are not a valid picture. */
-  thumbnailOf(bytes: Uint8Array): Promise<Uint8Array | undefined> {
+  createThumbnail(bytes: Uint8Array): Promise<Uint8Array | undefined> {
     const start = Buffer.from(bytes.buffer, bytes.byteOffset, Math.min(bytes.length, 12));
     if (!pictureStart.test(start.toString('latin1'))) return Promise.resolve(undefined);
     const thumbnail = this.lastThumbnail.then(() => this.requestThumbnail(bytes));

@@ -179,7 +179,7 @@ function toDocument(texts: Texts, items: readonly FeedItem[], isWhole: boolean):
   };
 }
 
-/** Returns the items that have a guid or an enclosure. Of duplicates the first wins. */
+/** Returns the first item of each guid, and without a guid the first of each enclosure URL. */
 export function uniqueItems(items: readonly FeedItem[]): FeedItem[] {
   const unique = new Map<string, FeedItem>();
   for (const item of items) {

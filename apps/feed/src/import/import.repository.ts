@@ -3,7 +3,7 @@ import { type Database, statement } from '#database';
 
 /** Seconds for which a requested import waits for a process to claim it. */
 const maxWaitSeconds = 10;
-/** Maximum number of waiting imports of other users. If they are more, a request is refused. */
+/** A request is refused while this many imports of other users wait. */
 const maxWaitingImports = 16;
 /** Seconds without a save after which the process of an import counts as dead. */
 const deadAfterSeconds = 30;

@@ -4,7 +4,7 @@ import { readPicture } from '../artwork/artwork-loop.js';
 import type { Thumbnailer } from '../artwork/thumbnailer.js';
 import { FeedReader } from '../document/feed-reader.js';
 import { type LoopOptions, WorkLoop } from '../work-loop.js';
-import { alternatesOf } from './alternates.js';
+import { alternatesOf } from './feed-links.js';
 import { appleIdOf, readLookup } from './apple-links.js';
 import type { PreviewRepository, PreviewRequest } from './preview.repository.js';
 
@@ -63,7 +63,7 @@ export class PreviewLoop extends WorkLoop<PreviewRequest, PreviewLoopOptions> {
     const { imageUrl, ...preview } = await fetcher.fetch({ url, headers }, readDocument, signal);
     if (imageUrl === undefined) return preview;
     const picture = await fetcher.fetch({ url: imageUrl }, readPicture, signal).catch(() => {});
-    const thumbnail = picture && (await thumbnailer.thumbnailOf(picture));
+    const thumbnail = picture && (await thumbnailer.createThumbnail(picture));
     if (!thumbnail) return preview;
     const base64 = Buffer.from(thumbnail).toString('base64');
     return { ...preview, picture: `data:image/webp;base64,${base64}` };

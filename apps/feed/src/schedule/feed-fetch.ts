@@ -33,7 +33,7 @@ export type Outcome =
       readonly kind: 'failed';
       /** The cause, such as `http_404`, `not_a_feed` or a FetchFault. Also a label of metrics. */
       readonly fault: string;
-      /** The duration of `Retry-After`. */
+      /** The duration of `Retry-After`, in milliseconds. */
       readonly retryAfter?: number | undefined;
     };
 

@@ -10,9 +10,9 @@ const [provenSightings, provenDays] = [3, 7];
 /** Number of newest episodes to compare, and minimum number of equal guids among them. */
 const [comparedItems, minEqualItems] = [20, 3];
 
-/** A candidate for a feed's new URL, with its sightings. */
+/** A possible move of a feed: a candidate for its new URL, with its sightings. */
 export interface Move {
-  /** The URL of the candidate. */
+  /** The candidate for the new URL. */
   readonly to: string;
   /** Number of fetches that named the candidate. */
   readonly seen: number;

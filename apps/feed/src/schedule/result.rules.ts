@@ -143,13 +143,13 @@ export async function contentOf(
   return { content: { ...podcast, episodes: JSON.stringify(dated) }, sha256 };
 }
 
-/** A stored episode: the form of an answer, without the podcast's guid. */
+/** A stored episode: the fields of an answer, without `podcast_guid` and with `seen`. */
 export interface Episode extends Omit<FeedEpisode, 'podcast_guid'> {
   /** Time at which the server first saw the episode; absent if an earlier release stored it. */
   seen?: string | undefined;
 }
 
-/** Returns an episode in the form of an answer, without the podcast's guid. */
+/** Returns an episode without `seen`, which answers do not contain. */
 export function withoutSeen(episode: Episode): Omit<Episode, 'seen'> {
   const shown = { ...episode };
   delete shown.seen;

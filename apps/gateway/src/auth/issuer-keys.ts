@@ -2,7 +2,7 @@ import type { JSONWebKeySet, JWTVerifyGetKey } from 'jose';
 
 /** The public keys of one issuer. */
 export interface IssuerKeys {
-  /** Returns a number that changes whenever the keys change. Can start a check for changed keys. */
+  /** Returns a number that changes whenever the keys change. The call can start a check of them. */
   version(): number;
   /**
    * Finds the key that signed a token.

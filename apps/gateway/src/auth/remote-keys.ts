@@ -70,8 +70,8 @@ export class RemoteKeys implements IssuerKeys {
         this.log.error(
           { err: error, issuer },
           this.findKey
-            ? 'issuer keys not fetched: the last fetched keys stay in use'
-            : 'issuer keys not fetched: requests with tokens of this issuer get 503',
+            ? 'issuer keys not fetched, retrying: the last fetched keys stay in use'
+            : 'issuer keys not fetched, retrying: requests with tokens of this issuer get 503',
         );
       })
       .finally(() => (this.fetching = undefined));

@@ -134,7 +134,7 @@ export class FeedController {
         artworkUrl: `${parsed.base}/feeds/artwork/`,
         versions: [...parsed.versions],
       },
-      { answerBytes: Math.min(perPage * podcastBytes, this.config.MAX_ANSWER_BYTES) },
+      { reservedBytes: Math.min(perPage * podcastBytes, this.config.MAX_ANSWER_BYTES) },
     );
     return answerPage(parsed, { per_page: perPage }, found.feeds, found, request, reply);
   }
@@ -159,7 +159,7 @@ export class FeedController {
     @Req() request: FastifyRequest,
     @Res({ passthrough: true }) reply: FastifyReply,
   ) {
-    const answerBytes = Math.min(maxEpisodes * episodeBytes, this.config.MAX_ANSWER_BYTES);
+    const reservedBytes = Math.min(maxEpisodes * episodeBytes, this.config.MAX_ANSWER_BYTES);
     const sent = new QueryString(new URL(request.url, 'http://localhost').search, ['guid']);
     const guids = sent.getAll('guid');
     if (guids.length > 0) {
@@ -167,7 +167,7 @@ export class FeedController {
       if (guids.length !== 1 || !guid.success) throw new Failure('invalid');
       const one = { userId, guid: guid.data };
       const { episodes } = await this.services.call(listFeedEpisodes, request, one, {
-        answerBytes,
+        reservedBytes,
       });
       return JsonText.concat('{"episodes":', episodes, '}');
     }
@@ -178,7 +178,7 @@ export class FeedController {
       listNewEpisodes,
       request,
       { userId, after: cursor?.boundary ?? 0, since },
-      { answerBytes },
+      { reservedBytes },
     );
     // The version hashes the rows and the next cursor. The cursor has a constant time here, because
     // the time of the walk's first page must not change the version. The cursor is encrypted,

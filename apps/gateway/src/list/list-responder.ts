@@ -22,7 +22,7 @@ import { type LinkedPage, adjacentPagesOf } from './page-links.js';
 
 /** Name of the array in the answer, by the pattern of the list's contract. */
 const arrayNames = { 'subscription.list': 'subscriptions', 'episode.list': 'episodes' } as const;
-/** Known query parameters, by the name of the array in the answer. */
+/** Accepted query parameters, by the name of the array in the answer. */
 const parametersByArray = { subscriptions: listParameters, episodes: episodeListParameters };
 
 /** Returns the maximum bytes of a page without its rows: two %-encoded links, and numbers. */
@@ -66,8 +66,8 @@ export class ListResponder {
       maxBytes: Math.max(this.config.MAX_ANSWER_BYTES - envelopeBytes(url), 1),
       knownClock: clockInIfNoneMatch(request.headers['if-none-match'], identity),
     };
-    const answerBytes = Math.min(perPage * episodeBytes, this.config.MAX_ANSWER_BYTES);
-    const found = await this.services.call(contract, request, payload, { answerBytes });
+    const reservedBytes = Math.min(perPage * episodeBytes, this.config.MAX_ANSWER_BYTES);
+    const found = await this.services.call(contract, request, payload, { reservedBytes });
     const syncTimestamp = cursor?.syncTimestamp ?? found.clock;
     addListHeaders(reply, listETag(found.clock, identity), syncTimestamp, ignored);
     if (found.unchanged || request.headers['if-none-match']?.trim() === '*')

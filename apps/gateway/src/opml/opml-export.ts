@@ -49,7 +49,7 @@ export class OpmlExport {
         listFeeds,
         request,
         { ...listRequest, further },
-        { answerBytes: pageBytes },
+        { reservedBytes: pageBytes },
       );
       const { add, titles = [] } = page;
       const bufferedBytes = [...add, ...titles].reduce(

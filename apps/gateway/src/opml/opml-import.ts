@@ -38,15 +38,15 @@ export class OpmlImport {
    *   request used; `unavailable`; TooLarge.
    */
   run(request: FastifyRequest, document: Buffer): Promise<JsonText> {
-    return this.services.run(importLimits, request, { budgetMs: importLimitMs }, (budgetMs) =>
-      this.runWithin(request, document, budgetMs),
+    return this.services.run(importLimits, request, { timeLimitMs: importLimitMs }, (timeLimitMs) =>
+      this.runWithin(request, document, timeLimitMs),
     );
   }
 
-  /** Imports a document within `budgetMs` milliseconds. */
-  private async runWithin(request: FastifyRequest, document: Buffer, budgetMs: number) {
+  /** Imports a document within `timeLimitMs` milliseconds. */
+  private async runWithin(request: FastifyRequest, document: Buffer, timeLimitMs: number) {
     const { end = new RequestEnd() } = request;
-    const deadline = performance.now() + budgetMs;
+    const deadline = performance.now() + timeLimitMs;
     const { feeds, skipped } = await parseOpml(document);
     if (estimateAnswerBytes(feeds) > this.config.MAX_ANSWER_BYTES)
       throw new TooLarge('the answer would be too large, import fewer feeds at a time');
@@ -62,7 +62,7 @@ export class OpmlImport {
       // Names the write by first entry and size: a gateway with another MAX_SUBSCRIPTION_ENTRIES
       // splits the same document into other writes.
       const part = first === 0 ? undefined : `${first}+${entries.length}`;
-      const options = { part, budgetMs: deadline - performance.now() };
+      const options = { part, timeLimitMs: deadline - performance.now() };
       replies.push(
         await this.services.call(
           subscribe,

@@ -10,7 +10,7 @@ import { DeviceRegistry } from '../devices/device-registry.js';
 import { CONFIG, type GpodderConfig } from '../gpodder.config.js';
 import { queryOf, parseSince } from '../http/input.js';
 import { FeedListService } from '../subscriptions/feed-list.service.js';
-import { type ActionSelection, toClientActions } from './action-list.rules.js';
+import { type ActionSelection, toClientActions } from './client-action.rules.js';
 
 /** Episodes that the service returns on the first page of a download, and on each later page. */
 const [firstPerPage, furtherPerPage] = [100, 250];
@@ -82,7 +82,7 @@ export class ActionListService {
     await this.services.run(
       this.streams,
       request,
-      { budgetMs: listActions.deadlineMs },
+      { timeLimitMs: listActions.deadlineMs },
       async () => {
         if (end.reached) return;
         this.streamChunks(reply, this.generateChunks(request, pageRequest, first, selection));

@@ -2,7 +2,7 @@ import { Controller, Get, Param, Req } from '@nestjs/common';
 import { type GpodderEpisode, Failure, listActions } from '#contracts';
 import { Services } from '#http';
 import type { FastifyRequest } from 'fastify';
-import { toClientActions } from '../actions/action-list.rules.js';
+import { toClientActions } from '../actions/client-action.rules.js';
 import { callerOf, toReader } from '../auth/request-caller.js';
 import { parseDeviceId } from '../devices/device.rules.js';
 import { DeviceRegistry } from '../devices/device-registry.js';

@@ -1,6 +1,6 @@
 import { FetchError, type FetchedResponse, type FetchFault, type Fetcher } from '#fetch';
 import { z } from 'zod';
-import { ResponseError, JsonElements, parseResponse } from './json-elements.js';
+import { ResponseError, JsonArrayReader, parseResponse } from './json-array-reader.js';
 import type { SkippedEntries } from './skipped-entries.js';
 
 /**
@@ -23,7 +23,7 @@ export const sourceLimits = {
   decodedBytes: maxBytes,
 };
 
-/** Faults that an import reports, by the fault of the fetch. */
+/** Maps the fault of a fetch to the fault that an import reports. */
 const faultsByFetchFault = {
   refused: 'refused',
   unresolved: 'unreachable',
@@ -264,7 +264,7 @@ class SourceClient {
 }
 
 async function* parseActions(chunks: AsyncGenerator<string>): Actions {
-  const { timestamp } = yield* new JsonElements('actions').read(chunks);
+  const { timestamp } = yield* new JsonArrayReader('actions').read(chunks);
   const since =
     typeof timestamp === 'string' || typeof timestamp === 'number'
       ? Math.floor(Number(timestamp))

@@ -102,10 +102,10 @@ export class ServiceView {
   }
 
   /** Returns why a call with this budget would fail; `undefined` if it can be sent. */
-  rejectionReason(budgetMs: number): string | undefined {
+  rejectionReason(timeLimitMs: number): string | undefined {
     const { service } = this;
     if (!this.isAlive) return `no replica of the service ${service} is alive`;
-    if (this.backlogMs > budgetMs * maxBacklogShare)
+    if (this.backlogMs > timeLimitMs * maxBacklogShare)
       return `the backlog of the service ${service} is too old: ${this.backlogMs} ms`;
     return undefined;
   }

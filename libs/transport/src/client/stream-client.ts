@@ -56,7 +56,7 @@ export interface ClientCounters {
 /** Metadata of one call, and a time limit that replaces the contract's. */
 export interface CallOptions extends CallMetadata {
   /** Time limit in milliseconds, at most a minute. Default: the contract's `deadlineMs`. */
-  readonly budgetMs?: number;
+  readonly timeLimitMs?: number;
 }
 
 /** A call that awaits its reply. */
@@ -137,7 +137,7 @@ export class StreamClient extends ClientProxy {
     options: CallOptions,
   ): Promise<ReplyOf<C>> {
     const { pattern, service } = contract;
-    const { requestId, fingerprint, correlationId, budgetMs = contract.deadlineMs } = options;
+    const { requestId, fingerprint, correlationId, timeLimitMs = contract.deadlineMs } = options;
     const metadata = {
       ...this.createPacket(pattern, data).metadata,
       requestId,
@@ -149,8 +149,8 @@ export class StreamClient extends ClientProxy {
       this.counts.rejectedCalls += 1;
       throw unavailable(view ? tooManyCalls : notConnected);
     }
-    const limitMs = Math.min(budgetMs, maxBudgetMs);
-    const request = { pattern, budgetMs: limitMs, metadata };
+    const limitMs = Math.min(timeLimitMs, maxBudgetMs);
+    const request = { pattern, timeLimitMs: limitMs, metadata };
     const result = await this.sendAndWait(view, request, data);
     if ('error' in result) throw toFailure(result.error);
     const reply = contract.reply.safeParse(result.value);
@@ -214,7 +214,7 @@ export class StreamClient extends ClientProxy {
         if (result === timedOutResult) this.counts.timedOutCalls += 1;
         resolve(result);
       };
-      const timer = setTimeout(() => this.settle(id, () => timedOutResult), request.budgetMs);
+      const timer = setTimeout(() => this.settle(id, () => timedOutResult), request.timeLimitMs);
       this.pending.set(id, { settle, timer });
       const reply = { channel: this.channel, id };
       this.transmit(view, { ...request, reply }, data).catch((error: unknown) =>
@@ -244,7 +244,7 @@ export class StreamClient extends ClientProxy {
     data: object,
   ): Promise<void> {
     if (view.needsRead) await this.links?.refreshView(view);
-    const reason = this.isUp ? view.rejectionReason(request.budgetMs) : 'Redis is disconnected';
+    const reason = this.isUp ? view.rejectionReason(request.timeLimitMs) : 'Redis is disconnected';
     if (reason) {
       this.counts.rejectedCalls += 1;
       throw unavailable(reason);

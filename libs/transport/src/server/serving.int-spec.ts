@@ -98,7 +98,7 @@ describe('a replica that takes no requests', () => {
     const request = {
       pattern: 'episode.probe',
       data: '{"text":"left"}',
-      budgetMs: 60_000,
+      timeLimitMs: 60_000,
       metadata: {},
     };
     const reply = { channel: 'nobody', id: '1' };

@@ -38,7 +38,7 @@ async function ghost() {
 async function leave(
   text: string,
   deliveries: number,
-  { budgetMs = 5_000, ...request }: { budgetMs?: number; outcome?: 'hang' } = {},
+  { timeLimitMs = 5_000, ...request }: { timeLimitMs?: number; outcome?: 'hang' } = {},
 ) {
   await admin()
     .xgroup('CREATE', requests, consumerGroup, '0', 'MKSTREAM')
@@ -46,7 +46,7 @@ async function leave(
   const fields = encodeRequest({
     pattern: probe.pattern,
     data: JSON.stringify({ text, ...request }),
-    budgetMs,
+    timeLimitMs,
     metadata: {},
     reply: { channel: 'nobody', id: '1' },
   });
@@ -66,13 +66,13 @@ describe('a request of a dead replica', () => {
     const { take } = await ghost();
     const gateway = await client();
     const left = ['left1', 'left2'].map((text) =>
-      callOnce(gateway, text, { takesMs: 50, budgetMs: 60_000 }),
+      callOnce(gateway, text, { takesMs: 50, timeLimitMs: 60_000 }),
     );
     await take(2);
     const { runs, spans, server } = await replica({ timings });
     const others: Promise<unknown>[] = [];
     for (let round = 0; runs.length < 3 || !runs.includes('left2'); round += 1) {
-      others.push(callOnce(gateway, `other${round}`, { takesMs: 60, budgetMs: 60_000 }));
+      others.push(callOnce(gateway, `other${round}`, { takesMs: 60, timeLimitMs: 60_000 }));
       await delay(10);
     }
     await Promise.all(others);
@@ -102,7 +102,7 @@ describe('a request of a dead replica', () => {
 
   it('is dropped without a run after its deadline', async () => {
     const { take } = await ghost();
-    const outcome = callOnce(await client(), 'left', { budgetMs: 200 });
+    const outcome = callOnce(await client(), 'left', { timeLimitMs: 200 });
     await take(1);
     const { runs, server } = await replica({ timings });
     expect((await outcome).end).toBe('unavailable');
@@ -115,11 +115,11 @@ describe('a request of a dead replica', () => {
   it('becomes a dead letter without its payload after 3 deliveries', async () => {
     const { take } = await ghost();
     const gateway = await client();
-    const plain = callOnce(gateway, 'left', { budgetMs: 60_000 });
+    const plain = callOnce(gateway, 'left', { timeLimitMs: 60_000 });
     const secret = gateway.call(
       secretProbe,
       { text: 'a-secret' },
-      { requestId: 'r', budgetMs: 60_000 },
+      { requestId: 'r', timeLimitMs: 60_000 },
     );
     await take(2, 3);
     const { runs, server, logged } = await replica({ timings });
@@ -183,7 +183,7 @@ describe('a request that runs for a long time', () => {
   it('leaves the stream at its deadline; its replica still takes over requests', async () => {
     const { runs, server } = await replica({ timings });
     const gateway = await client();
-    expect((await callOnce(gateway, 'hung', { outcome: 'hang', budgetMs: 200 })).end).toBe(
+    expect((await callOnce(gateway, 'hung', { outcome: 'hang', timeLimitMs: 200 })).end).toBe(
       'unavailable',
     );
     await eventually(async () => expect(await admin().xlen(requests)).toBe(0));
@@ -196,7 +196,7 @@ describe('a request that runs for a long time', () => {
   it('does not block its replica if it was taken over', async () => {
     const { runs } = await replica({ timings });
     const gateway = await client();
-    await leave('left', 1, { outcome: 'hang', budgetMs: 1_500 });
+    await leave('left', 1, { outcome: 'hang', timeLimitMs: 1_500 });
     await eventually(() => expect(runs).toEqual(['left']));
     expect((await callOnce(gateway, 'next')).end).toBe('answered');
   });
@@ -262,7 +262,7 @@ describe('a stopped replica', () => {
 
   it('is not deleted while requests are pending with it', async () => {
     const { app, runs } = await replica();
-    const outcome = callOnce(await client(), 'hung', { outcome: 'hang', budgetMs: 1_000 });
+    const outcome = callOnce(await client(), 'hung', { outcome: 'hang', timeLimitMs: 1_000 });
     await eventually(() => expect(runs).toHaveLength(1));
     await app.close();
     expect(await admin().xinfo('CONSUMERS', requests, consumerGroup)).toHaveLength(1);
@@ -278,7 +278,7 @@ describe('a stopped replica', () => {
 describe('consumers of dead replicas', () => {
   it('are deleted, unless requests are pending with them or they are alive', async () => {
     const { take } = await ghost();
-    const outcome = callOnce(await client(), 'left', { budgetMs: 100 });
+    const outcome = callOnce(await client(), 'left', { timeLimitMs: 100 });
     await take(1);
     await outcome;
     for (const name of ['gone', 'well'])
@@ -302,7 +302,7 @@ describe('the group', () => {
     const gateway = await client();
     await admin().xgroup('DESTROY', requests, consumerGroup);
     await eventually(async () =>
-      expect((await callOnce(gateway, 'x', { budgetMs: 500 })).end).toBe('answered'),
+      expect((await callOnce(gateway, 'x', { timeLimitMs: 500 })).end).toBe('answered'),
     );
   });
 
@@ -310,7 +310,7 @@ describe('the group', () => {
     const request = {
       pattern: probe.pattern,
       data: '{"text":"before"}',
-      budgetMs: 5_000,
+      timeLimitMs: 5_000,
       metadata: {},
     };
     const reply = { channel: 'nobody', id: '1' };

@@ -17,7 +17,7 @@ import {
 const request: WireRequest = {
   pattern: 'episode.list',
   data: '{"text":"ä\\n"}',
-  budgetMs: 5_000,
+  timeLimitMs: 5_000,
   metadata: { requestId: 'r' },
   reply: { channel: 'rpc:replies:x', id: '1' },
 };
@@ -69,8 +69,8 @@ describe('a request on the wire', () => {
     ['nothing', []],
     ['no pattern', encodeRequest(request).slice(2)],
     ['nowhere to reply to', encodeRequest(request).slice(0, -4)],
-    ['a budget of nothing', encodeRequest({ ...request, budgetMs: 0 })],
-    ['a budget that is no number', encodeRequest({ ...request, budgetMs: Number.NaN })],
+    ['a budget of nothing', encodeRequest({ ...request, timeLimitMs: 0 })],
+    ['a budget that is no number', encodeRequest({ ...request, timeLimitMs: Number.NaN })],
     [
       'metadata that is no JSON',
       encodeRequest(request).map((part) => (part.startsWith('{"req') ? '{' : part)),

@@ -38,7 +38,7 @@ export interface WireRequest {
   readonly pattern: string;
   readonly data: string;
   /** Time until the deadline in milliseconds, counted from the addition to the stream. */
-  readonly budgetMs: number;
+  readonly timeLimitMs: number;
   /** Data about the call: request id, fingerprint, correlation id, trace context. */
   readonly metadata: Readonly<Record<string, string>>;
   /** Redis channel for the reply, and the id by which the client finds the call. */
@@ -70,8 +70,8 @@ export function encodePayload(payload: object): string {
 
 /** Returns the fields of a stream entry, names and values alternating. */
 export function encodeRequest(request: WireRequest): string[] {
-  const { pattern, data, budgetMs, metadata, reply } = request;
-  const fields = ['pattern', pattern, 'data', data, 'budget', String(budgetMs)];
+  const { pattern, data, timeLimitMs, metadata, reply } = request;
+  const fields = ['pattern', pattern, 'data', data, 'budget', String(timeLimitMs)];
   fields.push('meta', JSON.stringify(metadata), 'channel', reply.channel, 'id', reply.id);
   return fields;
 }
@@ -81,12 +81,12 @@ export function decodeEntry(id: string, fields: readonly string[]): StreamEntry 
   const field: Record<string, string | undefined> = {};
   for (let at = 0; at + 1 < fields.length; at += 2) field[fields[at]!] = fields[at + 1];
   const { pattern, data, channel, id: replyId } = field;
-  const budgetMs = Number(field.budget);
+  const timeLimitMs = Number(field.budget);
   const metadata = parseObject(field.meta);
-  if (!pattern || data === undefined || !(budgetMs > 0) || !metadata || !channel || !replyId)
+  if (!pattern || data === undefined || !(timeLimitMs > 0) || !metadata || !channel || !replyId)
     return undefined;
-  const request = { pattern, data, budgetMs, metadata, reply: { channel, id: replyId } };
-  return { id, deadline: addedAt(id) + budgetMs, request };
+  const request = { pattern, data, timeLimitMs, metadata, reply: { channel, id: replyId } };
+  return { id, deadline: addedAt(id) + timeLimitMs, request };
 }
 
 /** Returns the Redis time (ms) at which an entry was added. */

@@ -1,7 +1,7 @@
-import { numbersOf } from '#ui';
+import { numberFormatsFor } from '#ui';
 import type { accountTexts as english } from './account.en.js';
 
-const { plural } = numbersOf('de');
+const { plural } = numberFormatsFor('de');
 
 /** German texts of pages for signed-in users. */
 export const accountTexts: typeof english = {

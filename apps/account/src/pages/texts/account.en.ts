@@ -1,6 +1,6 @@
-import { numbersOf } from '#ui';
+import { numberFormatsFor } from '#ui';
 
-const { plural } = numbersOf('en');
+const { plural } = numberFormatsFor('en');
 
 /** English texts of pages for signed-in users. */
 export const accountTexts = {

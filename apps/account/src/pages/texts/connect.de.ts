@@ -1,7 +1,7 @@
-import { numbersOf } from '#ui';
+import { numberFormatsFor } from '#ui';
 import type { connectTexts as en } from './connect.en.js';
 
-const { plural } = numbersOf('de');
+const { plural } = numberFormatsFor('de');
 
 /** German texts of the pages "Connect an app". Menus have the names that the apps show. */
 export const connectTexts: typeof en = {

@@ -1,6 +1,6 @@
-import { numbersOf } from '#ui';
+import { numberFormatsFor } from '#ui';
 
-const { plural } = numbersOf('en');
+const { plural } = numberFormatsFor('en');
 
 /** English texts of the pages "Connect an app". Menus have the names that the apps show. */
 export const connectTexts = {

@@ -1,10 +1,10 @@
-import { frameTexts, numbersOf } from '#ui';
+import { frameTexts, numberFormatsFor } from '#ui';
 import { accountTexts } from './account.de.js';
 import { connectTexts } from './connect.de.js';
 import type { Texts } from './en.js';
 import { peopleTexts } from './people.de.js';
 
-const { plural } = numbersOf('de');
+const { plural } = numberFormatsFor('de');
 
 /** German texts of the pages. */
 export const de: Texts = {

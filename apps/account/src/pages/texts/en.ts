@@ -1,9 +1,9 @@
-import { frameTexts, numbersOf } from '#ui';
+import { frameTexts, numberFormatsFor } from '#ui';
 import { accountTexts } from './account.en.js';
 import { connectTexts } from './connect.en.js';
 import { peopleTexts } from './people.en.js';
 
-const { plural } = numbersOf('en');
+const { plural } = numberFormatsFor('en');
 
 /** Returns title and text of a failure: what is wrong, and what to do. */
 const failure = (title: string, text: string) => [title, text] as const;

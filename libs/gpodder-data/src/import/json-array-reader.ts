@@ -6,8 +6,8 @@ const maxCharacters = 65_536;
 
 const [quote, backslash, comma, openSquare, closeSquare] = [0x22, 0x5c, 0x2c, 0x5b, 0x5d];
 
-/** Parses a JSON object as it arrives. Has one element of its array in memory at a time. */
-export class JsonElements {
+/** Parses a JSON object as it arrives. Has one element of a large array in memory at a time. */
+export class JsonArrayReader {
   /** The JSON outside of the array. */
   private rest = '';
   private element = '';
@@ -16,6 +16,7 @@ export class JsonElements {
   private isEscaped = false;
   private inArray = false;
 
+  /** @param key name of the array in the object. */
   constructor(private readonly key: string) {}
 
   /**

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { alternatesOf } from './alternates.js';
+import { alternatesOf } from './feed-links.js';
 
 const page = 'https://a.example/show/';
 const link = (href: string, more = 'type="application/rss+xml"') =>

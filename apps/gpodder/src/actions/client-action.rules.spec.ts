@@ -2,7 +2,7 @@ import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import type { GpodderEpisode, ActionStatuses } from '#contracts';
 import { parseAction } from '#gpodder-data';
-import { toClientActions } from './action-list.rules.js';
+import { toClientActions } from './client-action.rules.js';
 
 const at = (minute: number) => `2024-03-01T12:${String(minute).padStart(2, '0')}:05.678901Z`;
 const secondsAt = (minute: number) => at(minute).slice(0, 19);

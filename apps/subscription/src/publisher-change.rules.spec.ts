@@ -14,7 +14,7 @@ import {
   v as to,
   w as old,
 } from '../testing/subscription-set.fixture.js';
-import { applyFeedChange } from './feed-change.rules.js';
+import { applyFeedChange } from './publisher-change.rules.js';
 import { MergeBudget } from './merge-budget.js';
 
 /** A subscription without a declared guid. */

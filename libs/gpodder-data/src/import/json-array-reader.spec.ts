@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { ResponseError, JsonElements } from './json-elements.js';
+import { ResponseError, JsonArrayReader } from './json-array-reader.js';
 
 async function* chunksOf(text: string, size: number): AsyncGenerator<string> {
   for (let from = 0; from < text.length; from += size) yield text.slice(from, from + size);
@@ -12,7 +12,7 @@ async function read(
   size = text.length,
 ): Promise<{ elements: unknown[]; rest: unknown }> {
   const elements: unknown[] = [];
-  const all = new JsonElements('actions').read(chunksOf(text, Math.max(size, 1)));
+  const all = new JsonArrayReader('actions').read(chunksOf(text, Math.max(size, 1)));
   for (;;) {
     const { value, done } = await all.next();
     if (done) return { elements, rest: value };
@@ -20,7 +20,7 @@ async function read(
   }
 }
 
-it('JsonElements returns the elements that JSON.parse returns, for any chunks', async () => {
+it('JsonArrayReader returns the elements that JSON.parse returns, for any chunks', async () => {
   const objects = fc.record({
     before: fc.jsonValue(),
     actions: fc.array(fc.jsonValue()),
@@ -46,7 +46,7 @@ it('JsonElements returns the elements that JSON.parse returns, for any chunks', 
   );
 });
 
-describe('JsonElements rejects', () => {
+describe('JsonArrayReader rejects', () => {
   it.each([
     '',
     '{"actions":[1,2',
@@ -70,7 +70,9 @@ describe('JsonElements rejects', () => {
         yield 'x'.repeat(65_536);
       }
     }
-    await expect(new JsonElements('actions').read(endless()).next()).rejects.toThrow(ResponseError);
+    await expect(new JsonArrayReader('actions').read(endless()).next()).rejects.toThrow(
+      ResponseError,
+    );
     expect(chunks).toBeLessThan(20);
   });
 });
