@@ -34,7 +34,7 @@ export const countUsers = statement(
    WHERE ${inPartition('$1', '$2')}`,
 );
 
-/** Selects whether a user was or is being erased; no row for a user who never wrote. $1 user. */
+/** Selects whether a user was or is being erased; no row for a user without a clock. $1 user. */
 export const selectRefusal = statement(
   'dump.select_refusal',
   'SELECT coalesce(c.refused, 0) > 1 AS erased FROM sync.user_clock c WHERE c.user_id = $1',
@@ -62,7 +62,7 @@ export const selectSubscriptions = statement(
    ORDER BY s.id LIMIT $3`,
 );
 
-/** The line of an episode. */
+/** An episode as a line of the dump. `id` is its row id, for paging. */
 export interface DumpedEpisode {
   readonly id: string;
   readonly line: string;
@@ -84,9 +84,9 @@ const metadataField = (name: MetadataName) => {
  * UTC. A timestamp that a client sent without seconds (bit in `minute_forms`) has no seconds.
  */
 const statusField = (column: string, bit: number) => {
-  const minute = `to_char(s.${column}_at, '\\"YYYY-MM-DD"T"HH24:MI\\"')`;
+  const timeInMinutes = `to_char(s.${column}_at, '\\"YYYY-MM-DD"T"HH24:MI\\"')`;
   const time = `CASE WHEN s.minute_forms & ${1 << bit} = 0
-         THEN to_json(s.${column}_at)::text ELSE ${minute} END`;
+         THEN to_json(s.${column}_at)::text ELSE ${timeInMinutes} END`;
   return field(column, `'{"value":' || s.${column} || ',"timestamp":' || ${time} || '}'`);
 };
 

@@ -165,7 +165,7 @@ it('has the same outcome with only named candidates as with all, or is incomplet
         [],
         [],
         { episodes: 1_000, aliases: 1_000 },
-        'named',
+        'identified',
       );
       const [outcome, expected] = [few, all].map((episodes) => upload(episodes, ...entries));
       if (few.isIncomplete) return;

@@ -13,23 +13,23 @@ import { MatchIndex, type Rank } from './match.rules.js';
 const bySyncIdRank = 0;
 
 /** A live subscription that an upload refers to by a guid or feed URL. */
-export interface NamedSubscription {
+export interface ReferencedSubscription {
   id: number;
   currentGuid: string;
 }
 
 /**
- * The data that was read for an upload: the subscriptions that it names, and the candidates, which
- * are the episodes that entries can match.
+ * The data that was read for an upload: the subscriptions that it refers to, and the candidates,
+ * which are the episodes that entries can match.
  */
 export interface UploadData {
   /**
-   * The episodes that were read: `named` only by sync_id, alias or episode_guid; `all` candidates;
-   * `none` because the named ones were too large.
+   * The episodes that were read. `identified`: only those found by sync_id, alias or episode_guid.
+   * `all`: all candidates. `none`: the identified ones were too large.
    */
-  reach: 'none' | 'named' | 'all';
+  reach: 'none' | 'identified' | 'all';
   /** By the guid or feed URL that the upload sent. */
-  subscriptions: [name: string, NamedSubscription][];
+  subscriptions: [name: string, ReferencedSubscription][];
   episodes: EpisodeRow[];
   aliases: [syncId: string, episodeId: number][];
   /**
@@ -69,12 +69,12 @@ export interface EpisodeChanges {
  * - A sync_id permanently names one episode of the user, or after a merge its survivor. The quota
  *   of aliases is the exception: beyond it, a merge deletes the sync_id of the absorbed episode.
  * - No two episodes of a subscription have the same episode_guid.
- * - A lookup returns `'unread'` if an episode that was not read can be the match. If only named
- *   episodes were read, `isIncomplete` then becomes true: the caller discards all results and
- *   reads all candidates.
+ * - A lookup returns `'unread'` if an episode that was not read can be the match. If only
+ *   identified episodes were read, `isIncomplete` then becomes true: the caller discards all
+ *   results and reads all candidates.
  */
 export class EpisodeSet {
-  private readonly subscriptions: Map<string, NamedSubscription>;
+  private readonly subscriptions: Map<string, ReferencedSubscription>;
   private readonly storedRows: ReadonlyMap<number, EpisodeRow>;
   private readonly rows = new Map<number, EpisodeRow>();
   private readonly index: MatchIndex;
@@ -107,7 +107,7 @@ export class EpisodeSet {
     for (const [syncId, id] of aliases) if (this.rows.has(id)) this.idsBySyncId.set(syncId, id);
   }
 
-  findSubscription(name: string): NamedSubscription | undefined {
+  findSubscription(name: string): ReferencedSubscription | undefined {
     return this.subscriptions.get(name);
   }
 

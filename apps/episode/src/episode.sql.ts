@@ -208,7 +208,7 @@ export const selectIdentifiedEpisodes = statement(
    ), head AS (
      SELECT ${currentGuids},
        (SELECT json_agg(json_build_array(sync_id, episode_id)) FROM aliases) AS aliases,
-       (SELECT CASE WHEN fits THEN 'named' ELSE 'none' END FROM total) AS reach,
+       (SELECT CASE WHEN fits THEN 'identified' ELSE 'none' END FROM total) AS reach,
        ${remainingQuotas('$5', '$6')}
    )
    SELECT h.*, r.* FROM head h LEFT JOIN rows r ON false

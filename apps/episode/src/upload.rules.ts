@@ -11,7 +11,7 @@ import {
 } from '#contracts';
 import type { AnswerBudget, FailedEntry } from './answer-budget.js';
 import { type EpisodeRow, mergeRows, withMetadata, withStatuses } from './episode.rules.js';
-import type { EpisodeSet, NamedSubscription } from './episode-set.js';
+import type { EpisodeSet, ReferencedSubscription } from './episode-set.js';
 
 /**
  * A valid entry. `rawEntry` is its JSON as received; a failure repeats the identifiers in it. For
@@ -62,7 +62,7 @@ export function failedEntry(
 export interface AppliedEntry {
   /** The row id of the episode. */
   id: number;
-  subscription: NamedSubscription;
+  subscription: ReferencedSubscription;
   temporaryId: string | number | undefined;
 }
 

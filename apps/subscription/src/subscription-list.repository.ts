@@ -54,7 +54,7 @@ interface ListRow {
   deleted: string | null;
 }
 
-/** Returns one page of changed subscriptions (GET /subscriptions). */
+/** Returns one page of the subscriptions that changed after `since`; without it of all. */
 export function listChanged(
   database: Database,
   request: ListRequest,

@@ -33,7 +33,7 @@ export interface SubscriptionRow {
   mergedInto: number | null;
   /** Stamp of the merge into that subscription; null otherwise. */
   mergedAt: string | null;
-  /** The listener's own title, or null. */
+  /** The title that the user gave the subscription, or null. */
   title: string | null;
   /** Time of the last accepted title (UTC, microseconds). Null before the first one. */
   titleAt: string | null;

@@ -167,7 +167,7 @@ export class SubscriptionService {
     return listFormer(this.database, request);
   }
 
-  /** Returns one page of changed subscriptions (GET /subscriptions). */
+  /** Returns one page of the subscriptions that changed after `since` (GET /subscriptions). */
   @Handle(listSubscriptions)
   list(request: ListRequest) {
     return listChanged(this.database, request);
@@ -185,17 +185,16 @@ async function applyWithMerges<Result>(
   transaction: Transaction<SnapshotRow>,
   userId: string,
   context: CallContext,
-  apply: (subscriptions: SubscriptionSet, merges: MergeBudget) => Result,
+  apply: (subscriptions: SubscriptionSet, budget: MergeBudget) => Result,
 ): Promise<{ result: Result; subscriptions: SubscriptionSet }> {
   const snapshot = toSnapshot(transaction.found);
-  const applyWithin = (merges: MergeBudget) => {
+  const applyWithBudget = (budget: MergeBudget) => {
     const subscriptions = new SubscriptionSet(snapshot, transaction.stamp, context.arrivedMs);
-    return { result: apply(subscriptions, merges), subscriptions };
+    return { result: apply(subscriptions, budget), subscriptions };
   };
-  const merges = new MergeBudget();
-  const applied = applyWithin(merges);
-  if (merges.uncounted.size === 0) return applied;
-  return applyWithin(
-    new MergeBudget(await countStates(transaction, userId, [...merges.uncounted])),
-  );
+  const emptyBudget = new MergeBudget();
+  const firstRun = applyWithBudget(emptyBudget);
+  if (emptyBudget.uncounted.size === 0) return firstRun;
+  const counts = await countStates(transaction, userId, [...emptyBudget.uncounted]);
+  return applyWithBudget(new MergeBudget(counts));
 }

@@ -147,8 +147,8 @@ export function faultInSpacedUrl(url: string): string | undefined {
 const ordinaryUrl = /^https?:\/\/(?:[a-z\d-]{1,63}\.){1,8}[a-z]{2,63}(?:[/?#][!-~]*)?$/i;
 
 function faultInUrl(url: string, refused?: RegExp): string | undefined {
-  // Accepts ordinary URLs in a fifth of the time, except punycode and long hosts, which can be
-  // invalid.
+  // A fast path, five times as fast as the checks below. Hosts that are long or in punycode can be
+  // invalid, so they get all checks.
   if (url.length <= 250 && ordinaryUrl.test(url) && !/xn--/i.test(url)) return undefined;
   const fault = faultInText(url, textLimits.url);
   if (fault !== undefined) return `The URL ${fault}`;

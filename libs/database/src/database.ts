@@ -102,7 +102,7 @@ const selectMigrations = statement('sync.select_migrations', 'SELECT name FROM s
  * The result of {@link beginWrite}. `fingerprint` and `answer` are those of the first run if
  * `repeated` is true, else null.
  */
-interface WriteStart {
+interface BeginWriteRow {
   stamp: string;
   repeated: boolean;
   fingerprint: string | null;
@@ -244,7 +244,7 @@ export class Database {
     const { userId, requestId, fingerprint = null, reads, advances = true } = write;
     const begin = async (transaction: PgTransaction) => {
       const kinds = this.eventBits(write.changes);
-      const locked = transaction.query<WriteStart>(beginWrite, [
+      const locked = transaction.query<BeginWriteRow>(beginWrite, [
         userId,
         requestId,
         fingerprint,
@@ -255,7 +255,7 @@ export class Database {
         locked,
         reads ? transaction.query<Found>(reads[0], reads[1]) : [],
       ]);
-      const { stamp, repeated, answer, ...first } = started as WriteStart;
+      const { stamp, repeated, answer, ...first } = started as BeginWriteRow;
       if (repeated && first.fingerprint !== fingerprint) throw new Failure('invalid');
       if (answer) return toReply<Reply>(answer);
       const last: Bound[] = [];

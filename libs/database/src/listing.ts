@@ -52,25 +52,25 @@ export const selectClock = statement(
  *   starts at the boundary id of the page before. `page-links.spec.ts` tests the links over a
  *   simulated list, and the conformance cases `walk-while-*` over a real server.
  *
- * @param partsOf for a list with a filter: returns the parts for the SQL parameter of its value.
+ * @param partsOf for a list with a filter: returns the parts for the SQL parameter of the filter,
+ *   such as `$5`.
  */
 export function listing(
   name: string,
-  partsOf: ListParts | ((value: string) => ListParts),
+  partsOf: ListParts | ((parameter: string) => ListParts),
 ): Listing {
-  const sqlFor = (value: string) =>
-    listSql(typeof partsOf === 'function' ? partsOf(value) : partsOf);
-  const { page, changedPage } = sqlFor('$7');
+  const sqlWithFilter = (parameter: string) =>
+    listSql(typeof partsOf === 'function' ? partsOf(parameter) : partsOf);
+  const { page, changedPage } = sqlWithFilter('$7');
   return {
     forward: statement(`${name}.forward`, page('>', 'ASC')),
     backward: statement(`${name}.backward`, page('<', 'DESC')),
-    changed: statement(`${name}.changed`, sqlFor('$5').changed),
+    changed: statement(`${name}.changed`, sqlWithFilter('$5').changed),
     changedForward: statement(`${name}.changed_forward`, changedPage('>', 'ASC')),
     changedBackward: statement(`${name}.changed_backward`, changedPage('<', 'DESC')),
   };
 }
 
-/** Returns the SQL of the statements of a {@link listing}. */
 function listSql(parts: ListParts) {
   const { row, columns, matching, joined, where = 'true' } = parts;
   const matchBy = (changed: string) => `${row}.user_id = $1 AND ${changed} > $2 AND ${where}`;

@@ -88,7 +88,7 @@ export class ServerProcess {
     return this.child.pid ?? 0;
   }
 
-  /** Stops the server by `stopSignal`, after 20 seconds by `forceSignal`. */
+  /** Sends `stopSignal`, and `forceSignal` if the server still runs after 20 seconds. */
   async stop(): Promise<void> {
     if (this.exitReason !== undefined) return;
     await stopProcess(this.program, this.pid, () => this.exitReason === undefined);

@@ -3,7 +3,7 @@
  * - `refused`: the URL or an address of its host is not allowed. No packet was sent there.
  * - `unresolved`: the name has no address, or DNS did not answer.
  * - `unreachable`: no connection, no TLS, or no HTTP response.
- * - `timeout`: a limit of time passed.
+ * - `timeout`: a time limit expired.
  * - `redirects`: too many redirects, or a loop.
  * - `too_large`: more bytes than allowed, as sent or after decompression.
  * - `broken`: the body ended early or does not match `Content-Encoding`.

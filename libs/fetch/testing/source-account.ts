@@ -3,8 +3,9 @@ import type { FeedServer } from './feed-server.js';
 /** The name and the password of the account. The password has no other use in tests. */
 export const [login, password] = ['ann', 'password-of-another-server'] as const;
 
-/** The base URL of a server of the gpodder API below a path, as the user enters it. */
+/** An account of a served gpodder API. */
 export interface SourceAccount {
+  /** Base URL of the server with a path, as the user enters it. */
   readonly url: string;
   /** The requested paths with their queries. */
   readonly requests: string[];
@@ -12,7 +13,7 @@ export interface SourceAccount {
   blocked: Promise<void> | undefined;
 }
 
-/** The feed of an account. */
+/** Returns the URL of a feed of the account. */
 export const feed = (number: number) => `https://${number}.example/feed`;
 
 /**

@@ -56,10 +56,10 @@ export class CredentialCache<Value extends object, Input = undefined> {
     const cached = this.cachedValues.get(key);
     if (cached && this.isValid(cached, key)) return cached.value;
     if (this.missingKeys?.has(key)) return undefined;
-    const first = await this.lookUpOnce(key, input, cached !== undefined);
-    if (!first || this.isValid(first, key)) return first?.value;
-    const second = await this.lookUpOnce(key, input, true);
-    return second && this.isValid(second, key) ? second.value : undefined;
+    const found = await this.lookUpOnce(key, input, cached !== undefined);
+    if (!found || this.isValid(found, key)) return found?.value;
+    const foundAgain = await this.lookUpOnce(key, input, true);
+    return foundAgain && this.isValid(foundAgain, key) ? foundAgain.value : undefined;
   }
 
   /** Removes the value of a key and adds the key to the negative cache. */

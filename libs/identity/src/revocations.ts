@@ -100,7 +100,7 @@ export class RevocationWriter {
       this.log.warn(
         { err: error, kinds: [...new Set(revocations.map(({ kind }) => kind))] },
         'revocation not published to Redis: access tokens stay valid for up to 10 minutes, ' +
-          'app passwords for 1 minute',
+          'app passwords and gpodder sessions for 1 minute',
       );
     }
   }
@@ -109,7 +109,7 @@ export class RevocationWriter {
 /** A credential to check against revocations. */
 export interface AcceptedCredential {
   readonly userId: string;
-  /** The grant or session of a token, or a gpodder session. */
+  /** Id of the grant or browser session of a token, or of a gpodder session. */
   readonly gid?: string | undefined;
   /** Time of issue of a token in seconds. Without it, any revocation of the user applies. */
   readonly issuedAt?: number | undefined;

@@ -66,7 +66,7 @@ export class ClockSubscriptions {
       if (channel === this.heartbeatChannel) return this.onHeartbeat(Number(message));
       const userId = channel.slice(this.channelPrefix.length);
       if (this.users.has(userId)) this.events.onNotification(userId, message);
-      // Ends a subscription that a Cluster has restored after a loss, although it ended here.
+      // Unsubscribes again: after a reconnection a Cluster also restores ended subscriptions.
       else this.redis.unsubscribe(channel).catch(() => {});
     });
     redis.on('close', () => this.onDisconnected());

@@ -6,7 +6,7 @@ import { consoleFolder } from '../pages/site-assets.js';
 
 const consoleRoot = '/console/';
 
-/** Matches the path of a console file whose name contains a hash of its content. */
+/** Matches the files of `assets`, whose names contain a hash of their content. */
 const hashedAssetPath = /^\/console\/assets\/[^/]+$/;
 
 /** Matches the path of a console page: at most one word of lower-case letters. */

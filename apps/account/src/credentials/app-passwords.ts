@@ -155,7 +155,7 @@ export class AppPasswords {
 /** Owner, scopes and expiry of a valid app password. */
 export type Credential = NonNullable<ReplyOf<typeof checkCredential>['credential']>;
 
-/** SQL that reads valid app passwords `c` as {@link ValidAppPassword}. */
+/** Parts of a SELECT of valid app passwords `c`. Its rows are {@link ValidAppPassword}. */
 export const validAppPasswords = {
   columns: `c.id AS "credentialId", c.account_id AS "userId", coalesce(a.name, '') AS name,
     c.scopes, c.expires_at AS "expiresAt",

@@ -20,7 +20,7 @@ export class IssuerStore {
     private readonly grants: Grants,
   ) {}
 
-  /** False while Postgres is unavailable, as last observed. Reading it sends no query. */
+  /** False if the last check found Postgres unavailable. Sends no query. */
   get isAvailable(): boolean {
     return this.database.availability.isAvailable;
   }

@@ -219,7 +219,10 @@ export class Issuer implements OnApplicationShutdown {
     sendJson(response, status, error);
   }
 
-  /** Sets the headers of scheme and host. Removes `authorization`, and cookies of the pages. */
+  /**
+   * Sets the `x-forwarded-` headers by PUBLIC_URL. Removes `authorization` and all cookies except
+   * those of oidc-provider, so that it receives no credential of the account pages.
+   */
   private sanitizeHeaders(raw: IncomingMessage): void {
     delete raw.headers.authorization;
     Object.assign(raw.headers, this.forwardedHeaders);

@@ -105,7 +105,7 @@ export const pageErrorFormat: ErrorFormat = {
   },
   send(reply, answer) {
     const { status, headers = {} } = answer;
-    // The request is for another host, so the response is JSON and not a page of this site.
+    // The request is for another host, so the answer is JSON and not a page of this site.
     if (status === 421) return send(reply, answer);
     const kind = kindByStatus[status] ?? (status < 500 ? 'badRequest' : 'internal');
     const seconds = headers['retry-after'];
@@ -118,7 +118,7 @@ export const pageErrorFormat: ErrorFormat = {
   badPath: httpAnswers[404],
 };
 
-/** Converts errors of page controllers to responses. */
+/** Converts errors of page controllers to answers. */
 @Catch()
 export class PageFailureFilter implements ExceptionFilter {
   constructor(private readonly log: Log) {}

@@ -9,8 +9,9 @@ export interface PasskeySite {
 }
 
 /**
- * Returns the site of a request's passkeys: the public URL's, else `localhost` if the request came
- * by it. Undefined if neither has a domain name with HTTPS or is local, which browsers require.
+ * Returns the site of a request's passkeys: that of the public URL, else `localhost` if the request
+ * was sent to it. Undefined if browsers offer no passkeys on either: they require HTTPS with a
+ * domain name, or `localhost`.
  *
  * @param host header `Host` of the request.
  */

@@ -204,7 +204,7 @@ export class Passkeys {
   }
 
   /**
-   * Verifies a use of a passkey.
+   * Verifies a sign-in with a passkey, or the second step of a sign-in.
    *
    * @param secondStepOf account whose password was correct. Without it, the authenticator must have
    *   verified its user, such as by a PIN or a fingerprint.

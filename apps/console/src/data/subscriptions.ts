@@ -44,7 +44,6 @@ export const subscriptions = computed((): readonly ListedSubscription[] => {
 });
 /** Number of subscriptions on the server, including deleted ones; undefined before a response. */
 export const totalSubscriptions = signal<number>();
-/** True after all subscriptions are loaded. */
 export const areAllSubscriptionsLoaded = signal(false);
 /** Changes of subscriptions that have no response yet, the newest first. */
 export const pendingSubscriptionChanges = signal<readonly PendingSubscriptionChange[]>([]);

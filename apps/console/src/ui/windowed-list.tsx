@@ -76,7 +76,7 @@ function useVisibleRange(
   onNearEnd?: () => void,
 ) {
   const [{ first, last }, setRange] = useState({ first: 0, last: extraRows });
-  // Height of a row in rem; measured, because the stylesheet defines it.
+  // Height of a row in rem: `--row` of the stylesheet, read again as media queries change it.
   const [rowRem, setRowRem] = useState(4.5);
   useLayoutEffect(() => {
     const measure = () => {

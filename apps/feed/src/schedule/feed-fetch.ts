@@ -20,7 +20,7 @@ export type Outcome =
       readonly redirects: readonly Redirect[];
       readonly etag: string | null;
       readonly lastModified: string | null;
-      /** The time for which the publisher calls the document current. */
+      /** Time for which the document is fresh, by the caching headers of the response. */
       readonly freshFor: number;
     }
   | {

@@ -98,7 +98,7 @@ export class FetchLoop extends WorkLoop<Claim, FetchLoopOptions> {
     if (outcome.kind === 'failed') return move;
     const document = outcome.kind === 'document' ? outcome.document : undefined;
     const to = candidateOf(url, outcome);
-    // After a 304, the new URL that the stored document named is still valid.
+    // After a 304 the candidate of the stored document stays; a document without one removes it.
     if (to === undefined) return document ? null : move;
     const isRedirected = outcome.redirects.some((redirect) => redirect.url === to);
     const read = document && comparableOf(document);

@@ -9,7 +9,7 @@ import type { Task, TaskRepository } from './task.repository.js';
 
 /** Pause between two users in milliseconds. */
 const pauseAfterUserMs = 50;
-/** Maximum number of touches of feeds that are read at a time. */
+/** Maximum number of touched feeds (see {@link TaskLoop}) that are read at a time. */
 const maxTouches = 500;
 /** Maximum number of followers in a page of a task. */
 const maxFollowers = 50;
@@ -27,7 +27,6 @@ export interface TaskLoopOptions extends LoopOptions {
   readonly client: NonNullable<LoopOptions['client']>;
 }
 
-/** The error of a call to a service. */
 class CallError extends Error {
   constructor(
     private readonly service: string,
@@ -52,7 +51,8 @@ class CallError extends Error {
  * - Users of a task are served one after another with pauses, and each task gets one page at a
  *   time, so that a feed with many followers does not delay other feeds.
  * - A feed is touched when a user uploads an episode of it without a title. If that happens during
- *   the feed's task, the task restarts, because users that it has visited can need the title.
+ *   the feed's task, the task restarts, because users that it has already served can need the
+ *   title.
  */
 export class TaskLoop extends WorkLoop<Task, TaskLoopOptions> {
   constructor(options: TaskLoopOptions) {

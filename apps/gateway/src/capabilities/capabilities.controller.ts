@@ -7,8 +7,8 @@ import { CONFIG, type GatewayConfig } from '../gateway.config.js';
 import { capabilitiesSchema } from '../wire.schemas.js';
 
 /**
- * The additions to the draft that every server has (docs/reference/interface-opml-changes.md,
- * "Capabilities"). Their common version is the release that last changed one of them incompatibly.
+ * The additions to the draft that this server has with any configuration
+ * (docs/reference/interface-opml-changes.md, "Capabilities").
  */
 const additions = [
   'changes',
@@ -35,6 +35,7 @@ export class CapabilitiesController {
     const root = new URL(`${linkBase(request, this.config)}/v1`).pathname;
     // UNSTABLE, because the draft (0.1.0 in its schema.yml) can still change.
     const draft = { '0.1.0': { status: 'UNSTABLE', root } } as const;
+    // The release that last changed one of the additions incompatibly.
     const added = { '0.2.0': { status: 'UNSTABLE', root } } as const;
     const { FEEDS } = this.config;
     const names = [

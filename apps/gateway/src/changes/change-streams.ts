@@ -79,7 +79,7 @@ export class ChangeStreams {
    * @throws Failure `unavailable` if the gateway stops or has `maxStreams` streams, Redis does not
    *   confirm the subscription, or the stream ended before its start; errors of `readClock`.
    */
-  async follow(
+  async openStream(
     caller: Caller,
     end: RequestEnd,
     readClock: () => Promise<string>,

@@ -9,7 +9,10 @@ import { ChangeStreams } from './change-streams.js';
 /** A `since` after every stamp: a list request with it returns the clock and no rows. */
 const sinceAfterAll = '9999-12-31T23:59:59.999Z';
 
-/** Headers that keep proxies from caching and buffering. `close`: a client can change gateways. */
+/**
+ * Headers of a stream. They keep proxies from caching and buffering it. After `connection: close`,
+ * a load balancer can choose another gateway for the client's next connection.
+ */
 const headers = {
   'content-type': 'text/event-stream',
   'cache-control': 'no-store',
@@ -32,7 +35,7 @@ export class ChangesController {
       'Server-Sent Events: `changed`, with the stamp of the clock as data, first and after ' +
       'changes.',
   })
-  async follow(@Req() request: FastifyRequest, @Res() reply: FastifyReply): Promise<void> {
+  async streamChanges(@Req() request: FastifyRequest, @Res() reply: FastifyReply): Promise<void> {
     const { caller, end = new RequestEnd() } = request;
     if (!caller) throw new Failure('unauthorized');
     // Rejects an expired token, which authentication accepts for 30 s more: its stream would end
@@ -50,7 +53,7 @@ export class ChangesController {
       } as const;
       return (await this.services.call(listSubscriptions, request, list)).clock;
     };
-    await this.streams.follow(caller, end, readClock, () => startAnswer(request, reply));
+    await this.streams.openStream(caller, end, readClock, () => startAnswer(request, reply));
   }
 }
 

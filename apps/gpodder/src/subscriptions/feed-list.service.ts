@@ -91,7 +91,7 @@ export class FeedListService {
     if (rejected > 0 || unusable > 0)
       this.log.info(
         { correlationId: request.id, rejected, reasons, unusable },
-        'feeds of an upload skipped: URL unusable or change rejected',
+        'feeds of an upload skipped: URL unusable or change rejected; the other feeds are stored',
       );
     return { timestamp: found.timestamp, update_urls: toUrlUpdates(changes, found) };
   }

@@ -20,7 +20,7 @@ export class PasskeyEntity {
   @Column({ name: 'account_id', type: 'uuid' })
   accountId!: string;
 
-  /** Public key in the form of COSE (RFC 9052). */
+  /** Public key as a COSE_Key (RFC 9052). */
   @Column({ name: 'public_key', type: 'bytea' })
   publicKey!: Buffer;
 

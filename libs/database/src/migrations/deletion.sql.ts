@@ -6,12 +6,13 @@ import { declareNowSql, nextStampSql } from './clock.sql.js';
 
 const definer = 'LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp';
 
-/** SQL condition `status = 'PENDING'`, in a form that does not use the index of PENDING records. */
+/** SQL condition `status = 'PENDING'`, in a form that cannot use the partial index of PENDING. */
 const isPending = "d.status IS NOT DISTINCT FROM 'PENDING'";
 
 /**
- * SQL of the functions that write the records of deletions; no other code can. They are called by
- * deletion.repository.ts, due.repository.ts and operator.repository.ts. The functions of relays
+ * SQL of the functions that insert and update the records of deletions: no service has the
+ * privileges to do so itself. They are called by deletion.repository.ts, due.repository.ts and
+ * operator.repository.ts. The functions of relays
  * read due records of all users and then claim each one separately, because Citus accepts SKIP
  * LOCKED only in statements about one user.
  */
@@ -149,7 +150,7 @@ export const deletionFunctions = `
   END $$;
 `;
 
-/** SQL of the functions that write the records of erasures; no other code can. */
+/** SQL of the functions that write the records of erasures: services have only SELECT. */
 export const erasureFunctions = `
   -- Records an erasure and refuses the user: the clock gets refused = 2, the account is disabled.
   -- It locks the clock before the account, as all code that locks both does. So an account that is

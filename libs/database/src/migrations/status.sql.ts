@@ -1,5 +1,5 @@
-// The constraint and the function that list all statuses. A migration that adds a status recreates
-// both.
+// SQL of the constraint and of the function that list all statuses (`wholeStatuses`,
+// `mergeSubscriptions`). A migration that adds a status recreates both.
 
 /** The publish_date of an episode whose date is unknown. It matches no other episode. */
 export const unknownDate = `'1970-01-01 00:00+00'::timestamptz`;
