@@ -6,10 +6,10 @@ import { promisify } from 'node:util';
 import { eventually } from '#testing';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { composeCommand } from './testing/docker-engine.js';
-import { createRepository, homePage } from './testing/home-page.js';
+import { createRepository, homePages } from './testing/home-pages.js';
 
 const compose = composeCommand().join(' ');
-const { docker } = homePage();
+const { docker } = homePages();
 const execute = promisify(execFile);
 const feed = 'https://podcast.example/feed';
 const password = 'the password of a new user';
@@ -95,14 +95,14 @@ describe('the commands of "Run at home" with Docker', () => {
   }, 600_000);
 
   it('back up, upgrade and restore, with all data', async () => {
-    await run('Back up', 0);
+    await run('Back up');
     await run('Upgrade');
-    await run('Back up', 1);
+    await run('Restore');
     await eventually(() => run('In your network'), { timeout: 60_000, interval: 1_000 });
     expect(await sync('/subscriptions/ann.json')).toContain(feed);
   }, 600_000);
 
-  it('uninstall everything, and are all that the page has', async () => {
+  it('uninstall everything, and are all that the pages have', async () => {
     await run('Uninstall');
     expect(await script('docker compose ps -q')).toBe('');
     expect([...docker.keys()].filter((heading) => !executed.has(heading))).toEqual([]);

@@ -15,9 +15,9 @@ import { promisify } from 'node:util';
 import { freePort } from '#embedded';
 import { eventually, repository } from '#testing';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { commitAll, createRepository, homeFiles, homePage } from './testing/home-page.js';
+import { commitAll, createRepository, homeFiles, homePages } from './testing/home-pages.js';
 
-const { systemd } = homePage();
+const { systemd } = homePages();
 const execute = promisify(execFile);
 
 const isAbsent = (program: string) => spawnSync('which', [program]).status !== 0;
@@ -51,7 +51,7 @@ it.skipIf(isAbsent('caddy')).each([
 
 /** A folder instead of `/` of the machine, outside of which a test changes nothing. */
 let root: string;
-/** Texts of the page and its files, and their replacements. */
+/** Texts of the pages and their files, and their replacements. */
 let replaced: readonly (readonly [RegExp, string])[];
 let address: string;
 
@@ -122,13 +122,14 @@ describe.skipIf(absent.length > 0)('the commands of "Run at home" without Docker
   }, 120_000);
 
   it('back up, upgrade and restore, with all data', async () => {
-    await run('Back up', 0);
+    await run('Back up');
     commitAll(join(root, 'repository'));
     await run('Upgrade');
     await started();
     expect(await sync('/subscriptions/ann.json')).toContain(feed);
-    await run('Back up', 1);
+    await run('Restore');
     await started();
+    await eventually(() => send('/sign-in'), { timeout: 30_000 });
     expect(await sync('/subscriptions/ann.json')).toContain(feed);
     expect(log()).not.toContain('/links/');
   }, 900_000);
@@ -140,7 +141,7 @@ describe.skipIf(absent.length > 0)('the commands of "Run at home" without Docker
     expect(left).toEqual(['caddy', 'systemd']);
   }, 300_000);
 
-  it('are all that the page has, except Tailscale', () => {
+  it('are all that the pages have, except Tailscale', () => {
     expect([...systemd.keys()].filter((heading) => !executed.has(heading))).toEqual(['Tailscale']);
   });
 });
@@ -148,14 +149,13 @@ describe.skipIf(absent.length > 0)('the commands of "Run at home" without Docker
 const feed = 'https://podcast.example/feed';
 /** Headings whose commands were run. */
 const executed = new Set<string>();
-/** The app password that a command of the page has printed. */
+/** The app password that a command of the pages has printed. */
 let appPassword = '';
 
-/** Runs the commands of a section, or one of its blocks. @returns their output. */
-async function run(heading: string, block?: number): Promise<string> {
+/** Runs the commands of a section. @returns their output. */
+async function run(heading: string): Promise<string> {
   executed.add(heading);
-  const scripts = systemd.get(heading) ?? [];
-  const script = (block === undefined ? scripts : scripts.slice(block, block + 1)).join('\n');
+  const script = (systemd.get(heading) ?? []).join('\n');
   const checkout = join(root, 'opt/podcast-sync');
   const { stdout } = await execute('bash', ['-c', `. "$MACHINE"\n${translated(script)}`], {
     cwd: existsSync(checkout) ? checkout : root,

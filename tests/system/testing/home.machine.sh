@@ -1,5 +1,6 @@
-# Replaces the parts of a machine that the commands of docs/guide/home.md change and a test must
-# not: packages, users and services. tests/system/home.full-spec.ts sources it before each command.
+# Replaces the parts of a machine that the commands of docs/guide/home.md and home-maintain.md change
+# and a test must not: packages, users and services. tests/system/home.full-spec.ts sources it before
+# each command.
 # ROOT is the folder instead of `/`; the user of the server is `nobody`.
 set -euo pipefail
 
@@ -10,9 +11,10 @@ apt-get() { mkdir -p "$ROOT/etc/caddy"; }
 journalctl() { cat "$ROOT/log"; }
 systemctl() {
   case "$*" in
-    'restart caddy') start_caddy ;;
+    'restart caddy' | 'start caddy') start_caddy ;;
+    'stop caddy') stop_process caddy.pid ;;
     'enable --now podcast-sync' | 'start podcast-sync') start_server ;;
-    'disable --now podcast-sync' | 'stop podcast-sync') stop_server ;;
+    'disable --now podcast-sync' | 'stop podcast-sync') stop_process pid ;;
     *) return 1 ;;
   esac
 }
@@ -38,8 +40,9 @@ start_server() (
   echo $! >"$ROOT/pid"
 )
 
-stop_server() {
-  kill -TERM "$(cat "$ROOT/pid")"
-  tail --pid="$(cat "$ROOT/pid")" -f /dev/null
-  rm "$ROOT/pid"
+# Ends the process whose id is in a file, and waits for its end: stop_process FILE
+stop_process() {
+  kill -TERM "$(cat "$ROOT/$1")"
+  tail --pid="$(cat "$ROOT/$1")" -f /dev/null
+  rm "$ROOT/$1"
 }

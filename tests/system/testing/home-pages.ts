@@ -3,22 +3,24 @@ import { mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { repository } from '#testing';
 
-/** Commands of the page for one kind of server: a script for each code block, by its heading. */
+/** Commands of the pages for one kind of server: a script for each code block, by its heading. */
 type Commands = ReadonlyMap<string, readonly string[]>;
 
-/** Folder of the files that the page installs. */
+/** Folder of the files that the pages install. */
 export const homeFiles = 'docs/examples/home';
 
 /**
- * Returns the commands of docs/guide/home.md. A block with `docker compose` is for Docker. Blocks
- * in a language, such as nginx, are not commands.
+ * Returns the commands of docs/guide/home.md and docs/guide/home-maintain.md. A block with
+ * `docker compose` is for Docker. Blocks in a language, such as nginx, are not commands.
  */
-export function homePage(): { docker: Commands; systemd: Commands } {
-  const page = readFileSync(join(repository, 'docs/guide/home.md'), 'utf8');
+export function homePages(): { docker: Commands; systemd: Commands } {
+  const pages = ['home', 'home-maintain']
+    .map((name) => readFileSync(join(repository, `docs/guide/${name}.md`), 'utf8'))
+    .join('\n');
   const [docker, systemd] = [new Map<string, string[]>(), new Map<string, string[]>()];
-  for (const section of page.split(/^#+ /m).slice(1)) {
+  for (const section of pages.split(/^#+ /m).slice(1)) {
     const heading = section.slice(0, section.indexOf('\n'));
-    for (const [, script = ''] of section.matchAll(/^```\n([^]*?)^```$/gm)) {
+    for (const [, script = ''] of section.matchAll(/^ *```\n([^]*?)^ *```$/gm)) {
       const isDocker = heading === 'With Docker' || script.includes('docker compose');
       const commands = isDocker ? docker : systemd;
       commands.set(heading, [...(commands.get(heading) ?? []), script]);
