@@ -41,8 +41,14 @@ const linesOf = (parts: Record<string, Recorded>) =>
     ].join(',\n');
   });
 
-// TEST_RECORD=1 records the messages of this build under its version.
+// TEST_RECORD=1 records the messages of this build under its version, unless that is released.
 if (process.env.TEST_RECORD) {
+  const latest = readFileSync(new URL('../../../.ci/release', import.meta.url), 'utf8');
+  if (latest.startsWith(`${version} `))
+    throw new Error(
+      `${version} is released, and its messages never change: raise the version first ` +
+        '(docs/design/release.md, "Raise the version")',
+    );
   mkdirSync(`${folder}/${version}`, { recursive: true });
   for (const [name, parts] of Object.entries(messages))
     writeFileSync(fileOf(version, name), `{\n${linesOf(recordAll(parts)).join(',\n')}\n}\n`);

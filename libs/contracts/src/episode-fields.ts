@@ -6,8 +6,8 @@ import { guidSchema, storedTitle, parseStatusTime, parseTime, toStamp } from './
 
 // Defines the fields of an episode (docs/reference/episodes.md, "Episodes"): validation of an entry
 // of POST /episodes, error messages, and the form of answers. Messages between processes, columns,
-// JSON and OpenAPI are generated from these definitions. For a new status see CONTRIBUTING.md, "A
-// new status of an episode".
+// JSON and OpenAPI are generated from these definitions. Steps for a new status:
+// docs/design/new-status.md.
 
 /** A status of an episode: a value with the client's time, of which the latest wins. */
 export interface Status {
