@@ -73,9 +73,12 @@ describe('the changes of an upload', () => {
       expect(ticks).toBeGreaterThan(2);
       return performance.now() - started;
     };
-    const short = await timeOf(10_000);
+    // The fastest of three, because other processes can interrupt one.
+    const fastestOf = async (count: number) =>
+      Math.min(await timeOf(count), await timeOf(count), await timeOf(count));
+    const short = await fastestOf(10_000);
     // Ten times the entries would take a hundred times as long with quadratic complexity.
-    expect(await timeOf(100_000)).toBeLessThan(40 * Math.max(short, 5));
+    expect(await fastestOf(100_000)).toBeLessThan(40 * Math.max(short, 5));
   });
 
   it('of a whole list are rejected without a usable entry, but not if it is empty', async () => {
