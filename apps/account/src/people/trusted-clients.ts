@@ -21,10 +21,15 @@ export class TrustedClients {
 
   constructor(private readonly sealing: Seal) {}
 
-  /** Returns the device cookie for a name: `cookie` if it is valid for the name, else a new one. */
+  /**
+   * Returns the device cookie for a name, encrypted with the current key.
+   *
+   * @param cookie device cookie of the browser. The result has its device id if it is valid for the
+   *   name, otherwise a new id.
+   */
   cookieFor(name: string, cookie = ''): string {
-    if (this.deviceOf(name, cookie) !== undefined) return cookie;
-    return this.sealing.seal(sealPurpose, randomUUID(), name.toLowerCase()).toString('base64url');
+    const device = this.deviceOf(name, cookie) ?? randomUUID();
+    return this.sealing.seal(sealPurpose, device, name.toLowerCase()).toString('base64url');
   }
 
   /** Returns the device id if a sign-in with this name set the cookie; otherwise undefined. */
