@@ -53,6 +53,11 @@ export class Cookies {
       ...this.cookieAttributes,
       expires: session.expiresAt,
     });
+    this.setDeviceCookie(reply, device);
+  }
+
+  /** Sets the cookie by which a later sign-in recognizes the browser. It grants no access. */
+  setDeviceCookie(reply: FastifyReply, device: string): void {
     void reply.setCookie(this.deviceCookie, device, {
       ...this.cookieAttributes,
       maxAge: deviceCookieSeconds,

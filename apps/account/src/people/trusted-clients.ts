@@ -8,9 +8,9 @@ import { Seal } from './seal.js';
 const sealPurpose = 'known browser';
 
 /**
- * Recognizes devices and networks of earlier sign-ins. A device cookie (OWASP) is encrypted for the
- * name of a sign-in and grants no access. Each process caches up to 10,000 networks of sign-ins for
- * a week.
+ * Recognizes devices and networks of earlier sign-ins, and devices of password resets. A device
+ * cookie (OWASP) is encrypted for the name of the account and grants no access. Each process caches
+ * up to 10,000 networks of sign-ins for a week.
  */
 @Injectable()
 export class TrustedClients {
@@ -32,7 +32,7 @@ export class TrustedClients {
     return this.sealing.seal(sealPurpose, device, name.toLowerCase()).toString('base64url');
   }
 
-  /** Returns the device id if a sign-in with this name set the cookie; otherwise undefined. */
+  /** Returns the device id of a cookie; undefined if it is not valid for the name. */
   deviceOf(name: string, cookie = ''): string | undefined {
     if (!/^[\w-]{1,200}$/.test(cookie)) return undefined;
     return this.sealing.open(sealPurpose, Buffer.from(cookie, 'base64url'), name.toLowerCase());
