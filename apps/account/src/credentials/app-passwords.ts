@@ -49,6 +49,7 @@ const maxLabelLength = 64;
  *   second; without a notification, within 60 s ({@link RevocationWriter.revoke}).
  * - An app password that a sign-out suspended (`SignOut`) is invalid until
  *   {@link restoreSuspended}.
+ * - An account has at most 100 app passwords. At the limit, a new one deletes those that expired.
  */
 @Injectable()
 export class AppPasswords {
@@ -209,7 +210,8 @@ async function lockAccountAndSession(
 }
 
 /**
- * Locks the account and the session, and checks the number of app passwords.
+ * Locks the account and the session, and checks the number of app passwords. At the limit, deletes
+ * those that expired. The lock of the account prevents concurrent additions and deletions here.
  *
  * @throws Refusal `too_many`; `credentials` if the session has ended.
  */
@@ -219,8 +221,14 @@ export async function lockAndCheckAppPasswordLimit(
   session?: string,
 ): Promise<void> {
   await lockAccountAndSession(manager, accountId, session);
-  if ((await manager.countBy(CredentialEntity, { accountId })) >= maxAppPasswords)
-    throw new Refusal('too_many');
+  const isFull = async () =>
+    (await manager.countBy(CredentialEntity, { accountId })) >= maxAppPasswords;
+  if (!(await isFull())) return;
+  await manager.query(
+    'DELETE FROM account.credentials WHERE account_id = $1 AND expires_at <= now()',
+    [accountId],
+  );
+  if (await isFull()) throw new Refusal('too_many');
 }
 
 /** Inserts an app password within a transaction. The caller must have checked the limit. */
