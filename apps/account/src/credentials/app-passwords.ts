@@ -49,7 +49,8 @@ const maxLabelLength = 64;
  *   second; without a notification, within 60 s ({@link RevocationWriter.revoke}).
  * - An app password that a sign-out suspended (`SignOut`) is invalid until
  *   {@link restoreSuspended}.
- * - An account has at most 100 app passwords. At the limit, a new one deletes those that expired.
+ * - At the limit of 100 per account, an addition deletes those that expired. Without one, it is
+ *   refused.
  */
 @Injectable()
 export class AppPasswords {
