@@ -254,7 +254,7 @@ describe('the limits of sign-in', () => {
 
   it('still accept a recovery code after too many wrong passwords', async () => {
     const [code = ''] = await fixture.app.get(RecoveryCodes).replaceAll(accountId);
-    const device = await exhaustLimit();
+    const device = await exhaustLimits();
     const as = { name, password: `${password}, a new one` };
     const newDevice = await fixture.app
       .get(PasswordReset)
@@ -264,7 +264,7 @@ describe('the limits of sign-in', () => {
   });
 
   it('still accept a reset link after too many wrong passwords', async () => {
-    const device = await exhaustLimit();
+    const device = await exhaustLimits();
     const { url } = await fixture.app.get(Links).createLink('reset', { accountId });
     const as = { name, password: `${password}, a new one` };
     const secret = url.slice(url.lastIndexOf('/') + 1);
@@ -275,12 +275,13 @@ describe('the limits of sign-in', () => {
     expect(await outcomeOf(signIn.signIn(as, { ...browser, device: newDevice }))).toBe('none');
   });
 
-  /** Enters wrong passwords in a trusted device, up to its limit. @returns its cookie. */
-  async function exhaustLimit(): Promise<string> {
+  /** Uses up the limits of a trusted device and of its network. @returns the device cookie. */
+  async function exhaustLimits(): Promise<string> {
     const { device } = await signedIn();
-    const from = { ...browser, device };
-    for (let count = 0; count < 10; count += 1) await wrong(from);
-    expect(await wrong(from)).toBe('limited');
+    for (const from of [browser, { ...browser, device }]) {
+      for (let count = 0; count < 10; count += 1) await wrong(from);
+      expect(await wrong(from)).toBe('limited');
+    }
     return device;
   }
 
