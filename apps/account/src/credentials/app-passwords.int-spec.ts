@@ -153,16 +153,38 @@ describe('an app password', () => {
   });
 
   it('is limited to 100 per account, also for concurrent requests', async () => {
-    await fixture.owner.query(
-      `INSERT INTO account.credentials (id, account_id, hash, label, scopes)
-       SELECT gen_random_uuid(), $1, sha256(gen_random_uuid()::text::bytea), 'x', '{}'
-       FROM generate_series(1, 97)`,
-      [accountId],
-    );
+    await insertAppPasswords(97);
     const outcomes = await Promise.all(Array.from({ length: 20 }, () => outcomeOf(make())));
     expect(outcomes.filter((outcome) => outcome === 'none')).toHaveLength(3);
     expect(new Set(outcomes)).toEqual(new Set(['none', 'too_many']));
   });
+
+  it('at the limit replaces those that expired, but no suspended one', async () => {
+    await insertAppPasswords(60, "now() - interval '1 second'");
+    await insertAppPasswords(39, "now() + interval '1 hour'");
+    await fixture.owner.query(
+      'UPDATE account.credentials SET suspended_at = now() WHERE account_id = $1',
+      [accountId],
+    );
+    const count = async () => (await appPasswords.list(accountId)).length;
+    await make();
+    expect(await count()).toBe(100);
+    expect(await outcomeOf(make())).toBe('none');
+    expect(await count()).toBe(41);
+    await insertAppPasswords(59);
+    expect(await outcomeOf(make())).toBe('too_many');
+    expect(await count()).toBe(100);
+  });
+
+  /** @param expiresAt SQL. */
+  async function insertAppPasswords(count: number, expiresAt = 'NULL'): Promise<void> {
+    await fixture.owner.query(
+      `INSERT INTO account.credentials (id, account_id, hash, label, scopes, expires_at)
+       SELECT gen_random_uuid(), $1, sha256(gen_random_uuid()::text::bytea), 'x', '{}', ${expiresAt}
+       FROM generate_series(1, $2::int)`,
+      [accountId, count],
+    );
+  }
 
   it('is revoked while Redis is unavailable', async () => {
     const alone = await openPeople();

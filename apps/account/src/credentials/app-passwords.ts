@@ -49,6 +49,8 @@ const maxLabelLength = 64;
  *   second; without a notification, within 60 s ({@link RevocationWriter.revoke}).
  * - An app password that a sign-out suspended (`SignOut`) is invalid until
  *   {@link restoreSuspended}.
+ * - At the limit of 100 per account, an addition deletes those that expired. Without one, it is
+ *   refused.
  */
 @Injectable()
 export class AppPasswords {
@@ -209,7 +211,8 @@ async function lockAccountAndSession(
 }
 
 /**
- * Locks the account and the session, and checks the number of app passwords.
+ * Locks the account and the session, and checks the number of app passwords. At the limit, deletes
+ * those that expired. The lock of the account prevents concurrent additions and deletions here.
  *
  * @throws Refusal `too_many`; `credentials` if the session has ended.
  */
@@ -219,8 +222,14 @@ export async function lockAndCheckAppPasswordLimit(
   session?: string,
 ): Promise<void> {
   await lockAccountAndSession(manager, accountId, session);
-  if ((await manager.countBy(CredentialEntity, { accountId })) >= maxAppPasswords)
-    throw new Refusal('too_many');
+  const isFull = async () =>
+    (await manager.countBy(CredentialEntity, { accountId })) >= maxAppPasswords;
+  if (!(await isFull())) return;
+  await manager.query(
+    'DELETE FROM account.credentials WHERE account_id = $1 AND expires_at <= now()',
+    [accountId],
+  );
+  if (await isFull()) throw new Refusal('too_many');
 }
 
 /** Inserts an app password within a transaction. The caller must have checked the limit. */

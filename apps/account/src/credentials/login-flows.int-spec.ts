@@ -102,6 +102,20 @@ describe('a login flow', () => {
     expect(await people.app.get(AppPasswords).list(accountId)).toHaveLength(1);
   });
 
+  it('ends if the app password was revoked before the app polls again', async () => {
+    const { poll, login } = await started();
+    await flows.approve(login, accountId);
+    const { credentialId = '' } = (await check(await flows.poll(poll))) ?? {};
+    const appPasswords = people.app.get(AppPasswords);
+    expect(await appPasswords.revoke(accountId, credentialId)).toBe(true);
+    expect([await flows.poll(poll), await flows.poll(poll)]).toEqual([undefined, undefined]);
+    expect(await appPasswords.list(accountId)).toEqual([]);
+    const { rows } = await people.owner.query('SELECT FROM account.logins WHERE account_id = $1', [
+      accountId,
+    ]);
+    expect(rows).toEqual([]);
+  });
+
   it('returns nothing after that minute, which repeated polls do not extend', async () => {
     const { poll, login } = await started();
     await flows.approve(login, accountId);

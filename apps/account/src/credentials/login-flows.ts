@@ -49,7 +49,8 @@ const hashToken = (token: string) => (flowTokenPattern.test(token) ? hashSecret(
  * - A sign-out deletes approved flows (`SignOut`), since a poll locks the flow before it creates an
  *   app password.
  * - The approval only marks the flow; the poll creates the app password. A repeated poll within a
- *   minute replaces the app password, since the response may be lost.
+ *   minute replaces the app password, since the response may be lost. If the app password was
+ *   revoked meanwhile, the poll ends the flow.
  * - Above 10,000 open flows, a start deletes the oldest of the networks with most open flows
  *   ({@link deleteExcessRowsByNetwork}).
  */
@@ -142,7 +143,7 @@ export class LoginFlows {
 
   /**
    * Creates and returns the app password of an approved flow. A repeated poll replaces it. Returns
-   * `undefined` before the approval and after the expiry.
+   * `undefined` before the approval, after the expiry, and after the app password was revoked.
    */
   async poll(pollToken: string): Promise<LoginResult | undefined> {
     const hash = hashToken(pollToken);
@@ -150,7 +151,13 @@ export class LoginFlows {
     const answer = await this.logins.manager.transaction(async (manager) => {
       const flow = await lockApprovedFlow(manager, hash);
       if (!flow) return undefined;
-      if (flow.credentialId) await manager.delete(CredentialEntity, { id: flow.credentialId });
+      if (flow.credentialId) {
+        const replaced = await manager.delete(CredentialEntity, { id: flow.credentialId });
+        if (!replaced.affected) {
+          await manager.query('DELETE FROM account.logins WHERE poll_hash = $1', [hash]);
+          return undefined;
+        }
+      }
       const created = await insertAppPassword(manager, flow.accountId, {
         label: appLabel(flow.userAgent),
         scopes,

@@ -166,6 +166,27 @@ describe('an app of the login flow', () => {
     await page.getByText('No app password yet.').waitFor();
   });
 
+  it('is not allowed at the limit of app passwords, until one is removed', async () => {
+    const { page, id } = await fixture.person();
+    await fixture.database.query(
+      `INSERT INTO account.credentials (id, account_id, hash, label, scopes)
+       SELECT gen_random_uuid(), $1, sha256(gen_random_uuid()::text::bytea), 'x', '{}'
+       FROM generate_series(1, 100)`,
+      [id],
+    );
+    const { path, token } = await fixture.loginFlow('AntennaPod/3.12');
+    await page.goto(path);
+    await page.getByRole('button', { name: 'Allow' }).click();
+    await page.getByText('Your account has the maximum number of app passwords.').waitFor();
+    await page.getByRole('link', { name: 'Your account' }).click();
+    await page.getByRole('button', { name: 'Revoke x' }).first().click();
+    await page.getByText('Saved.').waitFor();
+    await page.goto(path);
+    await page.getByRole('button', { name: 'Allow' }).click();
+    await page.getByRole('heading', { name: 'Done' }).waitFor();
+    expect((await poll(token)).status).toBe(200);
+  });
+
   it('gets nothing after a denial', async () => {
     const { page } = await fixture.person();
     const { path, token } = await fixture.loginFlow('AntennaPod/3.12');

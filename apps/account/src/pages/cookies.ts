@@ -4,6 +4,12 @@ import { newSecret } from '../people/secret-hash.js';
 import type { Browser } from '../people/sessions.js';
 import type { SignInResult } from '../people/sign-in.js';
 
+/**
+ * Lifetime of the session cookie in seconds: the maximum of a session. Only a sign-in sets the
+ * cookie, and the server ends unused sessions earlier.
+ */
+const sessionCookieSeconds = 365 * 86_400;
+
 /** Lifetime of the device cookie in seconds: the maximum that browsers allow. */
 const deviceCookieSeconds = 400 * 86_400;
 
@@ -51,8 +57,13 @@ export class Cookies {
   setSignInCookies(reply: FastifyReply, { session, device }: SignInResult): void {
     void reply.setCookie(this.sessionCookie, session.cookie, {
       ...this.cookieAttributes,
-      expires: session.expiresAt,
+      maxAge: sessionCookieSeconds,
     });
+    this.setDeviceCookie(reply, device);
+  }
+
+  /** Sets the cookie by which a later sign-in recognizes the browser. It grants no access. */
+  setDeviceCookie(reply: FastifyReply, device: string): void {
     void reply.setCookie(this.deviceCookie, device, {
       ...this.cookieAttributes,
       maxAge: deviceCookieSeconds,

@@ -13,6 +13,7 @@ import { createVisit, renderDocument } from './document.js';
 import { withNext } from './next-path.rules.js';
 import { isBrowser, sendPage, visitOfReply } from './page-context.js';
 import { CrossSiteForm, SignInNeeded } from './person.guard.js';
+import { appPasswordsFullPage } from './views/app-passwords.view.js';
 import {
   type FailureDetails,
   type FailureKind,
@@ -136,6 +137,8 @@ export class PageFailureFilter implements ExceptionFilter {
       return this.sendMessagePage(reply, appRequestGonePage);
     if (error instanceof Refusal && error.code === 'registration')
       return this.sendMessagePage(reply, registrationClosedPage);
+    if (error instanceof Refusal && error.code === 'too_many' && isBrowser(reply.request))
+      return this.sendMessagePage(reply, appPasswordsFullPage);
     const failure = toPageFailure(error);
     const log = this.log.child({ correlationId: reply.request.id });
     if (failure.kind === 'internal')

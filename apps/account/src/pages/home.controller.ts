@@ -9,6 +9,7 @@ import { Emails } from '../people/emails.js';
 import { Notices } from '../people/notices.js';
 import { RecoveryCodes } from '../people/recovery-codes.js';
 import { Sessions } from '../people/sessions.js';
+import { RelyingParty } from '../relying-party/relying-party.js';
 import { ConnectedApps } from './connected-apps.js';
 import { isBrowser, type PageContext, startPath } from './page-context.js';
 import { ForPerson, PageController } from './person.guard.js';
@@ -40,6 +41,7 @@ export class HomeController {
     private readonly emails: Emails,
     private readonly notices: Notices,
     private readonly connected: ConnectedApps,
+    private readonly party: RelyingParty,
     @Inject(CONFIG) private readonly config: AccountConfig,
   ) {}
 
@@ -77,6 +79,7 @@ export class HomeController {
       notices,
       recoveryCodes,
       hasMail: this.emails.hasMailServer,
+      providerHost: this.party.host,
     });
   }
 

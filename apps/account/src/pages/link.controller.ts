@@ -64,8 +64,10 @@ export class LinkController {
     const { browser } = page;
     const entered = readCredentials(page);
     if (kind === 'verify') await this.emails.verifyAddress(secret, browser);
-    else if (kind === 'reset') await this.reset.resetByLink(secret, entered.password, browser);
-    else return (await this.registration.registerByLink(secret, entered, browser.address)).id;
+    else if (kind === 'reset') {
+      const device = await this.reset.resetByLink(secret, entered.password, browser);
+      page.cookies.setDeviceCookie(page.reply, device);
+    } else return (await this.registration.registerByLink(secret, entered, browser.address)).id;
     return undefined;
   }
 

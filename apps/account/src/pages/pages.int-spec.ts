@@ -61,21 +61,42 @@ it('leads a person without an account to the ways to get one', async () => {
 });
 
 it('says why an IP address has no passkeys', async () => {
-  const [id, cookie] = [randomUUID(), randomBytes(32).toString('base64url')];
-  const owner = new pg.Client({ connectionString: stack.postgres.url });
-  await owner.connect();
-  await owner.query(
-    `WITH person AS (INSERT INTO account.accounts (id) VALUES ($2) RETURNING id)
-     INSERT INTO account.sessions (hash, id, account_id, expires_at, address, user_agent)
-     SELECT $1, id, id, now() + interval '1 hour', '', '' FROM person`,
-    [createHash('sha256').update(cookie).digest(), id],
-  );
-  await owner.end();
-  const page = await get('/passkeys', { ...html, cookie: `account-session=${cookie}` });
+  const page = await get('/passkeys', await signedIn());
   const text = await page.text();
   expect(text).toContain('Passkeys need an address with a domain name and HTTPS');
   expect(text).not.toContain('data-passkey');
 });
+
+it('names the configured provider of a person, or else the issuer of the account', async () => {
+  const headers = await signedIn('accounts.google.com');
+  const provider = { SIGN_IN_ISSUER: 'https://id.example', SIGN_IN_CLIENT_ID: 'client' };
+  const renamed = await startAccount(fixture, { ...stack.variables('account'), ...provider });
+  for (const [url, named] of [
+    [base, 'accounts.google.com'],
+    [renamed.url, 'id.example'],
+  ] as const) {
+    const page = await fetch(`${url}/account`, { headers });
+    expect(page.status).toBe(200);
+    expect(await page.text()).toContain(`You sign in with ${named},`);
+  }
+});
+
+/** Creates a signed-in person, of a provider or without one. @returns headers of the browser. */
+async function signedIn(issuer: string | null = null): Promise<Record<string, string>> {
+  const [id, cookie] = [randomUUID(), randomBytes(32).toString('base64url')];
+  const owner = new pg.Client({ connectionString: stack.postgres.url });
+  await owner.connect();
+  await owner.query(
+    `WITH person AS (
+       INSERT INTO account.accounts (id, issuer, subject)
+       VALUES ($2, $3::text, CASE WHEN $3::text IS NOT NULL THEN 'subject' END) RETURNING id)
+     INSERT INTO account.sessions (hash, id, account_id, expires_at, address, user_agent)
+     SELECT $1, id, id, now() + interval '1 hour', '', '' FROM person`,
+    [createHash('sha256').update(cookie).digest(), id, issuer],
+  );
+  await owner.end();
+  return { ...html, cookie: `account-session=${cookie}` };
+}
 
 it('is the target of password managers', async () => {
   const answer = await get('/.well-known/change-password');

@@ -42,7 +42,8 @@ export class RecoveryController {
     const name = (form['name'] ?? '').trim();
     const entered = { name, code: form['recovery'] ?? '', password: form['password'] ?? '' };
     try {
-      await this.reset.resetByRecoveryCode(entered, page.browser);
+      const device = await this.reset.resetByRecoveryCode(entered, page.browser);
+      page.cookies.setDeviceCookie(page.reply, device);
     } catch (error) {
       const wrong = { form: page.visit.texts.forgot.refused };
       return page.refuse('/recover', error, { entered: name, wrong });

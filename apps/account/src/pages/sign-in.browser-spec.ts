@@ -195,9 +195,30 @@ it('sets a new password by a link, which works once', async () => {
   await page.getByLabel('New password').fill('another good password');
   await page.getByRole('button', { name: 'Set the password' }).click();
   await page.getByText('Your password was changed.').waitFor();
+  const cookies = await page.context().cookies();
+  expect(cookies.map((cookie) => cookie.name)).toContain('account-browser');
   await signIn(page, name, 'another good password');
   await page.getByRole('heading', { name: `Hello, ${name}` }).waitFor();
   expect((await page.goto(link))?.status()).toBe(410);
+});
+
+it('sets a new password by a recovery code after too many wrong passwords', async () => {
+  const { page, name } = await fixture.person();
+  await page.goto('/recovery-codes');
+  await page.getByRole('button', { name: 'Create new codes' }).click();
+  const code = (await page.getByRole('listitem').first().textContent()) ?? '';
+  await page.goto('/account');
+  await page.getByRole('button', { name: 'Sign out' }).click();
+  for (let count = 0; count < 11; count += 1) await signIn(page, name, 'not the password');
+  await page.getByText('Too many wrong passwords').waitFor();
+  await page.goto('/recover');
+  await page.getByLabel('Name').fill(name);
+  await page.getByLabel('Recovery code').fill(code);
+  await page.getByLabel('New password').fill('another good password');
+  await page.getByRole('button', { name: 'Set the password' }).click();
+  await page.getByText('Your password was changed.').waitFor();
+  await signIn(page, name, 'another good password');
+  await page.getByRole('heading', { name: `Hello, ${name}` }).waitFor();
 });
 
 it('keeps the ticked app passwords after a reset and deletes the others', async () => {

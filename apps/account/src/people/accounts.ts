@@ -39,7 +39,10 @@ export interface Account {
   readonly hasTotp: boolean;
   /** Number of passkeys. Each of them is a second factor. */
   readonly passkeyCount: number;
-  /** OpenID provider that signs the person in, or `null` for sign-in by this app. */
+  /**
+   * Issuer of the OpenID provider that signs the person in, or `null` for sign-in by this app. It
+   * stays the first one after a rename (`AUTH_ISSUER_ALIASES`), and need not be a URL.
+   */
   readonly issuer: string | null;
   /** True if the person manages the accounts of others. */
   readonly isAdministrator: boolean;

@@ -177,16 +177,39 @@ describe('a challenge', () => {
     expect(await outcomeOf(signIn.signInWithPasskey(old, browser))).toBe('passkey');
   });
 
+  /** Returns the outcome of a sign-in whose challenge has an age, negative in the future. */
+  function outcomeAtAge(minutes: number): Promise<string> {
+    const createdAt = String(Date.now() - minutes * 60_000);
+    const challenge = fixture.app.get(Seal).seal('passkey challenge', createdAt, 'b');
+    const credential = authenticator.get({ challenge: challenge.toString('base64url') });
+    return outcomeOf(signIn.signInWithPasskey({ binding: 'b', credential }, browser));
+  }
+  const acceptedAt = (time: string) =>
+    fixture.owner.query(
+      `UPDATE account.accounts SET passkey_challenge_at = now() + $2::interval WHERE id = $1`,
+      [id, time],
+    );
+
   it('is rejected after 10 minutes', async () => {
-    const seal = (ageMs: number) =>
-      fixture.app.get(Seal).seal('passkey challenge', String(Date.now() - ageMs), 'b');
-    const outcome = (ageMs: number) => {
-      const credential = authenticator.get({ challenge: seal(ageMs).toString('base64url') });
-      return outcomeOf(signIn.signInWithPasskey({ binding: 'b', credential }, browser));
-    };
-    expect(await outcome(10 * 60_000)).toBe('passkey');
-    await fixture.owner.query('UPDATE account.accounts SET passkey_challenge_at = NULL');
-    expect(await outcome(9 * 60_000)).toBe('none');
+    await acceptedAt('-1 hour');
+    expect(await outcomeAtAge(10)).toBe('passkey');
+    expect(await outcomeAtAge(9)).toBe('none');
+  });
+
+  it('is accepted once after a clock was a month ahead', async () => {
+    await acceptedAt('1 month');
+    const one = await response();
+    expect(await outcomeOf(signIn.signInWithPasskey(one, browser))).toBe('none');
+    expect(await outcomeOf(signIn.signInWithPasskey(one, browser))).toBe('passkey');
+  });
+
+  it('is rejected if it is more than 10 minutes in the future', async () => {
+    await acceptedAt('1 month');
+    expect(await outcomeAtAge(-11)).toBe('passkey');
+    await acceptedAt('-1 hour');
+    expect(await outcomeAtAge(-11)).toBe('passkey');
+    expect(await outcomeAtAge(-9)).toBe('none');
+    expect(await alone()).toBe('passkey');
   });
 
   it('is bound to its session, ticket or browser, and sealed', async () => {

@@ -71,15 +71,26 @@ const responseSchema = z.looseObject({
   response: z.looseObject({ transports: z.array(z.string().max(32)).max(10).optional() }),
 });
 
-/** SQL that accepts the challenge created at `$2` once, and locks the account `$1`. */
+/** SQL time after which a challenge must come from a clock that was ahead. */
+const latestChallenge = "now() + interval '10 minutes'";
+
+/**
+ * SQL that accepts the challenge created at `$2` once, and locks the account `$1`. A stored time
+ * after {@link latestChallenge} is replaced, otherwise a clock that was ahead once would lock out
+ * all passkeys. No challenge after that time is accepted, so none can be accepted twice.
+ */
 const acceptChallenge = `UPDATE account.accounts SET passkey_challenge_at = $2
-  WHERE id = $1 AND coalesce(passkey_challenge_at < $2, true) RETURNING id`;
+  WHERE id = $1 AND $2 <= ${latestChallenge}
+    AND (passkey_challenge_at IS NULL OR passkey_challenge_at < $2
+      OR passkey_challenge_at > ${latestChallenge})
+  RETURNING id`;
 
 /**
  * Passkeys (WebAuthn Level 3), which sign in without a password, or after it as second factor.
  * Invariants:
  * - A challenge is a sealed time. It is valid for 10 minutes, for one session, ticket or browser.
- * - Each challenge is accepted once. Those older than an accepted one of the account are rejected.
+ * - Each challenge is accepted once. Those older than an accepted one of the account are rejected,
+ *   unless a wrong clock dated the accepted one more than 10 minutes into the future.
  * - A signature counter that does not grow is rejected, unless the authenticator does not count.
  * - A suspended passkey is a second factor only. Its use after the password ends the suspension.
  */

@@ -14,7 +14,8 @@ import { SignOut } from './sign-out.js';
 
 /**
  * Resets lost passwords by a link or recovery code. A reset ends all access to the account
- * (`SignOut`). The second factor and the unused recovery codes stay.
+ * (`SignOut`). The second factor and the unused recovery codes stay. The browser becomes a trusted
+ * device, so that earlier wrong passwords do not prevent the sign-in with the new one.
  */
 @Injectable()
 export class PasswordReset {
@@ -30,9 +31,10 @@ export class PasswordReset {
   /**
    * Sets a new password by a `reset` link.
    *
+   * @returns new device cookie for the browser.
    * @throws Refusal `link`, `limited`, `password_…`, `busy`.
    */
-  async resetByLink(secret: string, password: string, visitor: Visitor): Promise<void> {
+  async resetByLink(secret: string, password: string, visitor: Visitor): Promise<string> {
     const link = await this.links.readLink(secret);
     if (link?.kind !== 'reset') throw new Refusal('link');
     const name = link.name ?? '';
@@ -45,17 +47,19 @@ export class PasswordReset {
       return spent.accountId;
     });
     await succeeded();
+    return this.protection.clients.cookieFor(name);
   }
 
   /**
    * Sets a new password by a recovery code. The refusal does not reveal if the name exists.
    *
+   * @returns new device cookie for the browser.
    * @throws Refusal `credentials`, `limited`, `password_…`, `busy`.
    */
   async resetByRecoveryCode(
     entered: { name: string; code: string; password: string },
     browser: Browser,
-  ): Promise<void> {
+  ): Promise<string> {
     const { name, code, password } = entered;
     const { device, trust } = this.protection.assess(name, browser);
     const attempt = { name, address: browser.address, device };
@@ -74,6 +78,7 @@ export class PasswordReset {
       return (account as AccountEntity).id;
     });
     await succeeded();
+    return this.protection.clients.cookieFor(name);
   }
 
   /**

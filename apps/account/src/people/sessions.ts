@@ -27,7 +27,6 @@ export interface NewSession {
   readonly id: string;
   readonly accountId: string;
   readonly cookie: string;
-  readonly expiresAt: Date;
 }
 
 /** Client that sent a request: its IP address and user agent. */
@@ -251,16 +250,16 @@ async function renewSession(
   oldHash: Buffer,
   { hash, accountId, address, userAgent }: SessionStart,
 ) {
-  const [renewed] = await queryRows<{ id: string; expiresAt: string }>(
+  const [renewed] = await queryRows<{ id: string }>(
     manager,
     `UPDATE account.sessions
      SET hash = $2, authenticated_at = now(), last_used_at = now(), address = $4, user_agent = $5,
        expires_at = least(created_at + interval '365 days', now() + interval '30 days')
      WHERE hash = $1 AND account_id = $3 AND expires_at > now()
-     RETURNING id, expires_at AS "expiresAt"`,
+     RETURNING id`,
     [oldHash, hash, accountId, address, userAgent],
   );
-  return renewed && { id: renewed.id, expiresAt: new Date(renewed.expiresAt) };
+  return renewed;
 }
 
 async function insertSession(
@@ -268,13 +267,12 @@ async function insertSession(
   { hash, accountId, address, userAgent }: SessionStart,
 ) {
   const id = randomUUID();
-  const [session] = await queryRows<{ expiresAt: string }>(
-    manager,
+  await manager.query(
     `INSERT INTO account.sessions (hash, id, account_id, expires_at, address, user_agent)
-     VALUES ($1, $2, $3, now() + interval '30 days', $4, $5) RETURNING expires_at AS "expiresAt"`,
+     VALUES ($1, $2, $3, now() + interval '30 days', $4, $5)`,
     [hash, id, accountId, address, userAgent],
   );
-  return { id, expiresAt: new Date((session as { expiresAt: string }).expiresAt) };
+  return { id };
 }
 
 /** Deletes the least recently used sessions above the limit, and returns their ids. */

@@ -10,7 +10,7 @@ interface SignInAttempt {
   readonly name: string;
   /** IP address of the client. */
   readonly address: string;
-  /** Id of a device that signed in with this name before; otherwise undefined. */
+  /** Id of a device that signed in or reset the password with this name; otherwise undefined. */
   readonly device: string | undefined;
 }
 

@@ -4,6 +4,7 @@ import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { outcomeOf } from '../../testing/outcome.js';
 import { openPeople, type PeopleFixture } from '../../testing/people.fixture.js';
 import { Accounts } from './accounts.js';
+import { Links } from './links.js';
 import { PasswordReset } from './password-reset.js';
 import { Passwords } from './passwords.js';
 import { RecoveryCodes } from './recovery-codes.js';
@@ -252,13 +253,37 @@ describe('the limits of sign-in', () => {
   });
 
   it('still accept a recovery code after too many wrong passwords', async () => {
-    const { id } = (await accounts.findByName(name)) as { id: string };
-    const [code = ''] = await fixture.app.get(RecoveryCodes).replaceAll(id);
-    for (let count = 0; count < 11; count += 1) await wrong(browser);
-    expect(await wrong(browser)).toBe('limited');
-    const reset = fixture.app.get(PasswordReset);
-    await reset.resetByRecoveryCode({ name, code, password: `${password}, a new one` }, browser);
+    const [code = ''] = await fixture.app.get(RecoveryCodes).replaceAll(accountId);
+    const device = await exhaustLimits();
+    const as = { name, password: `${password}, a new one` };
+    const newDevice = await fixture.app
+      .get(PasswordReset)
+      .resetByRecoveryCode({ ...as, code }, { ...browser, device });
+    expect(await outcomeOf(signIn.signIn(as, { ...browser, device }))).toBe('limited');
+    expect(await outcomeOf(signIn.signIn(as, { ...browser, device: newDevice }))).toBe('none');
   });
+
+  it('still accept a reset link after too many wrong passwords', async () => {
+    const device = await exhaustLimits();
+    const { url } = await fixture.app.get(Links).createLink('reset', { accountId });
+    const as = { name, password: `${password}, a new one` };
+    const secret = url.slice(url.lastIndexOf('/') + 1);
+    const newDevice = await fixture.app
+      .get(PasswordReset)
+      .resetByLink(secret, as.password, browser);
+    expect(await outcomeOf(signIn.signIn(as, { ...browser, device }))).toBe('limited');
+    expect(await outcomeOf(signIn.signIn(as, { ...browser, device: newDevice }))).toBe('none');
+  });
+
+  /** Uses up the limits of a trusted device and of its network. @returns the device cookie. */
+  async function exhaustLimits(): Promise<string> {
+    const { device } = await signedIn();
+    for (const from of [browser, { ...browser, device }]) {
+      for (let count = 0; count < 10; count += 1) await wrong(from);
+      expect(await wrong(from)).toBe('limited');
+    }
+    return device;
+  }
 
   it('count concurrent attempts', async () => {
     const outcomes = await Promise.all(Array.from({ length: 30 }, () => wrong(browser)));

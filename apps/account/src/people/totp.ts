@@ -23,6 +23,7 @@ const periodSeconds = 30;
  * Second factor by TOTP (RFC 6238): six digits, steps of 30 s, tolerance of one step. Invariants:
  * - Each code is accepted once. Codes older than an accepted one are rejected.
  * - The secret is stored sealed and shown only before its confirmation.
+ * - Each accepted code seals the secret again, so that a replaced `SECRETS_KEY` can be removed.
  */
 @Injectable()
 export class Totp {
@@ -40,7 +41,7 @@ export class Totp {
    */
   async createSecret(accountId: string, session?: string): Promise<NewTotp> {
     const secret = new Secret({ size: 20 });
-    const sealed = this.sealing.seal(sealPurpose, secret.base32, accountId);
+    const sealed = this.sealSecret(accountId, secret);
     await this.accounts.manager.transaction(async (manager) => {
       const { affected } = await manager.update(
         AccountEntity,
@@ -66,40 +67,41 @@ export class Totp {
 
   /** Switches TOTP on if the code fits the unconfirmed secret. @throws Refusal `code`. */
   async confirmSecret(accountId: string, code: string): Promise<void> {
-    await this.acceptCode(
-      accountId,
-      code,
-      'totp_confirmed_at = now()',
-      'totp_confirmed_at IS NULL',
-    );
+    await this.acceptCode(accountId, code, {
+      condition: 'totp_confirmed_at IS NULL',
+      confirmedAt: 'now()',
+    });
   }
 
   /** Checks a code at sign-in. @throws Refusal `code` if it is wrong or used, or TOTP is off. */
   async checkCode(accountId: string, code: string): Promise<void> {
-    await this.acceptCode(
-      accountId,
-      code,
-      'totp_confirmed_at = totp_confirmed_at',
-      'totp_confirmed_at IS NOT NULL',
-    );
+    await this.acceptCode(accountId, code, {
+      condition: 'totp_confirmed_at IS NOT NULL',
+      confirmedAt: 'totp_confirmed_at',
+    });
   }
 
   /** Switches TOTP off by a code. @throws Refusal `code` if it is wrong or used, or TOTP is off. */
   async switchOff(accountId: string, code: string): Promise<void> {
-    await this.acceptCode(
-      accountId,
-      code,
-      'totp_secret = NULL, totp_confirmed_at = NULL',
-      'totp_confirmed_at IS NOT NULL',
-    );
+    await this.acceptCode(accountId, code, {
+      condition: 'totp_confirmed_at IS NOT NULL',
+      confirmedAt: 'NULL',
+      deletesSecret: true,
+    });
   }
 
+  /**
+   * Checks a code, and stores its time step and the secret, sealed with the current key.
+   *
+   * @param change SQL of the account's required state and of its new `totp_confirmed_at`.
+   * @throws Refusal `code`.
+   */
   private async acceptCode(
     accountId: string,
     code: string,
-    change: string,
-    condition: string,
+    change: { condition: string; confirmedAt: string; deletesSecret?: boolean },
   ): Promise<void> {
+    const { condition, confirmedAt, deletesSecret = false } = change;
     const account = await this.accounts.findOneBy({ id: accountId });
     const secret = account && this.unsealSecret(account);
     const digits = code.replaceAll(' ', '').slice(0, 7);
@@ -114,12 +116,22 @@ export class Totp {
     const step = Math.floor(now / 1_000 / periodSeconds) + delta;
     const counted = await queryRows(
       this.accounts.manager,
-      `UPDATE account.accounts SET totp_step = $2, ${change}
+      `UPDATE account.accounts
+       SET totp_step = $2, totp_secret = $4, totp_confirmed_at = ${confirmedAt}
        WHERE id = $1 AND totp_secret = $3 AND ${condition} AND coalesce(totp_step, 0) < $2
        RETURNING id`,
-      [accountId, step, account.totpSecret],
+      [
+        accountId,
+        step,
+        account.totpSecret,
+        deletesSecret ? null : this.sealSecret(accountId, secret),
+      ],
     );
     if (counted.length === 0) throw new Refusal('code');
+  }
+
+  private sealSecret(accountId: string, secret: Secret): Buffer {
+    return this.sealing.seal(sealPurpose, secret.base32, accountId);
   }
 
   private unsealSecret({ id, totpSecret }: AccountEntity): Secret | undefined {

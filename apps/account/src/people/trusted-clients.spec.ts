@@ -9,8 +9,19 @@ describe('a trusted client', () => {
     const cookie = clients.cookieFor('Ann');
     expect(clients.deviceOf('ann', cookie)).toMatch(/^[\da-f-]{36}$/);
     expect(clients.deviceOf('ben', cookie)).toBeUndefined();
-    expect(clients.cookieFor('ann', cookie)).toBe(cookie);
-    expect(clients.cookieFor('ben', cookie)).not.toBe(cookie);
+    const device = clients.deviceOf('ann', cookie);
+    expect(clients.deviceOf('ann', clients.cookieFor('ann', cookie))).toBe(device);
+    expect(clients.deviceOf('ben', clients.cookieFor('ben', cookie))).not.toBe(device);
+  });
+
+  it('is recognized without the replaced key after a sign-in with the new one', () => {
+    const [oldKey, newKey] = [
+      'an-old-key-of-32-or-more-characters',
+      'a-new-key-of-32-or-more-characters',
+    ];
+    const oldCookie = new TrustedClients(new Seal(oldKey)).cookieFor('ann');
+    const cookie = new TrustedClients(new Seal(`${newKey},${oldKey}`)).cookieFor('ann', oldCookie);
+    expect(new TrustedClients(new Seal(newKey)).deviceOf('ann', cookie)).toBeDefined();
   });
 
   it('is not recognized by a forged cookie', () => {

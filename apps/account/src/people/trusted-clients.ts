@@ -8,9 +8,9 @@ import { Seal } from './seal.js';
 const sealPurpose = 'known browser';
 
 /**
- * Recognizes devices and networks of earlier sign-ins. A device cookie (OWASP) is encrypted for the
- * name of a sign-in and grants no access. Each process caches up to 10,000 networks of sign-ins for
- * a week.
+ * Recognizes devices and networks of earlier sign-ins, and devices of password resets. A device
+ * cookie (OWASP) is encrypted for the name of the account and grants no access. Each process caches
+ * up to 10,000 networks of sign-ins for a week.
  */
 @Injectable()
 export class TrustedClients {
@@ -21,13 +21,18 @@ export class TrustedClients {
 
   constructor(private readonly sealing: Seal) {}
 
-  /** Returns the device cookie for a name: `cookie` if it is valid for the name, else a new one. */
+  /**
+   * Returns the device cookie for a name, encrypted with the current key.
+   *
+   * @param cookie device cookie of the browser. The result has its device id if it is valid for the
+   *   name, otherwise a new id.
+   */
   cookieFor(name: string, cookie = ''): string {
-    if (this.deviceOf(name, cookie) !== undefined) return cookie;
-    return this.sealing.seal(sealPurpose, randomUUID(), name.toLowerCase()).toString('base64url');
+    const device = this.deviceOf(name, cookie) ?? randomUUID();
+    return this.sealing.seal(sealPurpose, device, name.toLowerCase()).toString('base64url');
   }
 
-  /** Returns the device id if a sign-in with this name set the cookie; otherwise undefined. */
+  /** Returns the device id of a cookie; undefined if it is not valid for the name. */
   deviceOf(name: string, cookie = ''): string | undefined {
     if (!/^[\w-]{1,200}$/.test(cookie)) return undefined;
     return this.sealing.open(sealPurpose, Buffer.from(cookie, 'base64url'), name.toLowerCase());

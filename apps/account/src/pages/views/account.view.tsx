@@ -33,6 +33,8 @@ export interface AccountOverview {
   readonly recoveryCodes: number;
   /** True if a mail server is configured. */
   readonly hasMail: boolean;
+  /** Host of the configured OpenID provider; undefined without one. */
+  readonly providerHost: string | undefined;
 }
 
 interface SectionProps {
@@ -212,7 +214,7 @@ function SecuritySection({ visit, overview }: SectionProps) {
   const { home } = visit.texts;
   const { issuer, hasTotp, passkeyCount: passkeys, email } = overview.account;
   if (issuer !== null)
-    return <Card title={home.security} lead={home.provider(new URL(issuer).host)} />;
+    return <Card title={home.security} lead={home.provider(overview.providerHost ?? issuer)} />;
   const { recoveryCodes } = overview;
   const recovery = recoveryCodes === 0 ? home.recoveryNone : home.recoveryLeft(recoveryCodes);
   const rows = [

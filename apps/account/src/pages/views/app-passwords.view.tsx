@@ -2,6 +2,7 @@ import type { AppPassword } from '../../credentials/app-passwords.js';
 import type { Page, Visit } from '../document.js';
 import type { Texts } from '../texts/texts.js';
 import { renderCredentialTimes, FormActions, HiddenFields } from './controls.js';
+import { messagePage } from './registration.view.js';
 
 /** Renders a notice if some app passwords are suspended. */
 export function SuspendedNotice({
@@ -50,4 +51,10 @@ export function keepAppPasswordsPage(
     </form>
   );
   return { title, lead, body };
+}
+
+/** Returns the page that says that the account has the maximum number of app passwords. */
+export function appPasswordsFullPage({ texts: { home, appPassword, account } }: Visit): Page {
+  const next = { href: '/account', text: account };
+  return messagePage(home.appPasswords, appPassword.tooMany, next, 409);
 }
