@@ -1,6 +1,7 @@
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { services } from '#contracts';
 import { connectRedis, redisConfig } from '#redis';
 import { createLog } from '#runtime';
 import { startRedisServer, type TestServer } from '#testing';
@@ -70,6 +71,15 @@ describe('rewriting the append-only files', () => {
     expect(await isInFiles('waiting7f3a')).toBe(false);
     // Deletes the stream: otherwise the next request would get an id after that of the later one.
     await redis.del(requests);
+  });
+
+  it.each([...services, 'feed'])('waits for the requests of the service %s', async (service) => {
+    const stream = `{rpc:${service}}:requests`;
+    const id = String(await redis.xadd(stream, '*', 'data', 'unanswered7f3a'));
+    await expect(cleaner.rewriteAppendOnlyFiles(() => true)).rejects.toMatchObject({
+      code: 'unavailable',
+    });
+    await redis.xdel(stream, id);
   });
 
   it('runs for several users at the same time', async () => {
