@@ -5,6 +5,7 @@ import { services } from '#contracts';
 import { connectRedis, redisConfig } from '#redis';
 import { createLog } from '#runtime';
 import { startRedisServer, type TestServer } from '#testing';
+import { requestRetentionMs } from '../../../../libs/transport/testing/internals.js';
 import { AofCleaner } from './aof-cleaner.js';
 
 const requests = '{rpc:episode}:requests';
@@ -80,6 +81,14 @@ describe('rewriting the append-only files', () => {
       code: 'unavailable',
     });
     await redis.xdel(stream, id);
+  });
+
+  it('deletes the expired requests of a service that is stopped', async () => {
+    await redis.del(requests);
+    await request('expired7f3a', `${Date.now() - requestRetentionMs - 1_000}-0`);
+    await cleaner.rewriteAppendOnlyFiles(running);
+    expect(await redis.xlen(requests)).toBe(0);
+    expect(await isInFiles('expired7f3a')).toBe(false);
   });
 
   it('runs for several users at the same time', async () => {
