@@ -26,6 +26,8 @@ export interface MatchedSubscription {
   deletionId: number | null;
   /** True if a later write cancelled the deletion: the subscription no longer refers to it. */
   isOvertaken: boolean;
+  /** Time of the database, UTC with microseconds. */
+  now: string;
 }
 
 /** A locked deletion with its subscription. */
@@ -44,7 +46,8 @@ export const findSubscription = statement(
   `SELECT n.subscription_id AS "subscriptionId", n.is_live AS "isLive",
      n.is_subscribed AS "isSubscribed",
      ${isoTimeSql('n.is_subscribed_at')} AS "subscribedAt",
-     d.id AS "deletionId", d.id IS DISTINCT FROM n.deletion_id AS "isOvertaken"
+     d.id AS "deletionId", d.id IS DISTINCT FROM n.deletion_id AS "isOvertaken",
+     ${isoTimeSql('clock_timestamp()')} AS now
    FROM subscription.subscriptions_by_guid n
    LEFT JOIN deletion.deletions d
      ON d.user_id = $1 AND d.subscription_id = n.subscription_id AND d.status = 'PENDING'
