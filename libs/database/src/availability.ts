@@ -11,6 +11,8 @@ const pauseMs = 1_000;
  * Detects outages: Postgres is available if it answers and has all migrations of this build.
  * - While Postgres is available, it is not polled. After a failed statement ({@link suspect}) one
  *   poll decides, because a single lost connection is not an outage.
+ * - A poll that fails while statements use every connection changes nothing, because it waited for
+ *   a connection. If Postgres hangs, these statements time out, which drops their connections.
  * - While Postgres is unavailable, it is polled every 1 to 1.5 s, one poll at a time.
  * - Listeners are notified when availability changes, in the order of their registration.
  */
@@ -21,8 +23,14 @@ export class Availability {
   private pollTimer: NodeJS.Timeout | undefined;
   private isClosed = false;
 
-  /** @param findMissing returns the missing migrations; rejects if Postgres can't answer. */
-  constructor(private readonly findMissing: () => Promise<readonly string[]>) {}
+  /**
+   * @param findMissing returns the missing migrations; rejects if Postgres can't answer.
+   * @param isPoolBusy returns true if statements use every connection of the pool.
+   */
+  constructor(
+    private readonly findMissing: () => Promise<readonly string[]>,
+    private readonly isPoolBusy: () => boolean,
+  ) {}
 
   /**
    * The reasons why Postgres is unavailable, as texts for an operator: an error or the missing
@@ -77,6 +85,7 @@ export class Availability {
     try {
       return await withTimeLimit(this.findMissing(), pollLimitMs);
     } catch (error) {
+      if (this.isPoolBusy()) return this.lastProblems;
       return [`Postgres: ${rootCauseOf(error)}`];
     }
   }

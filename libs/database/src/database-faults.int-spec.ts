@@ -1,4 +1,6 @@
 import { randomUUID } from 'node:crypto';
+import { once } from 'node:events';
+import { type AddressInfo, createServer, type Socket } from 'node:net';
 import pg from 'pg';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { eventually, freshUser, startPostgresServer, TcpProxy } from '#testing';
@@ -199,6 +201,49 @@ describe('availability', () => {
     await expect(tooLong).rejects.toMatchObject({ code: 'unavailable' });
     await eventually(() => write());
     expect([await availability.check(), changes]).toEqual([[], []]);
+  });
+
+  it('is not lost while long statements use every connection', async () => {
+    const busy = new Database(createPool({ url: server.urls.episode, poolSize: 1 }));
+    const long = busy.change(statement('test.long', 'SELECT pg_sleep(3)'), []);
+    await eventually(() => expect(busy.isPoolBusy).toBe(true));
+    expect(await busy.availability.check()).toEqual([]);
+    expect([busy.isPoolBusy, busy.availability.isAvailable]).toEqual([true, true]);
+    await long;
+    expect(busy.isPoolBusy).toBe(false);
+    await busy.close();
+  });
+
+  it('is lost if the only connection of the pool gets no answer to the check', async () => {
+    const proxy = await TcpProxy.to(server.urls.episode);
+    const silent = new Database(createPool({ url: proxy.url, poolSize: 1 }));
+    await silent.read(one, []);
+    proxy.hold();
+    const { availability } = silent;
+    expect(await availability.check()).toEqual(['Postgres: no answer within 2000 ms']);
+    proxy.release();
+    await eventually(() => expect(availability.isAvailable).toBe(true));
+    await silent.close();
+    proxy.close();
+  });
+
+  it('is lost if statements wait for connections that do not open', async () => {
+    const sockets: Socket[] = [];
+    const mute = createServer((socket) => void sockets.push(socket)).listen(0, '127.0.0.1');
+    await once(mute, 'listening');
+    const { port } = mute.address() as AddressInfo;
+    const url = `postgres://nobody@127.0.0.1:${port}/nothing`;
+    const unopened = new Database(createPool({ url, poolSize: 1 }));
+    const waiting = [1, 2].map(() => settled(unopened.change(one, [])));
+    const problems = await unopened.availability.check();
+    mute.close();
+    for (const socket of sockets) socket.destroy();
+    expect(problems).toEqual(['Postgres: no answer within 2000 ms']);
+    expect(await Promise.all(waiting)).toMatchObject([
+      { code: 'unavailable' },
+      { code: 'unavailable' },
+    ]);
+    await unopened.close();
   });
 
   it.each([

@@ -1,4 +1,4 @@
-import type { Pool } from 'pg';
+import type { Pool, PoolClient } from 'pg';
 import { kindBits, type EventKind, Failure, type FailureCode, JsonText } from '#contracts';
 import { Availability } from './availability.js';
 import {
@@ -136,10 +136,15 @@ const busyPoolMessage = /^timeout exceeded/;
  */
 export class Database {
   /** The availability of Postgres, by the last check of this process. */
-  readonly availability = new Availability(() => this.findMissingMigrations());
+  readonly availability = new Availability(
+    () => this.findMissingMigrations(),
+    () => this.isPoolBusy,
+  );
   private readonly reads: SharedReads;
   private readonly queue = new UserQueue();
   private readonly clocks = new Set<ClockCallback>();
+  /** Connections that run statements or transactions. */
+  private readonly clientsInUse = new Set<PoolClient>();
 
   constructor(
     readonly pool: Pool,
@@ -153,8 +158,10 @@ export class Database {
     // The pool does not handle errors of a connection in use, and an unhandled error ends the
     // process. 'acquire' is early enough: the connection can be lost before the caller's code runs.
     pool.on('acquire', (client) => {
+      this.clientsInUse.add(client);
       if (!client.listeners('error').includes(lostConnection)) client.on('error', lostConnection);
     });
+    pool.on('release', (_, client) => this.clientsInUse.delete(client));
     // The pool reports errors of idle connections, such as a restart of Postgres.
     pool.on('error', () => this.availability.suspect());
   }
@@ -350,6 +357,14 @@ export class Database {
     };
   }
 
+  /**
+   * True if statements and transactions use every connection of the pool. A connection that is
+   * being opened does not count, because an unavailable Postgres delays it too.
+   */
+  get isPoolBusy(): boolean {
+    return this.clientsInUse.size >= this.pool.options.max;
+  }
+
   async close(): Promise<void> {
     this.availability.close();
     await this.pool.end();
@@ -357,10 +372,20 @@ export class Database {
 
   /** Returns a text for each migration of this build that is not applied to the database. */
   private async findMissingMigrations(): Promise<string[]> {
-    const { rows } = await this.pool.query<{ name: string }>(
-      bind(selectMigrations, [], this.prepared),
-    );
-    const names = new Set(rows.map(({ name }) => name));
+    const client = await this.pool.connect();
+    // A poll that has a connection and gets no answer shows an outage, so this connection does not
+    // make the pool busy.
+    this.clientsInUse.delete(client);
+    let isBroken = true;
+    const names = new Set<string>();
+    try {
+      const query = bind(selectMigrations, [], this.prepared);
+      const { rows } = await client.query<{ name: string }>(query);
+      for (const { name } of rows) names.add(name);
+      isBroken = false;
+    } finally {
+      client.release(isBroken);
+    }
     const expected = migrations.map(({ name }) => name);
     return expected
       .filter((name) => !names.has(name))

@@ -78,9 +78,9 @@ export function runService<Schema extends z.ZodObject>(
     return {
       missing: async () => [
         ...(strategy.isUp ? [] : ['Redis: reconnecting']),
-        // While statements wait for a pooled connection, a check would wait too: report the last
-        // result instead.
-        ...(database.connections.waiting > 0
+        // While statements use every connection, a check would wait for one: report the last result
+        // instead.
+        ...(database.isPoolBusy
           ? database.availability.problems
           : await database.availability.check()),
       ],

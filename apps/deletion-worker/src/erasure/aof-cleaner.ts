@@ -1,7 +1,7 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import type { OnApplicationShutdown } from '@nestjs/common';
 import type { Redis } from 'ioredis';
-import { Failure, services, unavailable } from '#contracts';
+import { Failure, type Service, services, unavailable } from '#contracts';
 import type { connectRedis } from '#redis';
 import type { Log } from '#runtime';
 import { hasUnfinishedRequests } from '#transport';
@@ -10,6 +10,9 @@ import { hasUnfinishedRequests } from '#transport';
 const limitMs = 120_000;
 /** Interval of progress checks in milliseconds. */
 const pollMs = 50;
+
+/** The services whose requests contain data of users. The stream of `feed` can be missing. */
+const allServices: readonly Service[] = [...services, 'feed'];
 
 /**
  * Matches the error of a Redis without TIME, INFO or BGREWRITEAOF, or that denies one of these
@@ -58,7 +61,7 @@ export class AofCleaner implements OnApplicationShutdown {
     try {
       const [seconds, microseconds] = (await this.redis.time()).map(Number) as [number, number];
       const now = seconds * 1_000 + Math.ceil(microseconds / 1_000);
-      while (await hasUnfinishedRequests(this.redis, services, now))
+      while (await hasUnfinishedRequests(this.redis, allServices, now))
         await pause('earlier requests still wait in Redis');
       const servers = 'nodes' in this.redis ? this.redis.nodes('all') : [this.redis];
       await Promise.all(servers.map((server) => rewriteFileOf(server, pause)));

@@ -26,6 +26,8 @@ export interface MatchedSubscription {
   deletionId: number | null;
   /** True if a later write cancelled the deletion: the subscription no longer refers to it. */
   isOvertaken: boolean;
+  /** Time of the database, UTC with microseconds. */
+  now: string;
 }
 
 /** A locked deletion with its subscription. */
@@ -44,7 +46,8 @@ export const findSubscription = statement(
   `SELECT n.subscription_id AS "subscriptionId", n.is_live AS "isLive",
      n.is_subscribed AS "isSubscribed",
      ${isoTimeSql('n.is_subscribed_at')} AS "subscribedAt",
-     d.id AS "deletionId", d.id IS DISTINCT FROM n.deletion_id AS "isOvertaken"
+     d.id AS "deletionId", d.id IS DISTINCT FROM n.deletion_id AS "isOvertaken",
+     ${isoTimeSql('clock_timestamp()')} AS now
    FROM subscription.subscriptions_by_guid n
    LEFT JOIN deletion.deletions d
      ON d.user_id = $1 AND d.subscription_id = n.subscription_id AND d.status = 'PENDING'
@@ -166,15 +169,16 @@ export const deleteSubscription = statement(
 );
 
 /**
- * Reads the id of the deletion that an earlier run of a request created. $1 user, $2 guid and $3
- * stamp of the request.
+ * Reads the id of the deletion that an earlier run of a request returned: the latest one at that
+ * time. $1 user, $2 guid and $3 stamp of the request.
  */
 const findRequested = statement(
   'deletion.find_requested',
-  `SELECT max(d.id) AS "deletionId" FROM subscription.subscriptions_by_guid n
+  `SELECT d.id AS "deletionId" FROM subscription.subscriptions_by_guid n
    JOIN deletion.deletions d ON d.user_id = $1 AND d.subscription_id = n.subscription_id
      AND d.requested <= $3
-   WHERE n.user_id = $1 AND n.guid = $2`,
+   WHERE n.user_id = $1 AND n.guid = $2
+   ORDER BY d.requested DESC LIMIT 1`,
 );
 
 /** Inserts a PENDING record. @returns its id. */
@@ -196,8 +200,8 @@ export async function findRequestedDeletion(
   guid: string,
 ): Promise<number | undefined> {
   const values = [userId, guid, transaction.stamp];
-  const [found] = await transaction.query<{ deletionId: number | null }>(findRequested, values);
-  return found?.deletionId ?? undefined;
+  const [found] = await transaction.query<{ deletionId: number }>(findRequested, values);
+  return found?.deletionId;
 }
 
 /**

@@ -38,6 +38,21 @@ describe('DELETE', () => {
     expect(after > clock).toBe(true);
   });
 
+  it('defaults to the time of the database, not to the stamp', async () => {
+    await context.owner.query(
+      `UPDATE sync.user_clock SET stamp = now() + interval '1 hour' WHERE user_id = $1`,
+      [user.id],
+    );
+    await request();
+    const { rows } = await context.owner.query(
+      `SELECT is_subscribed_at <= clock_timestamp() AS "isPast",
+         is_subscribed_at > clock_timestamp() - interval '1 minute' AS "isRecent"
+       FROM subscription.subscriptions WHERE user_id = $1`,
+      [user.id],
+    );
+    expect(rows).toEqual([{ isPast: true, isRecent: true }]);
+  });
+
   it('returns the same id while one is PENDING, also for concurrent requests', async () => {
     const ids = await Promise.all(Array.from({ length: 20 }, () => request()));
     expect(new Set(ids).size).toBe(1);

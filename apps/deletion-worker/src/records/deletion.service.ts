@@ -91,8 +91,10 @@ export class DeletionService {
       const [found] = transaction.found;
       const movesTime = found && !found.isLive && at !== undefined && at > found.subscribedAt;
       if (!found?.isLive && !movesTime) throw new Failure('not_found');
-      const { subscriptionId } = found as MatchedSubscription;
-      const linkedAt = at ?? transaction.stamp;
+      const { subscriptionId, now } = found as MatchedSubscription;
+      // Not the stamp: the user's clock can be ahead of the time of the database, and a later POST
+      // with a timestamp would lose.
+      const linkedAt = at ?? now;
       const link = (deletionId: number | null) =>
         transaction.sendWithCommit(linkDeletion, [userId, subscriptionId, deletionId, linkedAt]);
       // The tombstone gets the later time of this request, so that a POST whose time is between the

@@ -152,6 +152,21 @@ describe('a repeated DELETE without its stored answer', () => {
     expect(rows).toEqual([{ id: deletionId }]);
   });
 
+  it('returns the latest deletion, although ids are random', async () => {
+    const [guid, requestId] = [randomUUID(), randomUUID()];
+    const subscriptionId = await user.subscribe(guid);
+    await request(guid);
+    await user.addAgain(subscriptionId);
+    const deletionId = await request(guid, requestId);
+    // The greatest id that a deletion can have.
+    await context.owner.query(
+      'UPDATE deletion.deletions SET id = (2 ^ 52)::bigint WHERE user_id = $1 AND id <> $2',
+      [user.id, deletionId],
+    );
+    await forget();
+    expect(await request(guid, requestId)).toBe(deletionId);
+  });
+
   it('is not_found again if the first request matched nothing', async () => {
     const requestId = randomUUID();
     await expect(request(randomUUID(), requestId)).rejects.toMatchObject({ code: 'not_found' });

@@ -347,7 +347,13 @@ export class Replica {
     this.isGroupIdle =
       !this.hasReadRequest && this.running.size === 0 && this.canRead && !this.takeoverIsDue;
     this.hasReadRequest = false;
-    const abandoned = await this.membership.sendHeartbeat(this.isGroupIdle);
+    const abandoned = await this.membership
+      .sendHeartbeat(this.isGroupIdle)
+      .catch((error: unknown) => {
+        // The longer interval is only safe after a heartbeat that reached Redis.
+        this.isGroupIdle = false;
+        throw error;
+      });
     if (this.membership.hasPending) this.isGroupIdle = false;
     // Other replicas have joined. While this one was alone, it started a read without a limit,
     // which would take all requests of a burst.

@@ -170,6 +170,23 @@ describe('while no replica has a request', () => {
     expect((await callOnce(await client(), 'x')).end).toBe('answered');
     await eventually(async () => expect(await validMs()).toBeLessThan(10_000));
   });
+
+  it('a failed heartbeat is repeated after the short interval', async () => {
+    const { logged } = await replica({ timings: { ...idle, abandonedMs: 3_000 } });
+    await eventually(async () => {
+      const { until, now } = await read();
+      expect(until - now).toBeGreaterThan(6_500);
+    });
+    await admin().call('ACL', 'SETUSER', 'default', '-evalsha');
+    try {
+      await eventually(() => expect(JSON.stringify(logged)).toContain('NOPERM'));
+    } finally {
+      await admin().call('ACL', 'SETUSER', 'default', '+evalsha');
+    }
+    const [allowedAt, { until }] = [performance.now(), await read()];
+    await eventually(async () => expect((await read()).until).toBeGreaterThan(until));
+    expect(performance.now() - allowedAt).toBeLessThan(1_500);
+  });
 });
 
 describe('a request that runs for a long time', () => {
