@@ -2,6 +2,7 @@ import { isIP, type LookupFunction } from 'node:net';
 import { pipeline, type Readable } from 'node:stream';
 import { createBrotliDecompress, createGunzip, createInflate } from 'node:zlib';
 import { Agent, buildConnector, type Dispatcher } from 'undici';
+import { parseUrl } from '#contracts';
 import { createLimitedSignal } from '#runtime';
 import type { AddressGuard } from './address-guard.js';
 import { FetchError, type FetchFault, toFetchError } from './fetch-error.js';
@@ -166,8 +167,8 @@ export class Fetcher {
     const host = base?.host ?? 'URL';
     if (Buffer.byteLength(text) > maxUrlBytes)
       throw refusal(host, `the URL is longer than ${maxUrlBytes} bytes`);
-    if (!URL.canParse(text, base)) throw refusal(host, 'not a URL');
-    const url = new URL(text, base);
+    const url = parseUrl(text, base);
+    if (!url) throw refusal(host, 'not a URL');
     if (url.protocol !== 'http:' && url.protocol !== 'https:')
       throw refusal(host, `unsupported scheme ${url.protocol}`);
     const isAddress = url.hostname.startsWith('[') || isIP(url.hostname) > 0;

@@ -1,5 +1,5 @@
 import { Parser } from 'htmlparser2';
-import { faultInHttpUrl, type FeedPreview } from '#contracts';
+import { faultInHttpUrl, type FeedPreview, parseUrl } from '#contracts';
 import { lineOf } from '../document/feed-values.js';
 
 /** Maximum number of returned feeds, and of nested elements. */
@@ -28,9 +28,9 @@ export function alternatesOf(html: string, url: string): NonNullable<FeedPreview
     },
     onopentag(name, { rel = '', type = '', href = '', title = '' }) {
       if (name !== 'link' || found.size === maxAlternates) return;
-      if (!/\balternate\b/i.test(rel) || !feedType.test(type) || !URL.canParse(href, url)) return;
-      const target = new URL(href, url).href;
-      if (faultInHttpUrl(target) === undefined && !found.has(target))
+      if (!/\balternate\b/i.test(rel) || !feedType.test(type)) return;
+      const target = parseUrl(href, url)?.href;
+      if (target !== undefined && faultInHttpUrl(target) === undefined && !found.has(target))
         found.set(target, lineOf(title));
     },
   });
