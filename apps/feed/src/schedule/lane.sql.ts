@@ -66,6 +66,24 @@ const nextFetchTime = (condition: string) => `(
 export const releaseLane = statement('feed.release_lane', endLease(nextFetchTime('true')));
 
 /**
+ * SQL of the new value of a column of a feed `f` from a document `c`. A partly read document that
+ * lacks the value keeps the stored one.
+ */
+const fromDocument = (column: string) =>
+  `${column} = CASE WHEN c.is_whole THEN c.${column} ELSE coalesce(c.${column}, f.${column}) END`;
+
+/** Columns that {@link fromDocument} sets. */
+const documentColumns = [
+  'title',
+  'author',
+  'description',
+  'link',
+  'language',
+  'image_url',
+  'declared_guid',
+];
+
+/**
  * Stores the result of a fetch and ends the lease. Does nothing if another replica has leased the
  * lane since. A feed that was pushed meanwhile keeps its content and its state of fetches. $1 to $4
  * see {@link endLease}, $5 key in hex, $6 result as JSON, $7 content as JSON or null.
@@ -100,14 +118,15 @@ export const saveResult = statement(
      FROM result r, fetched t
      WHERE f.url_sha256 = t.url_sha256 AND f.status <> r.status AND $7::jsonb IS NULL
    ), stored AS (
-     UPDATE feed.feeds f SET status = r.status, title = c.title, author = c.author,
-       description = c.description, link = c.link, language = c.language, image_url = c.image_url,
-       artwork_url = NULL, declared_guid = c.declared_guid,
-       latest_publish_date = c.latest_publish_date,
+     UPDATE feed.feeds f SET status = r.status, artwork_url = NULL,
+       ${documentColumns.map(fromDocument).join(', ')},
+       latest_publish_date = greatest(
+         c.latest_publish_date, CASE WHEN NOT c.is_whole THEN f.latest_publish_date END
+       ),
        episodes = ${withSeenTime('c.episodes')}, changed = ${nextChange}
      FROM result r, fetched t, jsonb_to_record($7::jsonb) c (
        title text, author text, description text, link text, language text, image_url text,
-       declared_guid uuid, latest_publish_date timestamptz, episodes text
+       declared_guid uuid, latest_publish_date timestamptz, episodes text, is_whole boolean
      ) WHERE f.url_sha256 = t.url_sha256 AND $7::jsonb IS NOT NULL
      RETURNING f.url_sha256, f.image_url
    ), ${scheduledPictures}
