@@ -98,6 +98,7 @@ describe('an import from another server', () => {
     ['no password', { password: '' }],
     ['a password of more than 256 bytes', { password: 'ä'.repeat(129) }],
     ['no name', { login: '' }],
+    ['a NUL in the name', { login: 'ann\0' }],
   ])('with %s is 405', async (_, sent) => {
     const ann = await User.fresh();
     const body = { source: 'https://other.example/', login: 'ann', password: 'secret', ...sent };

@@ -137,6 +137,8 @@ export interface Content extends ShownContent {
   readonly declared_guid: string | null;
   /** A JSON array. */
   readonly episodes: string;
+  /** False if the document was read partly: null then means unknown. */
+  readonly is_whole: boolean;
 }
 
 /** The SQL of feeds and their schedule. */

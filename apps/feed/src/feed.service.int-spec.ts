@@ -500,12 +500,16 @@ describe('pushing', () => {
     const failure = { kind: 'failed', fault: 'http_410' } as const;
     const result = await resultOf(claim!, claim!.feed!, failure, timing, async () => '[]');
     const key = feedKey(url).toString('hex');
-    expect(await context.repository.save(claim!, key, { ...result, status: 'gone' })).toBe(true);
+    const move = { to: 'https://a.example/other', seen: 1, since: Date.now(), isProven: true };
+    const late = { ...result, status: 'gone', etag: '"1"', contentSha256: '00', move } as const;
+    expect(await context.repository.save(claim!, key, late)).toBe(true);
     expect(await context.podcasts(userId)).toMatchObject([{ title: 'Pushed', status: 'ok' }]);
     const { rows } = await context.owner.query<{ days: number }>(
-      `SELECT extract(epoch FROM next_at - now())::float / 86400 AS days FROM feed.fetches`,
+      `SELECT extract(epoch FROM next_at - now())::float / 86400 AS days, etag, content_sha256,
+         move_to, failures, fault FROM feed.fetches`,
     );
-    expect(rows[0]?.days).toBeGreaterThan(29);
+    const state = { etag: null, content_sha256: null, move_to: null, failures: 0, fault: null };
+    expect(rows).toEqual([{ ...state, days: expect.closeTo(30, 0) }]);
   });
 
   it('works concurrently in any order, and keeps feeds that nobody follows', async () => {

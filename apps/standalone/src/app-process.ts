@@ -1,6 +1,6 @@
 import { fork, type ChildProcess } from 'node:child_process';
 import { once } from 'node:events';
-import { type ReadyMessage, stopLimitMs as appStopLimitMs } from '#runtime';
+import { createLimitedSignal, type ReadyMessage, stopLimitMs as appStopLimitMs } from '#runtime';
 import { StartError } from '#embedded';
 import type { AppLog } from './app-log.js';
 import type { ReadyProcess } from './supervised-run.js';
@@ -51,14 +51,15 @@ export class SupervisedApp implements ReadyProcess {
     stopped.throwIfAborted();
     const child = forkApp(program);
     const app = new SupervisedApp(child);
-    const silence = AbortSignal.timeout(readyTimeoutMs);
+    const limit = createLimitedSignal(readyTimeoutMs, [stopped]);
     const end = await Promise.race([
       waitForReadyMessage(child).then((facts) => void (app.facts = facts)),
       app.exited,
-      once(AbortSignal.any([silence, stopped]), 'abort').then(() =>
+      once(limit.signal, 'abort').then(() =>
         stopped.aborted ? 'stopped' : `not ready within ${readyTimeoutMs / 1000} s`,
       ),
     ]);
+    limit.release();
     if (end === undefined) return app;
     app.kill();
     await app.exited;

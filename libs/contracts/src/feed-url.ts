@@ -160,15 +160,19 @@ function faultInUrl(url: string, refused?: RegExp): string | undefined {
   return undefined;
 }
 
-/**
- * Returns true for a valid URL (URL Standard, 4.4). It does not rely on `URL.canParse` of Node 20,
- * which returns false for non-ASCII Latin-1 text once V8 has compiled it.
- */
+/** Returns true for a valid URL. The common case, a URL of ASCII, creates no object. */
 function canParse(url: string): boolean {
-  if (!/\P{ASCII}/u.test(url)) return URL.canParse(url);
+  return /\P{ASCII}/u.test(url) ? parseUrl(url) !== undefined : URL.canParse(url);
+}
+
+/**
+ * Returns a URL (URL Standard, 4.4), or undefined if it is invalid. It does not use `URL.canParse`
+ * of Node 20, which returns false for non-ASCII Latin-1 text once V8 has compiled the call.
+ */
+export function parseUrl(url: string, base?: string | URL): URL | undefined {
   try {
-    return Boolean(new URL(url));
+    return new URL(url, base);
   } catch {
-    return false;
+    return undefined;
   }
 }

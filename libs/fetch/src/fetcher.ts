@@ -2,6 +2,8 @@ import { isIP, type LookupFunction } from 'node:net';
 import { pipeline, type Readable } from 'node:stream';
 import { createBrotliDecompress, createGunzip, createInflate } from 'node:zlib';
 import { Agent, buildConnector, type Dispatcher } from 'undici';
+import { parseUrl } from '#contracts';
+import { createLimitedSignal } from '#runtime';
 import type { AddressGuard } from './address-guard.js';
 import { FetchError, type FetchFault, toFetchError } from './fetch-error.js';
 import { HostResolver } from './host-resolver.js';
@@ -105,8 +107,7 @@ export class Fetcher {
   ): Promise<T> {
     stopped?.throwIfAborted();
     const { limits } = this;
-    const late = AbortSignal.timeout(limits.totalMs);
-    const signal = stopped ? AbortSignal.any([late, stopped]) : late;
+    const { signal, release } = createLimitedSignal(limits.totalMs, stopped ? [stopped] : []);
     const agent = new Agent({
       connect: this.connect,
       // Without pipelining, undici keeps no connection for a next request.
@@ -117,11 +118,15 @@ export class Fetcher {
       maxResponseSize: limits.sentBytes,
     });
     try {
-      return await read(await this.followRedirects(request, agent, signal));
+      const result = await read(await this.followRedirects(request, agent, signal));
+      // `read` can return the part of a body that broke off, which here is not the server's fault.
+      stopped?.throwIfAborted();
+      return result;
     } catch (error) {
       stopped?.throwIfAborted();
       throw error;
     } finally {
+      release();
       agent.destroy().catch(() => undefined);
     }
   }
@@ -162,8 +167,8 @@ export class Fetcher {
     const host = base?.host ?? 'URL';
     if (Buffer.byteLength(text) > maxUrlBytes)
       throw refusal(host, `the URL is longer than ${maxUrlBytes} bytes`);
-    if (!URL.canParse(text, base)) throw refusal(host, 'not a URL');
-    const url = new URL(text, base);
+    const url = parseUrl(text, base);
+    if (!url) throw refusal(host, 'not a URL');
     if (url.protocol !== 'http:' && url.protocol !== 'https:')
       throw refusal(host, `unsupported scheme ${url.protocol}`);
     const isAddress = url.hostname.startsWith('[') || isIP(url.hostname) > 0;

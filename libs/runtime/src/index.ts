@@ -1,5 +1,6 @@
 export * from './config.js';
 export * from './json.js';
+export * from './limited-signal.js';
 export * from './log.js';
 export * from './metrics.js';
 export * from './ops-server.js';

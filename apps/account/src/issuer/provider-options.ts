@@ -1,5 +1,5 @@
 import type { IncomingMessage } from 'node:http';
-import { scopes as apiScopes } from '#contracts';
+import { parseUrl, scopes as apiScopes } from '#contracts';
 import type { AccountConfig } from '../account.config.js';
 import {
   type Adapter,
@@ -143,8 +143,7 @@ export function issuerConfiguration({
       return { accountId: sub, claims: () => ({ sub }) };
     },
     clientBasedCORS: (_ctx, origin, client) =>
-      client.redirectUris?.some((uri) => URL.canParse(uri) && new URL(uri).origin === origin) ??
-      false,
+      client.redirectUris?.some((uri) => parseUrl(uri)?.origin === origin) ?? false,
     interactions: {
       policy: interactionPolicy.base(),
       url: (_ctx, { uid }) => `/interaction/${uid}`,

@@ -1,3 +1,4 @@
+import { parseUrl } from '#contracts';
 import { z } from 'zod';
 import { deviceGrantType } from './clients.js';
 import { cleanLabel } from '../people/label.rules.js';
@@ -13,8 +14,8 @@ const redirectUriSchema = z
   .string()
   .max(maxUriLength)
   .refine((uri) => {
-    if (!URL.canParse(uri)) return false;
-    const url = new URL(uri);
+    const url = parseUrl(uri);
+    if (!url) return false;
     if (url.hash !== '' || uri.includes('#') || url.username !== '' || url.password !== '')
       return false;
     if (url.protocol === 'https:') return !loopbackHosts.has(url.hostname);

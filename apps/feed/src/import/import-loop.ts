@@ -13,6 +13,7 @@ import {
   SkippedEntries,
   noProgress,
 } from '#gpodder-data';
+import { createLimitedSignal, type LimitedSignal } from '#runtime';
 import type { StreamClient } from '#transport';
 import { type LoopOptions, WorkLoop } from '../work-loop.js';
 import type { ClaimedImport, ImportRepository, RunProgress } from './import.repository.js';
@@ -73,6 +74,8 @@ class ImportRun {
   private readonly skipped = new SkippedEntries();
   /** Aborts when the import was stopped or replaced. */
   private readonly replaced = new AbortController();
+  private readonly limit: LimitedSignal;
+  /** Aborts at the time limit, at a shutdown, and when the import was stopped or replaced. */
   private readonly stopped: AbortSignal;
   private readonly writer: AccountWriter;
   private readonly store: ProgressStore;
@@ -83,11 +86,8 @@ class ImportRun {
     private readonly shutdown: AbortSignal,
     private readonly decrypt: (sealed: Buffer) => string,
   ) {
-    this.stopped = AbortSignal.any([
-      shutdown,
-      this.replaced.signal,
-      AbortSignal.timeout(importLimitMs),
-    ]);
+    this.limit = createLimitedSignal(importLimitMs, [shutdown, this.replaced.signal]);
+    this.stopped = this.limit.signal;
     const { userId, cursor } = claimed;
     this.writer = new AccountWriter(options.client, userId, this.stopped, this.skipped);
     this.store = {
@@ -104,6 +104,7 @@ class ImportRun {
       () => undefined,
       (error: unknown) => this.faultOf(error),
     );
+    this.limit.release();
     done.abort();
     await saving;
     const end = fault === undefined ? 'finished' : 'failed';

@@ -30,4 +30,16 @@ describe('alternatesOf', () => {
     const html = Array.from({ length: 20_000 }, (_, at) => link(`/${at}`)).join('');
     expect(alternatesOf(html, page)).toHaveLength(5);
   });
+
+  it.each(['<b><p>', '<svg>', '<a>'])('reads nested elements in linear time: %s', (tags) => {
+    const html = link('/feed') + tags.repeat(2 ** 20 / tags.length);
+    const start = performance.now();
+    expect(alternatesOf(html, page)).toHaveLength(1);
+    expect(performance.now() - start).toBeLessThan(2_000);
+  });
+
+  it.each(['<br>', '<p>', '<b></b>', '<svg><path/></svg>', '</p>'])(
+    'reads many elements that are not nested: %s',
+    (tags) => expect(alternatesOf(tags.repeat(1_000) + link('/feed'), page)).toHaveLength(1),
+  );
 });

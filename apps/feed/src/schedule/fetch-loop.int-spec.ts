@@ -1,12 +1,43 @@
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { eventually, freshUser } from '#testing';
-import { type FeedContext, openFeeds } from '../../testing/feed-context.js';
+import { type FeedContext, fetched, openFeeds } from '../../testing/feed-context.js';
 
 let context: FeedContext;
 beforeAll(async () => {
   context = await openFeeds();
 });
 afterAll(() => context?.close());
+
+it('keeps stored values that a partly read document lacks', async () => {
+  const serve = (body: string) =>
+    context.server.on('/cut', (_, response) => response.end(`<rss><channel>${body}`));
+  const item = (year: number) =>
+    `<item><guid>${year}</guid><pubDate>1 Jan ${year} 00:00:00 GMT</pubDate></item>`;
+  const url = serve(`
+    <title>Show</title><itunes:author>Ann</itunes:author><description>Text</description>
+    <link>https://a.example/</link><language>en</language>
+    <itunes:image href="https://a.example/a.png"/>
+    <podcast:guid>917393e3-1b1e-5cef-ace4-edaa54e1f810</podcast:guid>
+    ${item(2026)}</channel></rss>`);
+  await fetched(context, url);
+  const read = async () => {
+    const { rows } = await context.owner.query<Record<string, unknown>>(`
+      SELECT title, author, description, link, language, image_url, declared_guid,
+        latest_publish_date, (SELECT count(*)::integer FROM feed.images) AS pictures
+      FROM feed.feeds`);
+    return rows[0];
+  };
+  const before = await read();
+  expect(Object.values(before ?? {})).not.toContain(null);
+  serve(`<title>Renamed</title>${item(2025)}`);
+  await context.makeDue();
+  await context.fetchDue();
+  expect(await read()).toEqual({ ...before, title: 'Renamed' });
+  serve(`<title>Renamed</title>${item(2025)}</channel></rss>`);
+  await context.makeDue();
+  await context.fetchDue();
+  expect(await read()).toMatchObject({ author: null, declared_guid: null, pictures: 0 });
+});
 
 it('starts the fetches of many due feeds a few at a time', async () => {
   const times: number[] = [];

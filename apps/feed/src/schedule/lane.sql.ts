@@ -66,9 +66,27 @@ const nextFetchTime = (condition: string) => `(
 export const releaseLane = statement('feed.release_lane', endLease(nextFetchTime('true')));
 
 /**
+ * SQL of the new value of a column of a feed `f` from a document `c`. A partly read document that
+ * lacks the value keeps the stored one.
+ */
+const fromDocument = (column: string) =>
+  `${column} = CASE WHEN c.is_whole THEN c.${column} ELSE coalesce(c.${column}, f.${column}) END`;
+
+/** Columns that {@link fromDocument} sets. */
+const documentColumns = [
+  'title',
+  'author',
+  'description',
+  'link',
+  'language',
+  'image_url',
+  'declared_guid',
+];
+
+/**
  * Stores the result of a fetch and ends the lease. Does nothing if another replica has leased the
- * lane since. A feed that was pushed meanwhile keeps its content. $1 to $4 see {@link endLease}, $5
- * key in hex, $6 result as JSON, $7 content as JSON or null.
+ * lane since. A feed that was pushed meanwhile keeps its content and its state of fetches. $1 to $4
+ * see {@link endLease}, $5 key in hex, $6 result as JSON, $7 content as JSON or null.
  */
 export const saveResult = statement(
   'feed.save_result',
@@ -85,8 +103,7 @@ export const saveResult = statement(
      )`)}
      RETURNING l.lane
    ), fetched AS (
-     UPDATE feed.fetches t SET next_at = greatest(r.next_at, t.pushed_until),
-       fetched_at = now(), etag = r.etag,
+     UPDATE feed.fetches t SET next_at = r.next_at, fetched_at = now(), etag = r.etag,
        last_modified = r."lastModified", content_sha256 = decode(r."contentSha256", 'hex'),
        gap_seconds = r."gapSeconds", is_complete = r."isComplete", failures = r.failures,
        gone_count = r."goneCount", failing_since = to_timestamp(r."failingSince" / 1000),
@@ -94,22 +111,23 @@ export const saveResult = statement(
        move_to = r.move ->> 'to', move_seen = coalesce((r.move ->> 'seen')::integer, 0),
        move_since = to_timestamp((r.move ->> 'since')::double precision / 1000),
        move_proven = coalesce((r.move ->> 'isProven')::boolean, false)
-     FROM result r, lane WHERE t.url_sha256 = decode($5, 'hex')
-     RETURNING t.pushed_until < now() AS is_owned
+     FROM result r, lane WHERE t.url_sha256 = decode($5, 'hex') AND t.pushed_until < now()
+     RETURNING t.url_sha256
    ), changed_status AS (
      UPDATE feed.feeds f SET status = r.status, changed = ${nextChange}
-     FROM result r, fetched t WHERE t.is_owned
-       AND f.url_sha256 = decode($5, 'hex') AND f.status <> r.status AND $7::jsonb IS NULL
+     FROM result r, fetched t
+     WHERE f.url_sha256 = t.url_sha256 AND f.status <> r.status AND $7::jsonb IS NULL
    ), stored AS (
-     UPDATE feed.feeds f SET status = r.status, title = c.title, author = c.author,
-       description = c.description, link = c.link, language = c.language, image_url = c.image_url,
-       artwork_url = NULL, declared_guid = c.declared_guid,
-       latest_publish_date = c.latest_publish_date,
+     UPDATE feed.feeds f SET status = r.status, artwork_url = NULL,
+       ${documentColumns.map(fromDocument).join(', ')},
+       latest_publish_date = greatest(
+         c.latest_publish_date, CASE WHEN NOT c.is_whole THEN f.latest_publish_date END
+       ),
        episodes = ${withSeenTime('c.episodes')}, changed = ${nextChange}
      FROM result r, fetched t, jsonb_to_record($7::jsonb) c (
        title text, author text, description text, link text, language text, image_url text,
-       declared_guid uuid, latest_publish_date timestamptz, episodes text
-     ) WHERE t.is_owned AND f.url_sha256 = decode($5, 'hex') AND $7::jsonb IS NOT NULL
+       declared_guid uuid, latest_publish_date timestamptz, episodes text, is_whole boolean
+     ) WHERE f.url_sha256 = t.url_sha256 AND $7::jsonb IS NOT NULL
      RETURNING f.url_sha256, f.image_url
    ), ${scheduledPictures}
    SELECT count(*)::integer AS saved FROM lane`,

@@ -110,7 +110,8 @@ function resultOfFailure(
 /**
  * Returns the hash of a document's content, and the content by column unless its hash equals
  * `contentSha256`. Hosts often change only other parts of a document, such as its creation time.
- * Stored episodes that a partly read document lacks are kept.
+ * Stored episodes that a partly read document lacks are kept; the statement that stores the content
+ * keeps the other values.
  */
 export async function contentOf(
   document: FeedDocument,
@@ -140,7 +141,8 @@ export async function contentOf(
     const earlier = seen.get(identityOf(episode));
     return { ...episode, seen: earlier ? earlier.seen : seenNow };
   });
-  return { content: { ...podcast, episodes: JSON.stringify(dated) }, sha256 };
+  const { isWhole: is_whole } = document;
+  return { content: { ...podcast, episodes: JSON.stringify(dated), is_whole }, sha256 };
 }
 
 /** A stored episode: the fields of an answer, without `podcast_guid` and with `seen`. */

@@ -100,7 +100,7 @@ describe('failures', () => {
     ]);
   });
 
-  it('pauses for twice the duration of a request', () => {
-    expect([lanePauseMs(1), lanePauseMs(700)]).toEqual([1_000, 1_400]);
+  it('pauses for twice the duration of a request, from a second to 20 seconds', () => {
+    expect([1, 700, 45_000].map(lanePauseMs)).toEqual([1_000, 1_400, 20_000]);
   });
 });

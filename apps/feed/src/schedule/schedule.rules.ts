@@ -88,9 +88,12 @@ export function statusAfterFailure(
   return failing >= 3 * day ? 'failing' : before;
 }
 
-/** Returns the pause of a lane after a request: twice its duration, from a second to an hour. */
+/**
+ * Returns the pause of a lane after a request: twice its duration, from a second to 20 seconds. The
+ * duration includes redirects, so a slow host can delay the lane of a host that redirects to it.
+ */
 export function lanePauseMs(durationMs: number): number {
-  return clamp(2 * durationMs, second, hour);
+  return clamp(2 * durationMs, second, 20 * second);
 }
 
 /**

@@ -2,6 +2,7 @@ import {
   faultInHttpUrl,
   feedEpisodeSchema,
   guidSchema,
+  isPlainText,
   maxRefreshed,
   podcastSchema,
 } from '#contracts';
@@ -58,7 +59,12 @@ const maxPasswordBytes = 256;
 export const importRequestSchema = z
   .object({
     source: z.string().transform(parseSource).describe('Address of the other server.'),
-    login: z.string().min(1).max(255).describe('Name of the account there.'),
+    login: z
+      .string()
+      .min(1)
+      .max(255)
+      .refine(isPlainText)
+      .describe('Name of the account there, without control characters.'),
     password: z
       .string()
       .min(1)

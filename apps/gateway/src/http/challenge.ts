@@ -1,4 +1,4 @@
-import { scopes } from '#contracts';
+import { parseUrl, scopes } from '#contracts';
 import { AuthenticationFailure, linkBase } from '#http';
 import type { FastifyRequest } from 'fastify';
 import type { GatewayConfig } from '../gateway.config.js';
@@ -29,7 +29,7 @@ export function resourceMetadata(
   request: FastifyRequest,
   config: GatewayConfig,
 ): Record<string, unknown> {
-  const isUrl = (issuer: string) => /^https?:\/\//.test(issuer) && URL.canParse(issuer);
+  const isUrl = (issuer: string) => /^https?:\/\//.test(issuer) && parseUrl(issuer) !== undefined;
   const servers = config.AUTH_SERVERS ?? config.AUTH_ISSUER.filter(isUrl);
   return {
     resource: linkBase(request, config),
