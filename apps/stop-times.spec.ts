@@ -1,4 +1,5 @@
 import { readFileSync } from 'node:fs';
+import { serverStopLimitMs } from '#embedded';
 import { stopLimitMs } from '#runtime';
 import { expect, it } from 'vitest';
 import { parse } from 'yaml';
@@ -32,4 +33,10 @@ it.each(servers)('docker-compose waits longer for %s', (app) => {
   expect(Number.parseInt(file.services[app]?.stop_grace_period ?? '', 10) * 1_000).toBeGreaterThan(
     stopLimitMs,
   );
+});
+
+it('systemd waits longer than the supervisor stops edge, services, Redis and Postgres', () => {
+  const unit = readFileSync('docs/examples/home/podcast-sync.service', 'utf8');
+  const seconds = Number(/^TimeoutStopSec=(\d+)$/m.exec(unit)?.[1]);
+  expect(seconds * 1_000).toBeGreaterThan(2 * supervisorLimitMs + 2 * serverStopLimitMs);
 });

@@ -175,20 +175,22 @@ export class StandaloneStack {
     const reportProgress = this.printLine;
     const [postgresUrl, redisUrl] = await Promise.all([
       POSTGRES_URL ??
-        this.startServer('Postgres', (port) =>
+        this.startServer('Postgres', (stopped, port) =>
           startPostgres({
             directory: join(data, 'postgres'),
             database: 'podcast_sync',
             port,
+            stopped,
             reportProgress,
           }),
         ),
       REDIS_URL ??
-        this.startServer('Redis', (port) =>
+        this.startServer('Redis', (stopped, port) =>
           startRedis({
             directory: join(data, 'redis'),
             programs: join(data, 'programs'),
             port,
+            stopped,
             reportProgress,
           }),
         ),
@@ -199,11 +201,16 @@ export class StandaloneStack {
   /** Starts an embedded server. A restart keeps the port, which the apps' variables contain. */
   private async startServer(
     name: string,
-    start: (port?: number) => Promise<EmbeddedServer>,
+    start: (stopped: AbortSignal, port?: number) => Promise<EmbeddedServer>,
   ): Promise<string> {
     this.announceStep(`Starting ${name}`);
     let port: number | undefined;
-    const run = new SupervisedRun(name, () => start(port), this.printLine);
+    const startOnPort = (stopped: AbortSignal) => {
+      // A stop of the stack ends only the first start: stopping apps need a server that restarts.
+      const signals = port === undefined ? [stopped, this.stopController.signal] : [stopped];
+      return start(AbortSignal.any(signals), port);
+    };
+    const run = new SupervisedRun(name, startOnPort, this.printLine);
     this.servers.set(name, run);
     this.stopParts.push(() => run.stop());
     const server = await run.start();
