@@ -41,6 +41,12 @@ const serviceRoles = [
   { app: 'feed', role: 'feed' },
 ] as const;
 
+/** Returns the login of a role in Postgres. */
+const loginOf = (role: string) => `podcast_sync_${role}`;
+
+/** Logins that a start creates, or whose passwords it changes. */
+export const logins = [...serviceRoles.map(({ role }) => role), 'dump', 'account'].map(loginOf);
+
 /**
  * Returns every program of a run with its configuration. Also writes the files by which operators'
  * commands find the run (`--data`), and creates missing passwords.
@@ -131,5 +137,5 @@ function accountEnvironment(options: ProgramOptions): Record<string, string> {
 function roleUrl({ postgresUrl, canCreateRoles, data }: ProgramOptions, role: string): string {
   if (!canCreateRoles) return postgresUrl;
   const password = readOrCreateSecret(join(data, 'passwords', role));
-  return Object.assign(new URL(postgresUrl), { username: `podcast_sync_${role}`, password }).href;
+  return Object.assign(new URL(postgresUrl), { username: loginOf(role), password }).href;
 }

@@ -11,11 +11,17 @@ import {
 import { ConfigurationError, reachableUrl } from '#runtime';
 import { SupervisedApp, runToEnd, type AppProgram } from './app-process.js';
 import { AppLog } from './app-log.js';
-import { accountKeys, appPrograms, type Backends, type ProgramOptions } from './app-programs.js';
+import {
+  accountKeys,
+  appPrograms,
+  type Backends,
+  logins,
+  type ProgramOptions,
+} from './app-programs.js';
 import { lockData } from './data-lock.js';
 import { Outages } from './outages.js';
 import type { StandaloneOptions } from './standalone-options.js';
-import { checkDirectory, checkServers } from './start-checks.js';
+import { checkDirectory, checkLoginsUnused, checkServers } from './start-checks.js';
 import { SupervisedRun } from './supervised-run.js';
 import type { Welcome } from './welcome-text.js';
 
@@ -134,6 +140,9 @@ export class StandaloneStack {
       },
       this.folder,
     );
+    const { POSTGRES_URL } = this.options;
+    if (POSTGRES_URL !== undefined && fixed.canCreateRoles)
+      await checkLoginsUnused(POSTGRES_URL, logins);
     this.announceStep('Migrating the database');
     await runToEnd(programs.migrate);
     this.announceStep(`Starting ${programs.services.length + 1} processes`);
