@@ -20,7 +20,7 @@ const shownLevels: ReadonlySet<unknown> = new Set(['warn', 'error', 'fatal']);
  * Writes the output of an app to a file. Warnings, errors and lines that are not JSON, such as
  * stack traces, are also shown under the app's name. {@link Outages} shows outages of servers. The
  * file is emptied at the start, but not at restarts of the app. It and one rotated file have a
- * limited size. Only its owner can read it. Lines that cannot be written are lost, and the output is
+ * limited size. Only its owner can read it. Lines that cannot be written are lost; the output is
  * still read and shown.
  */
 export class AppLog {

@@ -10,8 +10,8 @@ export const standaloneConfig = z
       .url({ protocol: /^postgres(ql)?$/ })
       .optional()
       .describe(
-        'Postgres to use instead of the embedded one, as the owner of a database. Only one system ' +
-          'can run on a server, unless the owner cannot create roles.',
+        'Postgres to use instead of the embedded one, as the owner of a database. Only one ' +
+          'system can run on a server, unless the owner cannot create roles.',
       ),
     REDIS_URL: z
       .url({ protocol: /^rediss?$/ })

@@ -316,7 +316,7 @@ describe('StandaloneStack', () => {
     expect(lines).toEqual([]);
   });
 
-  it('rejects another database of a server whose logins are in use, before migrations', async () => {
+  it('rejects a server whose logins another database uses, before migrations', async () => {
     const login = Object.assign(new URL(postgres.url), { username: 'podcast_sync_episode' });
     const other = new pg.Client({ connectionString: login.href });
     await other.connect();
