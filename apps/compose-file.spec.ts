@@ -114,9 +114,9 @@ describe('docker-compose.yml', () => {
   );
 
   it('keeps temporary files of load in its folder, not in memory', () => {
-    const { environment, tmpfs, volumes } = services.load ?? {};
-    expect([environment?.TMPDIR, tmpfs]).toEqual(['/files', undefined]);
-    expect(volumes).toContain('.:/files');
+    const { load } = services;
+    expect([load?.environment?.TMPDIR, load?.['tmpfs']]).toEqual(['/files', undefined]);
+    expect(load?.volumes).toContain('.:/files');
   });
 
   it('is valid for docker-compose 1.29 and compose v2', () => {
