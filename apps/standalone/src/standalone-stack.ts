@@ -133,6 +133,7 @@ export class StandaloneStack {
         host,
         publicUrl,
         replicas,
+        isPostgresEmbedded: this.options.POSTGRES_URL === undefined,
         feeds,
         logLevel,
         printLine: this.printLine,
