@@ -12,8 +12,8 @@ import { standaloneConfig } from './standalone-options.js';
  * that Postgres.
  *
  * @param run receives the variables of `migrate` for the owner of the database.
- * @throws StartError if the system runs, or the directory or server is unusable; Error with the name
- *   of a signal.
+ * @throws StartError if the system runs, or the directory or server is unusable. After a signal,
+ *   Error with its name.
  */
 export async function withStoppedDatabase(
   data: string,
