@@ -3,7 +3,7 @@ import { once } from 'node:events';
 import { mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { text } from 'node:stream/consumers';
+import { text as readText } from 'node:stream/consumers';
 import { gunzipSync, gzipSync } from 'node:zlib';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { callProgram, eventually, Fixture, type FixtureDatabase, repository } from '#testing';
@@ -103,7 +103,7 @@ describe('backup', () => {
     const child = spawn(process.execPath, [program, 'backup', stopped], {
       env: { PATH: process.env.PATH, DATABASE_URL: source.ownerUrl },
     });
-    const [stderr, ended] = [text(child.stderr), once(child, 'close')];
+    const [stderr, ended] = [readText(child.stderr), once(child, 'close')];
     try {
       // The backup waits for the table.
       await eventually(async () => {
