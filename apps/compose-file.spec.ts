@@ -113,6 +113,12 @@ describe('docker-compose.yml', () => {
     },
   );
 
+  it('keeps temporary files of load in its folder, not in memory', () => {
+    const { load } = services;
+    expect([load?.environment?.TMPDIR, load?.['tmpfs']]).toEqual(['/files', undefined]);
+    expect(load?.volumes).toContain('.:/files');
+  });
+
   it('is valid for docker-compose 1.29 and compose v2', () => {
     const fields = new Set([
       ...Object.keys(parse(text) as object),

@@ -1,6 +1,7 @@
 import { readFileSync } from 'node:fs';
+import { serverStopLimitMs } from '#embedded';
 import { stopLimitMs } from '#runtime';
-import { expect, it } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import { parse } from 'yaml';
 import { defaultTimings } from '../libs/transport/testing/internals.js';
 import { redisCloseLimitMs } from './deletion-worker/src/deletion-processor.js';
@@ -32,4 +33,24 @@ it.each(servers)('docker-compose waits longer for %s', (app) => {
   expect(Number.parseInt(file.services[app]?.stop_grace_period ?? '', 10) * 1_000).toBeGreaterThan(
     stopLimitMs,
   );
+});
+
+describe('systemd', () => {
+  const unit = readFileSync('docs/examples/home/podcast-sync.service', 'utf8');
+  const secondsOf = (setting: string) =>
+    Number(new RegExp(`^${setting}=(\\d+)$`, 'm').exec(unit)?.[1]);
+
+  it('waits longer than the supervisor stops edge, services, Redis and Postgres', () => {
+    const limitMs = 2 * supervisorLimitMs + 2 * serverStopLimitMs;
+    expect(secondsOf('TimeoutStopSec') * 1_000).toBeGreaterThan(limitMs);
+  });
+
+  it('restarts without limit, as five restarts take longer than ten seconds', () => {
+    // The defaults of StartLimitBurst and StartLimitIntervalSec.
+    expect(secondsOf('RestartSec') * 5).toBeGreaterThan(10);
+  });
+
+  it('does not restart after invalid options or settings', () => {
+    expect(unit).toMatch(/^RestartPreventExitStatus=2 78$/m);
+  });
 });

@@ -237,6 +237,19 @@ describe('a value', () => {
     ]);
   });
 
+  it.each([
+    ['redis://redis.example:6380/2', 'redis.example:6380', '2'],
+    ['redis://redis.example', 'redis.example:6379', undefined],
+  ])('redis.url, %s, names server and database of the queue for KEDA', (url, address, index) => {
+    const set = ['keda.enabled=true', `redis.url="${url}"`];
+    const [scaler] = manifestsOfKind<{ triggers: { metadata: Record<string, string> }[] }>(
+      renderChart('smallest', { set }),
+      'ScaledObject',
+    );
+    const metadata = scaler?.spec.triggers[0]?.metadata;
+    expect([metadata?.address, metadata?.databaseIndex]).toEqual([address, index]);
+  });
+
   it('accounts.url configures the gateway for its sign-in and tokens', () => {
     expect(environment(renderChart('smallest'), 'gateway')).toMatchObject({
       AUTH_SERVERS: 'https://account.example.org',

@@ -34,7 +34,7 @@ const configByApp: Record<string, z.ZodObject> = {
 };
 
 /** Matches variables of libraries and of Node, which no configuration schema lists. */
-const foreignVariables = /^OTEL_|^NODE_OPTIONS$/;
+const foreignVariables = /^OTEL_|^(NODE_OPTIONS|TMPDIR)$/;
 
 /** Returns true if a container runs an app of this project. */
 export function isApp({ name }: { readonly name: string }): boolean {

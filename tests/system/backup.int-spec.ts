@@ -1,9 +1,12 @@
-import { chmodSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { chmodSync, mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { text } from 'node:stream/consumers';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { removePostgres, removeRedis } from '#embedded';
-import { callProgram, LaunchedSystem } from '#testing';
+import { callProgram, eventually, isRunning, LaunchedSystem, repository } from '#testing';
 import { podcastSync } from '../../apps/cli/src/podcast-sync.js';
 
 let root: string;
@@ -15,7 +18,7 @@ beforeAll(() => {
 });
 afterAll(async () => {
   for (const system of running) await system.stop();
-  for (const name of ['first', 'second']) {
+  for (const name of ['first', 'second', 'third']) {
     await removeRedis(join(root, name, 'redis'));
     await removePostgres(join(root, name, 'postgres'));
   }
@@ -73,5 +76,33 @@ describe('a backup of a running system', () => {
       expect(readFileSync(join(root, 'second', key), 'utf8')).toBe(
         readFileSync(join(root, 'first', key), 'utf8'),
       );
+  });
+});
+
+describe('a restore', () => {
+  it('stops the embedded Postgres on Ctrl-C, and releases the data directory', async () => {
+    const data = join(root, 'third');
+    const program = join(repository, 'dist', 'programs', 'podcast-sync.js');
+    // Waits for the backup on its standard input.
+    const child = spawn(process.execPath, [program, 'restore', '-', ...of('third')], {
+      env: { PATH: process.env.PATH },
+    });
+    const [stderr, ended] = [text(child.stderr), once(child, 'close')];
+    try {
+      const pid = await eventually(
+        () => Number.parseInt(readFileSync(join(data, 'postgres/data/postmaster.pid'), 'utf8'), 10),
+        { timeout: 60_000 },
+      );
+      expect(isRunning(pid)).toBe(true);
+      child.kill('SIGINT');
+      expect([await ended, await stderr]).toEqual([
+        [1, null],
+        expect.stringContaining('restore: stopped by SIGINT'),
+      ]);
+      expect(isRunning(pid)).toBe(false);
+      expect(readdirSync(data)).toEqual(['postgres']);
+    } finally {
+      child.kill('SIGKILL');
+    }
   });
 });

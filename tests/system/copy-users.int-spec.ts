@@ -44,8 +44,8 @@ afterAll(async () => {
 });
 
 /** A user with rows in every table and no PENDING deletion. */
-async function storedUser(): Promise<ErasedUser> {
-  const user = await ErasedUser.store(source.owner);
+async function storedUser(episodes?: number): Promise<ErasedUser> {
+  const user = await ErasedUser.store(source.owner, { ...(episodes && { episodes }) });
   await source.owner.query(
     `UPDATE deletion.deletions SET status = 'FAILURE', finished = '2025-01-01', cause = 'x'
      WHERE user_id = $1 AND status = 'PENDING'`,
@@ -187,22 +187,28 @@ describe('a user is refused, and the others are copied,', () => {
 });
 
 describe('nothing is copied', () => {
-  it('of users with a row that cannot be written, and all of it afterwards', async () => {
-    const [user, other] = [await storedUser(), await storedUser()];
-    // The last table that is copied refuses its rows.
-    await target.owner.query(
-      'ALTER TABLE deletion.deletions ADD CONSTRAINT refused CHECK (false) NOT VALID',
-    );
-    expect(await copy([user, other])).toMatchObject({
-      code: 1,
-      stderr: expect.stringContaining('refused') as string,
-    });
-    for (const one of [user, other]) expect(await rowsIn(target, one)).toEqual({});
-    await target.owner.query('ALTER TABLE deletion.deletions DROP CONSTRAINT refused');
-    expect(await copy([user, other])).toMatchObject({ code: 0 });
-    for (const one of [user, other])
-      expect(await rowsIn(target, one)).toEqual(await rowsIn(source, one));
-  });
+  // The states fail while the source still sends rows, and the deletions when it has sent them all.
+  it.each([
+    ['episode.states', 10_000],
+    ['deletion.deletions', 20],
+  ])(
+    'of users with a row that cannot be written to %s, and all of it afterwards',
+    async (table, episodes) => {
+      const [user, other] = [await storedUser(episodes), await storedUser()];
+      await target.owner.query(
+        `ALTER TABLE ${table} ADD CONSTRAINT refused CHECK (false) NOT VALID`,
+      );
+      expect(await copy([user, other])).toMatchObject({
+        code: 1,
+        stderr: expect.stringContaining('refused') as string,
+      });
+      for (const one of [user, other]) expect(await rowsIn(target, one)).toEqual({});
+      await target.owner.query(`ALTER TABLE ${table} DROP CONSTRAINT refused`);
+      expect(await copy([user, other])).toMatchObject({ code: 0 });
+      for (const one of [user, other])
+        expect(await rowsIn(target, one)).toEqual(await rowsIn(source, one));
+    },
+  );
 
   it('between different schema versions', async () => {
     const user = await storedUser();

@@ -7,6 +7,7 @@ import { maxLineBytes } from '#contracts';
 import { userId } from '#identity';
 import { type AppProcess, type Device, freshUser, SharedStack, TokenIssuer } from '#testing';
 import { episodeConfig } from '../../apps/episode/src/episode.config.js';
+import { ProgressFile } from '../../apps/load/src/progress-file.js';
 import { fileOf, LoadProgram, partOf } from './testing/load-program.js';
 import { dump } from './testing/operator-programs.js';
 
@@ -316,6 +317,21 @@ describe('of a file that is not as it should be', () => {
       [{ guid: podcast(1) }],
       [{ title: 'Title 1' }],
     ]);
+  });
+
+  it('lines that a run rejected count for the run that continues it', async () => {
+    const [first, second] = [freshUser(), freshUser()];
+    const begin = fileOf(...partOf(first, [feed(1)]));
+    const path = loader.write(begin + fileOf(...partOf(second, [feed(1)])));
+    const progress = await ProgressFile.open(path);
+    progress.reached = { offset: begin.length, line: 3 };
+    progress.rejected = 1;
+    await progress.save();
+    const { code, stderr, rejected } = await loader.run(path);
+    expect([code, stderr, rejected]).toEqual([3, expect.stringContaining('after line 3'), []]);
+    expect(await items(await device(first), 'subscriptions')).toEqual([]);
+    expect(await items(await device(second), 'subscriptions')).toHaveLength(1);
+    expect((await loader.run(path)).code).toBe(0);
   });
 
   it('a line without JSON, without UTF-8 or too long is rejected, and counts', async () => {

@@ -94,7 +94,13 @@ export class UserCopier {
     for (const { name, columns } of rows) this.columns.set(name, columns);
   }
 
-  /** Copies users in one transaction. @returns the rejected users. */
+  /**
+   * Copies users in one transaction.
+   *
+   * @returns the rejected users.
+   * @throws the Error of either database. Then both connections have to be closed: the one of the
+   *   source can have an unread COPY.
+   */
   async copy(ids: readonly string[]): Promise<RefusedUser[]> {
     await this.source.query('BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY');
     await this.target.query('BEGIN');
@@ -102,6 +108,7 @@ export class UserCopier {
       const { accepted, refused } = await this.check(ids);
       const rows = accepted.length > 0 ? await this.copyRows(accepted) : 0;
       await this.target.query('COMMIT');
+      await this.source.query('COMMIT');
       this.counts.users += accepted.length;
       this.counts.rows += rows;
       this.counts.refused += refused.length;
@@ -109,8 +116,6 @@ export class UserCopier {
     } catch (error) {
       await this.target.query('ROLLBACK').catch(() => undefined);
       throw error;
-    } finally {
-      await this.source.query('COMMIT').catch(() => undefined);
     }
   }
 

@@ -1,7 +1,7 @@
-import { appendFileSync, createReadStream, mkdtempSync, rmSync } from 'node:fs';
+import { appendFileSync, mkdtempSync, rmSync } from 'node:fs';
+import { type FileHandle, open } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { createInterface } from 'node:readline';
 
 /** Entries of one user that are sent together, with their line numbers. */
 export interface Chunk<Entry> {
@@ -14,7 +14,8 @@ const maxBufferedBytes = 4 * 1_024 * 1_024;
 /**
  * Queue of one user's chunks, either of subscriptions or of episodes. Chunks beyond
  * {@link maxBufferedBytes} go to a temporary file, so that memory is bounded for any user. The file
- * is written synchronously, so that a chunk leaves memory before the next entry is read.
+ * is written synchronously, so that a chunk leaves memory before the next entry is read. It is read
+ * one chunk at a time.
  */
 export class ChunkSpool<Entry> {
   private readonly buffered: Chunk<Entry>[] = [];
@@ -23,6 +24,8 @@ export class ChunkSpool<Entry> {
   private openBytes = 0;
   /** The folder of the temporary file, once it exists. */
   private folder: string | undefined;
+  /** Bytes of each chunk in the temporary file. */
+  private readonly storedBytes: number[] = [];
 
   constructor(private readonly limits: { entries: number; bytes: number }) {}
 
@@ -39,9 +42,14 @@ export class ChunkSpool<Entry> {
   async *chunks(): AsyncGenerator<Chunk<Entry>> {
     yield* this.buffered.splice(0);
     if (this.folder !== undefined) {
-      const input = createReadStream(fileIn(this.folder));
-      for await (const line of createInterface({ input, crlfDelay: Infinity }))
-        yield JSON.parse(line) as Chunk<Entry>;
+      const file = await open(fileIn(this.folder));
+      try {
+        // Reads no chunk ahead: a stream of lines would buffer many of up to a megabyte each.
+        for (const bytes of this.storedBytes)
+          yield JSON.parse(await readText(file, bytes)) as Chunk<Entry>;
+      } finally {
+        await file.close();
+      }
     }
     if (this.open.entries.length > 0) yield this.open;
   }
@@ -60,11 +68,23 @@ export class ChunkSpool<Entry> {
       return;
     }
     this.folder ??= mkdtempSync(join(tmpdir(), 'podcast-sync-load-'));
-    // JSON contains no line feeds.
-    appendFileSync(fileIn(this.folder), `${JSON.stringify(chunk)}\n`, { mode: 0o600 });
+    const stored = Buffer.from(JSON.stringify(chunk));
+    appendFileSync(fileIn(this.folder), stored, { mode: 0o600 });
+    this.storedBytes.push(stored.length);
   }
 }
 
 function fileIn(folder: string): string {
   return join(folder, 'chunks');
+}
+
+/** Reads the next bytes of a file as text. @throws Error if the file has fewer. */
+async function readText(file: FileHandle, bytes: number): Promise<string> {
+  const buffer = Buffer.allocUnsafe(bytes);
+  for (let filled = 0; filled < bytes;) {
+    const { bytesRead } = await file.read(buffer, filled, bytes - filled);
+    if (bytesRead === 0) throw new Error('the temporary file of a user is truncated');
+    filled += bytesRead;
+  }
+  return buffer.toString();
 }

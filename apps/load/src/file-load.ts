@@ -13,8 +13,8 @@ import { describeProgress, describeResult } from './load-progress.js';
 import type { CompletePart, RejectedLine } from './user-part.js';
 
 /**
- * Result of loading a file: `rejected` if some lines were rejected, `broken` for a corrupt gzip,
- * `stopped` by a signal.
+ * Result of loading a file: `rejected` if this run or an earlier one that it continues rejected
+ * lines, `broken` for a corrupt gzip, `stopped` by a signal.
  */
 export type LoadOutcome = 'loaded' | 'rejected' | 'broken' | 'stopped';
 
@@ -30,6 +30,8 @@ export class FileLoad {
   private readonly queue: { next: FileOffset; isDone: boolean }[] = [];
   private readonly running = new Set<Promise<void>>();
   private readonly sender: PartSender;
+  /** Missing for the standard input. */
+  private progress: ProgressFile | undefined;
   private rejectionFile: Promise<FileHandle> | undefined;
   private failure: unknown;
 
@@ -51,6 +53,7 @@ export class FileLoad {
   async run(): Promise<LoadOutcome> {
     const isFile = this.path !== '-';
     const progress = isFile ? await ProgressFile.open(this.path, this.options.progress) : undefined;
+    this.progress = progress;
     const from = progress?.reached ?? startOfFile;
     const source: Readable = isFile ? createReadStream(this.path) : this.io.stdin;
     const done = () =>
@@ -64,7 +67,7 @@ export class FileLoad {
       describeProgress(state(), seconds),
     );
     try {
-      await this.sendAll(skipBytes(await decompressFile(source), from.offset), from, progress);
+      await this.sendAll(skipBytes(await decompressFile(source), from.offset), from);
     } catch (error) {
       this.failure ??= error;
     } finally {
@@ -75,10 +78,11 @@ export class FileLoad {
       stderr.write(`load: ${this.path}: ${describeResult(state(), progressLine.seconds)}\n`);
       await (await this.rejectionFile)?.close();
     }
-    return this.finishLoad(progress);
+    return this.finishLoad();
   }
 
-  private async finishLoad(progress: ProgressFile | undefined): Promise<LoadOutcome> {
+  private async finishLoad(): Promise<LoadOutcome> {
+    const { progress } = this;
     if (this.stopped.aborted) {
       this.io.stderr.write(
         `load: stopped; a later run continues after line ${progress?.reached.line ?? 0}\n`,
@@ -94,14 +98,10 @@ export class FileLoad {
       return 'broken';
     }
     await progress?.remove();
-    return this.counts.rejected > 0 ? 'rejected' : 'loaded';
+    return (progress ?? this.counts).rejected > 0 ? 'rejected' : 'loaded';
   }
 
-  private async sendAll(
-    stream: AsyncIterable<Buffer>,
-    from: FileOffset,
-    progress: ProgressFile | undefined,
-  ): Promise<void> {
+  private async sendAll(stream: AsyncIterable<Buffer>, from: FileOffset): Promise<void> {
     const reader = new PartReader({
       userId: this.userId,
       reject: async (rejectedLine) => {
@@ -112,7 +112,7 @@ export class FileLoad {
       dropped: () => (this.counts.dropped += 1),
     });
     for await (const complete of reader.parts(stream, from)) {
-      this.startSending(complete, progress);
+      this.startSending(complete);
       while (this.running.size >= this.options.parallel) await Promise.race(this.running);
       this.stopped.throwIfAborted();
       if (this.failure !== undefined) throw this.failure;
@@ -124,7 +124,8 @@ export class FileLoad {
       );
   }
 
-  private startSending({ part, next }: CompletePart, progress: ProgressFile | undefined): void {
+  private startSending({ part, next }: CompletePart): void {
+    const { progress } = this;
     const place = { next, isDone: false };
     this.queue.push(place);
     const sending = this.sender
@@ -145,6 +146,7 @@ export class FileLoad {
 
   private async writeRejections(rejectedLines: RejectedLine[]): Promise<void> {
     this.counts.rejected += rejectedLines.length;
+    if (this.progress) this.progress.rejected += rejectedLines.length;
     const name =
       this.options.refused ?? (this.path === '-' ? 'stdin.refused' : `${this.path}.refused`);
     this.rejectionFile ??= open(name, 'a', 0o600);

@@ -4,7 +4,13 @@ import { parseJson } from '#runtime';
 import { z } from 'zod';
 import { type FileOffset, startOfFile } from './line-reader.js';
 
-const progressSchema = z.object({ file: z.string(), offset: z.int().min(0), line: z.int().min(0) });
+const progressSchema = z.object({
+  file: z.string(),
+  offset: z.int().min(0),
+  line: z.int().min(0),
+  // Progress files of 0.2.0 do not have it.
+  rejected: z.int().min(0).default(0),
+});
 
 /** Bytes at the start of a file. Their hash, its size and its time of change identify the file. */
 const headBytes = 65_536;
@@ -22,6 +28,8 @@ export class ProgressFile {
     readonly size: number,
     /** Offset before which all users are loaded. A later run continues there. */
     public reached: FileOffset,
+    /** Number of lines that this run and earlier ones rejected. */
+    public rejected: number,
   ) {}
 
   /** Opens the progress of a file. @throws Error if the file cannot be read. */
@@ -35,7 +43,8 @@ export class ProgressFile {
     const found = progressSchema.safeParse(
       await readFile(path, 'utf8').then(parseJson, () => undefined),
     ).data;
-    return new ProgressFile(path, identity, size, found?.file === identity ? found : startOfFile);
+    const progress = found?.file === identity ? found : { ...startOfFile, rejected: 0 };
+    return new ProgressFile(path, identity, size, progress, progress.rejected);
   }
 
   /** Saves the progress, unless it was saved within the last second. */
@@ -45,11 +54,10 @@ export class ProgressFile {
 
   async save(): Promise<void> {
     this.savedAtMs = performance.now();
+    const { identity: file, rejected } = this;
     const { offset, line } = this.reached;
     const temporary = `${this.path}.${process.pid}`;
-    await writeFile(temporary, JSON.stringify({ file: this.identity, offset, line }), {
-      mode: 0o600,
-    });
+    await writeFile(temporary, JSON.stringify({ file, offset, line, rejected }), { mode: 0o600 });
     await rename(temporary, this.path);
   }
 

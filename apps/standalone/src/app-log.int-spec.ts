@@ -74,4 +74,30 @@ describe('AppLog', () => {
     expect(statSync(path).size + statSync(`${path}.1`).size).toBeLessThan(2_200);
     expect(readFileSync(path, 'utf8')).toContain('line 499');
   });
+
+  it('continues in a new file after the file was deleted', async () => {
+    const log = new AppLog('episode', path, () => {}, outages, 10);
+    await log.logStream(Readable.from(['{"level":"info","msg":"one"}\n']));
+    rmSync(path);
+    await log.logStream(Readable.from(['{"level":"info","msg":"two"}\n']));
+    expect(readFileSync(path, 'utf8')).toBe('{"level":"info","msg":"two"}\n');
+  });
+
+  it('prints once that lines cannot be written, shows them, and writes later ones', async () => {
+    const said: string[] = [];
+    const log = new AppLog('episode', path, (line) => said.push(line), outages, 10);
+    const logLine = (line: string) => log.logStream(Readable.from([`${line}\n`]));
+    await logLine('{"level":"info","msg":"one"}');
+    rmSync(directory, { recursive: true });
+    await logLine('second line');
+    await logLine('third line');
+    expect(said).toEqual([
+      expect.stringMatching(/^episode: lines of its log are lost, .*ENOENT/),
+      'episode: second line',
+      'episode: third line',
+    ]);
+    mkdirSync(directory);
+    await logLine('fourth line');
+    expect(readFileSync(path, 'utf8')).toBe('fourth line\n');
+  });
 });

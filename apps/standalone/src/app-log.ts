@@ -20,11 +20,14 @@ const shownLevels: ReadonlySet<unknown> = new Set(['warn', 'error', 'fatal']);
  * Writes the output of an app to a file. Warnings, errors and lines that are not JSON, such as
  * stack traces, are also shown under the app's name. {@link Outages} shows outages of servers. The
  * file is emptied at the start, but not at restarts of the app. It and one rotated file have a
- * limited size. Only its owner can read it.
+ * limited size. Only its owner can read it. Lines that cannot be written are lost; the output is
+ * still read and shown.
  */
 export class AppLog {
   private file: number;
   private bytes = 0;
+  /** True while lines cannot be written. */
+  private isFailing = false;
 
   constructor(
     private readonly name: string,
@@ -54,14 +57,38 @@ export class AppLog {
 
   /** Writes whole lines to the file, and shows some of them. */
   private writeLines(lines: string): void {
-    if (this.bytes > this.maxBytes) {
-      closeSync(this.file);
-      renameSync(this.path, `${this.path}.1`);
-      this.file = openEmptyFile(this.path);
-      this.bytes = 0;
-    }
-    this.bytes += writeSync(this.file, lines);
+    this.writeToFile(lines);
     for (const line of lines.split('\n')) this.showLine(line);
+  }
+
+  /** Discards lines that cannot be written, because an error would end the supervisor. */
+  private writeToFile(lines: string): void {
+    try {
+      if (this.bytes > this.maxBytes) this.rotate();
+      this.bytes += writeSync(this.file, lines);
+      this.isFailing = false;
+    } catch (error) {
+      if (!this.isFailing)
+        this.printLine(
+          `${this.name}: lines of its log are lost, because ${this.path} cannot be written: ` +
+            (error as Error).message,
+        );
+      this.isFailing = true;
+    }
+  }
+
+  /** Opens the new file before it closes the old one, so that a failure leaves an open file. */
+  private rotate(): void {
+    try {
+      renameSync(this.path, `${this.path}.1`);
+    } catch (error) {
+      // The file was deleted, or an earlier rotation could not open the new file.
+      if ((error as NodeJS.ErrnoException).code !== 'ENOENT') throw error;
+    }
+    const file = openEmptyFile(this.path);
+    closeSync(this.file);
+    this.file = file;
+    this.bytes = 0;
   }
 
   private showLine(line: string): void {

@@ -16,6 +16,8 @@ export interface Backends {
 export interface ProgramOptions extends Backends {
   /** True if each service has its own database role; otherwise all use the owner. */
   readonly canCreateRoles: boolean;
+  /** True without `POSTGRES_URL`. */
+  readonly isPostgresEmbedded: boolean;
   readonly data: string;
   readonly host: string;
   readonly port: number;
@@ -40,6 +42,20 @@ const serviceRoles = [
   { app: 'deletion-worker', role: 'deletion' },
   { app: 'feed', role: 'feed' },
 ] as const;
+
+/**
+ * Connections of all services to the embedded Postgres, which has 300. The others are for the edge,
+ * `migrate`, commands of operators and the superuser.
+ */
+const serviceConnections = 280;
+/** Default of `DATABASE_POOL_SIZE`. */
+const defaultPoolSize = 10;
+
+/** Returns the login of a role in Postgres. */
+const loginOf = (role: string) => `podcast_sync_${role}`;
+
+/** Logins that a start creates, or whose passwords it changes. */
+export const logins = [...serviceRoles.map(({ role }) => role), 'dump', 'account'].map(loginOf);
 
 /**
  * Returns every program of a run with its configuration. Also writes the files by which operators'
@@ -95,6 +111,7 @@ export function appPrograms(
         program(app, replicas === 1 ? app : `${app}-${replica + 1}`, {
           DATABASE_URL: urls[i] ?? '',
           REDIS_URL: redisUrl,
+          ...poolEnvironment(options),
           // Publishers of feeds see this URL in requests. An empty value counts as not set.
           ...(app === 'feed' && { PUBLIC_URL: options.publicUrl ?? '' }),
         }),
@@ -103,6 +120,14 @@ export function appPrograms(
     firstLink: program('podcast-sync', 'accounts', account, ['accounts', 'first-link']),
     edge: program('edge', 'edge', { ...account, ...edgeEnvironment(options) }),
   };
+}
+
+/** Lowers the pools of many replicas to the connections that the embedded Postgres has. */
+function poolEnvironment({ isPostgresEmbedded, replicas }: ProgramOptions): Record<string, string> {
+  const { DATABASE_POOL_SIZE: size, DATABASE_POOL_SIZE_FILE: sizeFile } = process.env;
+  const fitting = Math.floor(serviceConnections / serviceRoles.length / replicas);
+  if (!isPostgresEmbedded || size || sizeFile || fitting >= defaultPoolSize) return {};
+  return { DATABASE_POOL_SIZE: String(Math.max(fitting, 1)) };
 }
 
 function edgeEnvironment({ publicUrl, host, port, data }: ProgramOptions): Record<string, string> {
@@ -131,5 +156,5 @@ function accountEnvironment(options: ProgramOptions): Record<string, string> {
 function roleUrl({ postgresUrl, canCreateRoles, data }: ProgramOptions, role: string): string {
   if (!canCreateRoles) return postgresUrl;
   const password = readOrCreateSecret(join(data, 'passwords', role));
-  return Object.assign(new URL(postgresUrl), { username: `podcast_sync_${role}`, password }).href;
+  return Object.assign(new URL(postgresUrl), { username: loginOf(role), password }).href;
 }

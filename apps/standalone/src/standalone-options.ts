@@ -9,7 +9,10 @@ export const standaloneConfig = z
     POSTGRES_URL: z
       .url({ protocol: /^postgres(ql)?$/ })
       .optional()
-      .describe('Postgres to use instead of the embedded one, as the owner of a database.'),
+      .describe(
+        'Postgres to use instead of the embedded one, as the owner of a database. Only one ' +
+          'system can run on a server, unless the owner cannot create roles.',
+      ),
     REDIS_URL: z
       .url({ protocol: /^rediss?$/ })
       .optional()

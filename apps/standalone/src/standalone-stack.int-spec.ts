@@ -14,7 +14,8 @@ import { createServer, type AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { removePostgres, removeRedis, StartError } from '#embedded';
-import { eventually } from '#testing';
+import { eventually, startPostgresServer, type TestServer } from '#testing';
+import pg from 'pg';
 import {
   afterAll,
   afterEach,
@@ -50,7 +51,12 @@ interface Event {
   readonly env: Readonly<Record<string, string>>;
 }
 
-const { adminUrl, redisUrl } = inject('servers');
+const { redisUrl } = inject('servers');
+// Other files have connections of the same logins on the shared server.
+let postgres: TestServer;
+beforeAll(async () => (postgres = await startPostgresServer()));
+afterAll(() => postgres.dispose());
+
 let root: string;
 let data: string;
 let lines: string[];
@@ -103,7 +109,7 @@ function stack(options: Partial<StandaloneOptions> = {}) {
   const place = { port: 0, host: '127.0.0.1', publicUrl: undefined } as const;
   const defaults = { replicas: 1, ...place, data, LOG_LEVEL: 'info', feeds: 'off' } as const;
   const made = new StandaloneStack(
-    { ...defaults, POSTGRES_URL: adminUrl, REDIS_URL: redisUrl, ...options },
+    { ...defaults, POSTGRES_URL: postgres.url, REDIS_URL: redisUrl, ...options },
     (line) => lines.push(line),
     join(root, 'programs'),
   );
@@ -203,7 +209,7 @@ describe('two runs on the same data', () => {
       expect(REDIS_URL).toBe(redisUrl);
       expect(Object.values(environmentOf('migrate'))).toContain(DATABASE_URL);
     }
-    expect(environmentOf('migrate')).toMatchObject({ DATABASE_URL: adminUrl });
+    expect(environmentOf('migrate')).toMatchObject({ DATABASE_URL: postgres.url });
   });
 
   it('limit the heap of each app, unless NODE_OPTIONS overrides it', () => {
@@ -308,6 +314,22 @@ describe('StandaloneStack', () => {
     other.close();
     expect(existsSync(data)).toBe(false);
     expect(lines).toEqual([]);
+  });
+
+  it('rejects a server whose logins another database uses, before migrations', async () => {
+    const login = Object.assign(new URL(postgres.url), { username: 'podcast_sync_episode' });
+    const other = new pg.Client({ connectionString: login.href });
+    await other.connect();
+    const refused = stack({ POSTGRES_URL: new URL('/postgres', postgres.url).href });
+    await expect(refused.start()).rejects.toThrow(
+      /^POSTGRES_URL: .* podcast_sync_episode on the database podcast_sync /,
+    );
+    await refused.stop();
+    expect(events()).toEqual([]);
+    const same = stack();
+    await same.start();
+    await same.stop();
+    await other.end();
   });
 
   it('starts embedded servers, and restarts a crashed Postgres at the same address', async () => {

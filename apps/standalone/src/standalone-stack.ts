@@ -11,11 +11,17 @@ import {
 import { ConfigurationError, reachableUrl } from '#runtime';
 import { SupervisedApp, runToEnd, type AppProgram } from './app-process.js';
 import { AppLog } from './app-log.js';
-import { accountKeys, appPrograms, type Backends, type ProgramOptions } from './app-programs.js';
+import {
+  accountKeys,
+  appPrograms,
+  type Backends,
+  logins,
+  type ProgramOptions,
+} from './app-programs.js';
 import { lockData } from './data-lock.js';
 import { Outages } from './outages.js';
 import type { StandaloneOptions } from './standalone-options.js';
-import { checkDirectory, checkServers } from './start-checks.js';
+import { checkDirectory, checkLoginsUnused, checkServers } from './start-checks.js';
 import { SupervisedRun } from './supervised-run.js';
 import type { Welcome } from './welcome-text.js';
 
@@ -127,6 +133,7 @@ export class StandaloneStack {
         host,
         publicUrl,
         replicas,
+        isPostgresEmbedded: this.options.POSTGRES_URL === undefined,
         feeds,
         logLevel,
         printLine: this.printLine,
@@ -134,6 +141,9 @@ export class StandaloneStack {
       },
       this.folder,
     );
+    const { POSTGRES_URL } = this.options;
+    if (POSTGRES_URL !== undefined && fixed.canCreateRoles)
+      await checkLoginsUnused(POSTGRES_URL, logins);
     this.announceStep('Migrating the database');
     await runToEnd(programs.migrate);
     this.announceStep(`Starting ${programs.services.length + 1} processes`);
@@ -175,20 +185,22 @@ export class StandaloneStack {
     const reportProgress = this.printLine;
     const [postgresUrl, redisUrl] = await Promise.all([
       POSTGRES_URL ??
-        this.startServer('Postgres', (port) =>
+        this.startServer('Postgres', (stopped, port) =>
           startPostgres({
             directory: join(data, 'postgres'),
             database: 'podcast_sync',
             port,
+            stopped,
             reportProgress,
           }),
         ),
       REDIS_URL ??
-        this.startServer('Redis', (port) =>
+        this.startServer('Redis', (stopped, port) =>
           startRedis({
             directory: join(data, 'redis'),
             programs: join(data, 'programs'),
             port,
+            stopped,
             reportProgress,
           }),
         ),
@@ -199,11 +211,16 @@ export class StandaloneStack {
   /** Starts an embedded server. A restart keeps the port, which the apps' variables contain. */
   private async startServer(
     name: string,
-    start: (port?: number) => Promise<EmbeddedServer>,
+    start: (stopped: AbortSignal, port?: number) => Promise<EmbeddedServer>,
   ): Promise<string> {
     this.announceStep(`Starting ${name}`);
     let port: number | undefined;
-    const run = new SupervisedRun(name, () => start(port), this.printLine);
+    const startOnPort = (stopped: AbortSignal) => {
+      // A stop of the stack ends only the first start: stopping apps need a server that restarts.
+      const signals = port === undefined ? [stopped, this.stopController.signal] : [stopped];
+      return start(AbortSignal.any(signals), port);
+    };
+    const run = new SupervisedRun(name, startOnPort, this.printLine);
     this.servers.set(name, run);
     this.stopParts.push(() => run.stop());
     const server = await run.start();

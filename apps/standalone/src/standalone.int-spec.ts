@@ -17,7 +17,6 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { commandLine, removePostgres } from '#embedded';
 import {
-  createDatabase,
   eventually,
   freshUser,
   isRunning,
@@ -26,6 +25,7 @@ import {
   processesWith,
   repository,
   shareFetchedPrograms,
+  startPostgresServer,
   TokenIssuer,
 } from '#testing';
 import pg from 'pg';
@@ -232,8 +232,9 @@ describe('one system on one machine', { timeout: 120_000 }, () => {
   });
 
   it('prints one sentence for a database of a version before 0.2.0', async () => {
-    const database = await createDatabase();
-    const client = new pg.Client({ connectionString: database.ownerUrl });
+    // On the shared server, other files have connections of the same logins.
+    const postgres = await startPostgresServer();
+    const client = new pg.Client({ connectionString: postgres.url });
     try {
       await client.connect();
       await client.query(
@@ -241,7 +242,7 @@ describe('one system on one machine', { timeout: 120_000 }, () => {
          VALUES (1763715600000, 'CreateSync1763715600000')`,
       );
       const environment = {
-        POSTGRES_URL: database.ownerUrl,
+        POSTGRES_URL: postgres.url,
         REDIS_URL: inject('servers').redisUrl,
       };
       const system = LaunchedSystem.launch({ data: join(root, 'data'), environment });
@@ -250,7 +251,7 @@ describe('one system on one machine', { timeout: 120_000 }, () => {
       expect(system.output).not.toMatch(/^\s*at /m);
     } finally {
       await client.end();
-      await database.drop();
+      await postgres.dispose();
     }
   });
 

@@ -73,15 +73,8 @@ export async function checkServers(
 }
 
 /** Checks Postgres. @returns true if its user can create roles. */
-async function checkPostgres(url: string): Promise<boolean> {
-  const client = new pg.Client({
-    connectionString: url,
-    connectionTimeoutMillis: answerTimeoutMs,
-    query_timeout: answerTimeoutMs,
-  });
-  client.on('error', () => {});
-  try {
-    await client.connect();
+function checkPostgres(url: string): Promise<boolean> {
+  return queryPostgres(url, async (client) => {
     const { rows } = await client.query<{
       user: string;
       database: string;
@@ -98,6 +91,46 @@ async function checkPostgres(url: string): Promise<boolean> {
       `POSTGRES_URL: ${user} is not allowed to create schemas in the database ${database}. ` +
         `It has to be the owner: ALTER DATABASE "${database}" OWNER TO "${user}"`,
     );
+  });
+}
+
+/**
+ * Checks that no system on another database of the server is connected with one of the logins. The
+ * databases of a server share its logins, and a start changes their passwords.
+ *
+ * @throws StartError that names the other database and a solution.
+ */
+export async function checkLoginsUnused(url: string, logins: readonly string[]): Promise<void> {
+  const [other] = await queryPostgres(
+    url,
+    async (client) =>
+      (
+        await client.query<{ login: string; database: string }>(
+          `SELECT usename AS login, datname AS database FROM pg_stat_activity
+           WHERE usename = ANY ($1::text[]) AND datname <> current_database() LIMIT 1`,
+          [logins],
+        )
+      ).rows,
+  );
+  if (other)
+    throw new StartError(
+      `POSTGRES_URL: another system uses the login ${other.login} on the database ` +
+        `${other.database} of this server, and a start would change its password. Stop that ` +
+        'system first, or use another Postgres server, or a user who cannot create roles.',
+    );
+}
+
+/** Runs queries on a configured Postgres. @throws StartError that names the setting. */
+async function queryPostgres<T>(url: string, run: (client: pg.Client) => Promise<T>): Promise<T> {
+  const client = new pg.Client({
+    connectionString: url,
+    connectionTimeoutMillis: answerTimeoutMs,
+    query_timeout: answerTimeoutMs,
+  });
+  client.on('error', () => {});
+  try {
+    await client.connect();
+    return await run(client);
   } catch (error) {
     throw error instanceof StartError
       ? error

@@ -6,7 +6,7 @@ export interface EmbeddedServer {
   readonly pid: number;
   /** Resolves after the end of the server with its exit code or signal. */
   readonly exited: Promise<string>;
-  /** Stops the server; after 20 seconds by force. Callers should close all clients first. */
+  /** Stops the server; after 40 seconds by force. Callers should close all clients first. */
   stop(): Promise<void>;
 }
 
@@ -21,6 +21,8 @@ export interface ServerOptions {
   readonly port?: number;
   /** True (default) if data survives a crash of the machine. False skips syncs, for tests. */
   readonly durable?: boolean;
+  /** Its abort ends a start in progress, and stops the server. */
+  readonly stopped?: AbortSignal;
   /** Receives progress messages, one line each. */
   readonly reportProgress?: (line: string) => void;
 }

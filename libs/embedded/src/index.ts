@@ -7,3 +7,4 @@ export { KeyFiles, type KeySetEntry } from './key-files.js';
 export { commandLine } from './running-process.js';
 export { removeRedis, startRedis, type RedisOptions } from './redis-server.js';
 export { readOrCreateSecret, writePrivateFile } from './secret-file.js';
+export { stopLimitMs as serverStopLimitMs } from './server-process.js';

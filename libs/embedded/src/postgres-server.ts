@@ -51,8 +51,10 @@ export async function startPostgres(options: PostgresOptions): Promise<EmbeddedS
     if (await stopOrphan(program))
       reportProgress('stopped a Postgres that an earlier start had left behind');
     const urlOf = (name: string) => `postgres://${ownerName}:${password}@127.0.0.1:${port}/${name}`;
-    const server = await ServerProcess.start(program, () =>
-      ensureDatabase(urlOf('postgres'), database),
+    const server = await ServerProcess.start(
+      program,
+      () => ensureDatabase(urlOf('postgres'), database),
+      options.stopped,
     );
     return {
       url: urlOf(database),
@@ -82,6 +84,8 @@ function postgresIdentity(data: string) {
     // Postgres' "fast" and "immediate" shutdown. SIGTERM would wait until all clients disconnect.
     stopSignal: 'SIGINT',
     forceSignal: 'SIGQUIT',
+    // cannot_connect_now: Postgres recovers its data after a crash.
+    isStarting: (error: unknown) => (error as { code?: string }).code === '57P03',
   } as const;
 }
 

@@ -45,7 +45,11 @@ export async function startRedis(options: RedisOptions): Promise<EmbeddedServer>
       configuration,
       redisSettings(program, port, password, durable, fsyncEachWrite),
     );
-    const server = await ServerProcess.start(program, () => pingRedis(port, password));
+    const server = await ServerProcess.start(
+      program,
+      () => pingRedis(port, password),
+      options.stopped,
+    );
     return {
       url: `redis://:${password}@127.0.0.1:${port}`,
       port,

@@ -1,4 +1,5 @@
 import { spawn, type ChildProcess } from 'node:child_process';
+import { once } from 'node:events';
 import { closeSync, existsSync, openSync, readFileSync, rmSync } from 'node:fs';
 import { setTimeout as delay } from 'node:timers/promises';
 import { isRunning, usesDirectory } from './running-process.js';
@@ -26,10 +27,14 @@ export interface ServerProgram {
   readonly stopSignal: NodeJS.Signals;
   /** The signal to stop the server without a clean shutdown. The next start recovers the data. */
   readonly forceSignal: NodeJS.Signals;
+  /** Returns true for the error of a server that works on its start, such as on recovery. */
+  readonly isStarting?: (error: unknown) => boolean;
 }
 
+/** Maximum milliseconds until a server accepts requests, from its last sign that it is starting. */
 const startLimitMs = 60_000;
-const stopLimitMs = 20_000;
+/** Milliseconds between the signals of a stop. A shutdown of Postgres writes all changed pages. */
+export const stopLimitMs = 40_000;
 
 /**
  * A running server in a separate process.
@@ -61,14 +66,16 @@ export class ServerProcess {
   }
 
   /**
-   * Starts a server and waits until it accepts requests.
+   * Starts a server and waits until it accepts requests. An abort of `stopped` stops it.
    *
    * @throws StartError with the last lines of the server's output.
    */
   static async start(
     program: ServerProgram,
     serves: () => Promise<unknown>,
+    stopped?: AbortSignal,
   ): Promise<ServerProcess> {
+    stopped?.throwIfAborted();
     rmSync(program.logFile, { force: true });
     const log = openSync(program.logFile, 'a', 0o600);
     const child = spawn(program.command, program.args, {
@@ -80,7 +87,7 @@ export class ServerProcess {
     });
     closeSync(log);
     const server = new ServerProcess(program, child);
-    await server.waitUntilServing(serves);
+    await server.waitUntilServing(serves, stopped);
     return server;
   }
 
@@ -88,21 +95,27 @@ export class ServerProcess {
     return this.child.pid ?? 0;
   }
 
-  /** Sends `stopSignal`, and `forceSignal` if the server still runs after 20 seconds. */
+  /** Sends `stopSignal`, and `forceSignal` if the server still runs after 40 seconds. */
   async stop(): Promise<void> {
     if (this.exitReason !== undefined) return;
     await stopProcess(this.program, this.pid, () => this.exitReason === undefined);
   }
 
-  private async waitUntilServing(serves: () => Promise<unknown>): Promise<void> {
-    const deadline = performance.now() + startLimitMs;
+  private async waitUntilServing(
+    serves: () => Promise<unknown>,
+    stopped: AbortSignal = new AbortController().signal,
+  ): Promise<void> {
+    let deadline = performance.now() + startLimitMs;
     let problem: unknown;
-    while (this.exitReason === undefined && performance.now() < deadline) {
+    // Both also end the wait for an answer: another program on the port may never answer.
+    const interrupted = Promise.race([this.exited, once(stopped, 'abort')]).then(() => false);
+    while (this.exitReason === undefined && !stopped.aborted && performance.now() < deadline) {
       try {
-        // The end of the server also ends the wait: another program on the port may never answer.
-        if (await Promise.race([serves().then(() => true), this.exited.then(() => false)])) return;
+        if (await Promise.race([serves().then(() => true), interrupted])) return;
       } catch (error) {
         problem = error;
+        // A recovery can take any time, and an interrupted one starts from the beginning.
+        if (this.program.isStarting?.(error)) deadline = performance.now() + startLimitMs;
         await delay(20);
       }
     }
@@ -111,6 +124,7 @@ export class ServerProcess {
         ? `doesn't answer (${String(problem)})`
         : `ended with ${this.exitReason}`;
     await this.stop();
+    stopped.throwIfAborted();
     throw new StartError(
       `${this.program.name} could not be started: it ${how}.\n${lastLines(this.program.logFile)}`,
     );

@@ -9,5 +9,6 @@ export * from './program-io.js';
 export * from './reachable-url.js';
 export * from './repeating-task.js';
 export * from './run-app.js';
+export * from './stop-signal.js';
 export * from './time-limit.js';
 export * from './tracing.js';

@@ -1,9 +1,12 @@
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
 import { mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { text as readText } from 'node:stream/consumers';
 import { gunzipSync, gzipSync } from 'node:zlib';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { callProgram, Fixture, type FixtureDatabase } from '#testing';
+import { callProgram, eventually, Fixture, type FixtureDatabase, repository } from '#testing';
 import { podcastSync } from '../../../cli/src/podcast-sync.js';
 import { DumpedUser } from '../../testing/dumped-user.js';
 
@@ -91,6 +94,34 @@ describe('backup', () => {
     const { code } = await run(['backup', failed], { ownerUrl: source.urls.dump });
     expect(code).toBe(1);
     expect(() => statSync(failed)).toThrow('ENOENT');
+  });
+
+  it.each(['SIGINT', 'SIGTERM'] as const)('removes the file after %s', async (signal) => {
+    const stopped = join(folder, signal);
+    await source.owner.query('BEGIN; LOCK TABLE episode.states');
+    const program = join(repository, 'dist', 'programs', 'podcast-sync.js');
+    const child = spawn(process.execPath, [program, 'backup', stopped], {
+      env: { PATH: process.env.PATH, DATABASE_URL: source.ownerUrl },
+    });
+    const [stderr, ended] = [readText(child.stderr), once(child, 'close')];
+    try {
+      // The backup waits for the table.
+      await eventually(async () => {
+        const waiting = `SELECT FROM pg_locks
+          WHERE relation = 'episode.states'::regclass AND NOT granted`;
+        expect((await source.owner.query(waiting)).rowCount).toBe(1);
+      });
+      expect(statSync(stopped).isFile()).toBe(true);
+      child.kill(signal);
+      expect([await ended, await stderr]).toEqual([
+        [1, null],
+        expect.stringContaining(`backup: stopped by ${signal}`),
+      ]);
+      expect(() => statSync(stopped)).toThrow('ENOENT');
+    } finally {
+      child.kill('SIGKILL');
+      await source.owner.query('ROLLBACK');
+    }
   });
 });
 

@@ -2,7 +2,14 @@ import { open, rm } from 'node:fs/promises';
 import { Readable, type Writable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
 import { constants, createGzip } from 'node:zlib';
-import { formatCount, formatDuration, loadConfig, type ProgramIo, ProgressLine } from '#runtime';
+import {
+  formatCount,
+  formatDuration,
+  loadConfig,
+  type ProgramIo,
+  ProgressLine,
+  withStopSignal,
+} from '#runtime';
 import type pg from 'pg';
 import { to as copyTo } from 'pg-copy-streams';
 import {
@@ -30,7 +37,8 @@ export interface BackupOptions {
 /**
  * Writes a snapshot of all schemas except `feed`, and the keys. The system can keep running.
  *
- * @throws ConfigurationError, or Error with the reason; then the incomplete file is removed.
+ * @throws ConfigurationError, or Error with the reason, such as SIGINT or SIGTERM; then the
+ *   incomplete file is removed.
  */
 export async function backup(options: BackupOptions, io: ProgramIo): Promise<void> {
   const { DATABASE_URL } = loadConfig(backupConfig, io.env);
@@ -42,9 +50,12 @@ export async function backup(options: BackupOptions, io: ProgramIo): Promise<voi
   const out: Writable = handle?.createWriteStream({ flush: true }) ?? io.stdout;
   const progress = new ProgressLine(io.stderr, 'backup', () => `${formatCount(writer.rows)} rows`);
   try {
-    await client.connect();
-    const text = Readable.from(writer.lines(), { objectMode: false });
-    await pipeline(text, createGzip({ level: constants.Z_BEST_SPEED }), out, { end: isFile });
+    await withStopSignal(async (signal) => {
+      await client.connect();
+      const text = Readable.from(writer.lines(), { objectMode: false });
+      const gzip = createGzip({ level: constants.Z_BEST_SPEED });
+      await pipeline(text, gzip, out, { end: isFile, signal });
+    });
   } catch (error) {
     if (isFile) await rm(options.file);
     throw error;
@@ -79,6 +90,8 @@ class BackupWriter {
     for (const { name, columns } of inOrderOfReferences(all.rows)) {
       yield serializePart({ table: name, columns });
       const copy = this.client.query(copyTo(`COPY ${name} (${columns}) TO STDOUT`));
+      // After a stop, the closed connection causes an error that nothing else receives.
+      copy.on('error', () => undefined);
       yield* copy as AsyncIterable<Buffer>;
       this.rows += copy.rowCount;
       yield `${endOfRows}\n`;
