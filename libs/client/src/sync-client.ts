@@ -43,6 +43,9 @@ export interface LocalEpisode extends EpisodeMetadata, Statuses {
   pending: boolean;
 }
 
+/** Matches a UUID in lower case. The server rejects other guids. */
+const uuidPattern = /^[\da-f]{8}(?:-[\da-f]{4}){3}-[\da-f]{12}$/;
+
 /** Options of {@link SyncClient}. */
 export interface SyncClientOptions {
   api: Api;
@@ -158,7 +161,8 @@ export class SyncClient {
    * Subscribes to a feed.
    *
    * @param feedUrl check it with {@link faultInHttpUrl}: an invalid URL fails only at the sync.
-   * @param feed.guid the guid that the feed declares (`podcast:guid`), if any.
+   * @param feed.guid the guid that the feed declares (`podcast:guid`), if any. The podcast gets
+   * the derived guid if it is no UUID.
    * @param feed.title the listener's own title, if any. See {@link setTitle}.
    * @returns the podcast's guid. If the server assigns a different guid, both identify the podcast.
    */
@@ -166,11 +170,13 @@ export class SyncClient {
     const feed_url = feedUrl.trim();
     const title = feed.title?.trim();
     return this.#storeChange(async (writes) => {
-      const guid = feed.guid?.toLowerCase() ?? (await guidOfFeed(this.store, feed_url));
+      const declared = feed.guid?.trim().toLowerCase() ?? '';
+      const isDeclared = uuidPattern.test(declared);
+      const guid = isDeclared ? declared : await guidOfFeed(this.store, feed_url);
       const action = {
         kind: 'subscribe',
         feed_url,
-        isDeclared: feed.guid !== undefined,
+        isDeclared,
         ...(title && { title }),
       } as const;
       await addSubscriptionAction(this.store, writes, guid, action, this.#nextChangeTime());
