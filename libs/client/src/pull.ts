@@ -1,7 +1,7 @@
 import { comparableUrl } from '../../contracts/src/feed-url.js';
 import type { Api } from './api.js';
 import { mergeEpisodeChanges, mergeSubscriptionChanges } from './change.rules.js';
-import { ApiError, type ApiErrorCode } from './errors.js';
+import { ApiError } from './errors.js';
 import {
   type Batch,
   type EpisodeChange,
@@ -16,6 +16,7 @@ import {
   updateRecords,
   writeMeta,
 } from './records.js';
+import { permanentCodes } from './request-sender.js';
 import type { Store } from './store.js';
 import type { Episode, Subscription } from './wire.js';
 
@@ -26,12 +27,6 @@ import type { Episode, Subscription } from './wire.js';
 const maxRepeatedCounts = 3;
 
 const rowsPerPage = 250;
-
-/**
- * Codes of a failed read of a subscription that a retry would repeat: the server rejected its guid
- * or the whole subscription, or a client has deleted it.
- */
-const finalCodes: readonly ApiErrorCode[] = ['not_found', 'deleted', 'invalid', 'too_large'];
 
 /** Reads the server's changes into a store. Run only one pull at a time on a store. */
 export class Pull {
@@ -68,7 +63,8 @@ export class Pull {
       if (current === undefined || current === guid) return;
       await updateRecords(this.store, (writes) => this.#moveRecords(guid, current, writes));
     } catch (error) {
-      if (!(error instanceof ApiError && finalCodes.includes(error.code))) throw error;
+      // The server rejected the subscription or its guid, or a client has deleted it.
+      if (!(error instanceof ApiError && permanentCodes.has(error.code))) throw error;
     }
   }
 

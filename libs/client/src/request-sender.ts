@@ -240,7 +240,7 @@ function lacksScope(response: Response): boolean {
 }
 
 /** Codes of permanent rejections. {@link readError} checks that no proxy sent the status. */
-const permanentCodes: ReadonlySet<ApiErrorCode> = new Set([
+export const permanentCodes: ReadonlySet<ApiErrorCode> = new Set([
   'not_found',
   'invalid',
   'deleted',
