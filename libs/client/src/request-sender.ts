@@ -190,7 +190,7 @@ export async function withTimeLimit<T>(
     };
   });
   const timer = setTimeout(
-    () => end(new ApiError('timeout', `No complete response within ${milliseconds} ms`)),
+    () => end(new ApiError('timeout', 'The time limit passed')),
     milliseconds,
   );
   const abort = () => outer && end(abortError(outer));

@@ -230,8 +230,7 @@ export class SignIn {
 
   async #renewToken({ refresh, clientId: client_id }: Tokens): Promise<string> {
     try {
-      if (refresh === undefined)
-        throw new OAuthError('invalid_grant', 'The server returned no refresh token');
+      if (refresh === undefined) throw new OAuthError('invalid_grant', 'No refresh token');
       const form = { grant_type: 'refresh_token', refresh_token: refresh, client_id };
       const response = await this.#requestTokens(form);
       await this.#storeTokens({ refresh_token: refresh, ...response }, client_id);

@@ -222,7 +222,7 @@ export class SyncClient {
   ): Promise<string> {
     const metadata = normalizeIdentifiers(episode);
     if (!metadata.sync_id && !metadata.episode_guid && !metadata.enclosure_url)
-      throw new TypeError('An episode needs a sync_id, an episode_guid or an enclosure_url');
+      throw new TypeError('An episode needs a sync_id, episode_guid or enclosure_url');
     return this.#storeChange(async (writes) => {
       const guid = await resolveGuid(this.store, podcast);
       return addEpisodeChange(this.store, writes, guid, metadata, states, this.#nextChangeTime());
