@@ -60,6 +60,12 @@ const registrationKey = 'sign-in/registration/';
 const deviceGrant = 'urn:ietf:params:oauth:grant-type:device_code';
 const defaultScope = 'openid offline_access read:subscriptions write:subscriptions';
 
+/**
+ * Matches errors that end a sign-in: the grant was revoked or expired, or the issuer removed the
+ * client. Any other error can be that of a proxy.
+ */
+const endPattern = /^(?:invalid_grant|invalid_client|unauthorized_client)$/;
+
 /** Milliseconds before its expiry at which a token is renewed. */
 const renewalMargin = 30_000;
 
@@ -237,7 +243,8 @@ export class SignIn {
       return response.access_token;
     } catch (error) {
       if (!(error instanceof OAuthError)) throw error;
-      // Removes the tokens: their grant was revoked or expired, or the issuer removed the client.
+      if (!endPattern.test(error.error))
+        throw new ApiError('unexpected', error.message, { cause: error });
       await this.#putValue(tokensKey, undefined);
       throw new ApiError('unauthorized', 'The access has ended: sign in again', {
         cause: error,
