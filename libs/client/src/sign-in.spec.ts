@@ -41,3 +41,26 @@ it.each([
   await expect(signIn.token()).rejects.toMatchObject({ name: 'ApiError', code });
   expect(await signIn.isSignedIn()).toBe(isSignedIn);
 });
+
+it('signs out after a running renewal, and revokes its tokens', async () => {
+  const revoked: (string | null)[] = [];
+  let renew = (_tokens: Response) => {};
+  let start = () => {};
+  const renewing = new Promise<void>((resolve) => (start = resolve));
+  const signIn = signedIn((path, form) => {
+    if (path === '/token') {
+      start();
+      return new Promise((resolve) => (renew = resolve));
+    }
+    revoked.push(form.get('token'));
+    return new Response();
+  });
+  const token = signIn.token();
+  await renewing;
+  const signedOut = signIn.signOut();
+  await new Promise(setImmediate);
+  renew(Response.json({ access_token: 'a2', refresh_token: 'r2' }));
+  expect(await token).toBe('a2');
+  await signedOut;
+  expect([await signIn.isSignedIn(), revoked]).toEqual([false, ['r2']]);
+});

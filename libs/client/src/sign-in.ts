@@ -211,8 +211,13 @@ export class SignIn {
 
   /** Removes the stored tokens, then revokes them. @throws ApiError if the revocation fails. */
   async signOut(): Promise<void> {
-    const tokens = (await this.options.store.get(tokensKey)) as Tokens | undefined;
-    await this.#putValue(tokensKey, undefined);
+    const { store } = this.options;
+    // A running renewal would store new tokens after the removal.
+    const tokens = await store.withLock('token', async () => {
+      const stored = (await store.get(tokensKey)) as Tokens | undefined;
+      await this.#putValue(tokensKey, undefined);
+      return stored;
+    });
     if (tokens?.refresh === undefined) return;
     const { revocation_endpoint: endpoint } = await this.#discover();
     if (endpoint !== undefined)
