@@ -1,7 +1,7 @@
 import { expect, it } from 'vitest';
 import { createApi } from './api.js';
 import { podcastGuid } from './podcast-guid.js';
-import { memoryStore } from './store.js';
+import { memoryStore, type Value } from './store.js';
 import { SyncClient } from './sync-client.js';
 
 const feed = 'https://a.example/feed';
@@ -20,4 +20,24 @@ it.each([
   expect(await store.list('change/subscription/')).toMatchObject([
     [`change/subscription/${guid}`, { actions: [{ isDeclared }] }],
   ]);
+});
+
+it('merges thousands of unsent changes with the stored episodes in linear time', async () => {
+  const count = 6_000;
+  const fields = (n: number) => ({ podcast_guid: 'p', enclosure_url: `https://cdn.example/${n}` });
+  const position = { value: 7, at: 1, offset: 0, after: 0 };
+  const records = new Map<string, Value>();
+  for (let n = 0; n < count; n++) {
+    records.set(`episode/p/${n}`, { ...fields(n), sync_id: `${n}`, episode_guid: '' });
+    const metadata = { ...fields(n), sync_id: `unsent-${n}` };
+    const change = { podcast_guid: 'p', metadata, states: { playback_position: position } };
+    records.set(`change/episode/p/unsent-${n}`, change);
+  }
+  const client = new SyncClient({ api, store: memoryStore(records) });
+  const started = performance.now();
+  const episodes = await client.episodes();
+  // With a search through all episodes for each change it takes many times as long.
+  expect(performance.now() - started).toBeLessThan(6_000);
+  expect(episodes).toHaveLength(count);
+  expect(episodes.every((row) => row.pending && row.playback_position?.value === 7)).toBe(true);
 });

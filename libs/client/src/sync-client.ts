@@ -1,5 +1,6 @@
 import type { Api } from './api.js';
 import { isSameEpisode, mergeEpisodeChanges, serverTimeOf } from './change.rules.js';
+import { EpisodeIndex } from './episode-index.js';
 import { LiveSync } from './live-sync.js';
 import {
   addEpisodeChange,
@@ -119,6 +120,8 @@ export class SyncClient {
     const local = new Map<string, LocalEpisode>(
       rows.map(([key, row]) => [key, { ...row, pending: false }]),
     );
+    const index = new EpisodeIndex();
+    for (const row of local.values()) index.add(row);
     const { offset } = await readMeta(this.store);
     const merged = new Map<string, EpisodeChange>();
     for (const change of await readUnconfirmedChanges<EpisodeChange>(
@@ -127,10 +130,13 @@ export class SyncClient {
     )) {
       const podcast_guid = await resolveGuid(this.store, change.podcast_guid);
       if (guid !== undefined && podcast_guid !== guid) continue;
-      const isSame = ([, row]: [string, LocalEpisode]) =>
-        row.podcast_guid === podcast_guid && isSameEpisode(row, change.metadata);
       let key = keys.episode(podcast_guid, change.metadata.sync_id);
-      if (!local.has(key)) key = [...local].find(isSame)?.[0] ?? key;
+      if (!local.has(key))
+        key =
+          index
+            .syncIdsOf({ ...change.metadata, podcast_guid })
+            .map((syncId) => keys.episode(podcast_guid, syncId))
+            .find((other) => isSameEpisode(local.get(other) ?? {}, change.metadata)) ?? key;
       const { sync_id } = local.get(key) ?? change.metadata;
       const all = mergeEpisodeChanges(merged.get(key) ?? change, change);
       merged.set(key, all);
@@ -138,14 +144,16 @@ export class SyncClient {
         const time = new Date(serverTimeOf(state, this.now(), offset));
         return [name, { value: state.value, timestamp: time.toISOString().slice(0, 16) }];
       });
-      local.set(key, {
+      const row = {
         ...change.metadata,
         ...local.get(key),
         ...(Object.fromEntries(states) as Statuses),
         podcast_guid,
         sync_id,
         pending: true,
-      });
+      };
+      local.set(key, row);
+      index.add(row);
     }
     const lastActions = new Map(
       (await this.#unconfirmedActions())
