@@ -272,6 +272,27 @@ test('rejected changes leave the queue and are reported with their code', async 
   expect(await phone.client.episodes()).toEqual([]);
 });
 
+describe('a guid that is no UUID', () => {
+  test('is not sent: the podcast gets the derived guid', async () => {
+    const phone = (await person())();
+    const podcast = await phone.client.subscribe(feed, { guid: 'not-a-uuid' });
+    await phone.client.sync();
+    expect([phone.failures, await guids(phone)]).toEqual([[], [podcast]]);
+    expect((await phone.api.getSubscription(podcast)).feed_url).toBe(feed);
+  });
+
+  test.each(['not-a-uuid', 'x'.repeat(10_000), 'x'.repeat(40_000)])(
+    'does not block the sync of a store of version 0.2.0: %.10s',
+    async (guid) => {
+      const phone = (await person())();
+      const changes = [[`change/subscription/${guid}`, { guid, actions: [] }]];
+      phone.kept.set('done/a', { key: 'a', kind: 'subscribe', changes, body: '[]' });
+      await phone.client.sync();
+      expect([...phone.kept.keys()].filter((key) => key.startsWith('done/'))).toEqual([]);
+    },
+  );
+});
+
 test('the latest title wins on all devices, whatever the order of their syncs', async () => {
   const open = await person();
   let late = 0;

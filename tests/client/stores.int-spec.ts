@@ -1,8 +1,9 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { mkdtempSync, readdirSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdtempSync, readdirSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
-import { join } from 'node:path';
+import { dirname, join } from 'node:path';
+import type { Readable } from 'node:stream';
 import { createApi, memoryStore, type Store, SyncClient } from '#client';
 import { fileStore } from '#client/file';
 import { eventually, repository } from '#testing';
@@ -80,12 +81,23 @@ describe.each<[string, () => Store]>([
   });
 });
 
-/** Starts a process that holds the lock of a store. It runs the built SDK. */
+/** Starts a process with a store in a file. It runs the built SDK. */
+function startProcess(file: string, program: string): ChildProcess {
+  const sdk = JSON.stringify(join(repository, 'dist', 'libs', 'client', 'src'));
+  const imports = `
+    const { createApi, SyncClient } = await import(${sdk} + '/index.js');
+    const { fileStore } = await import(${sdk} + '/file.js');
+    const store = fileStore(${JSON.stringify(file)});`;
+  const child = spawn(process.execPath, ['--input-type=module', '-e', imports + program], {
+    stdio: ['pipe', 'pipe', 'inherit'],
+  });
+  children.push(child);
+  return child;
+}
+
+/** Starts a process that holds the lock of a store. */
 async function lockHolder(file: string): Promise<ChildProcess> {
-  const module = join(repository, 'dist', 'libs', 'client', 'src', 'file.js');
   const program = `
-    const { fileStore } = await import(${JSON.stringify(module)});
-    const store = fileStore(${JSON.stringify(file)});
     await store.withLock('sync', () => new Promise((resolve) => {
       console.log('locked');
       process.stdin.once('data', () => {
@@ -93,11 +105,8 @@ async function lockHolder(file: string): Promise<ChildProcess> {
         resolve(store.write(new Map([['by', 'child']])));
       });
     }));`;
-  const child = spawn(process.execPath, ['--input-type=module', '-e', program], {
-    stdio: ['pipe', 'pipe', 'inherit'],
-  });
-  children.push(child);
-  await once(child.stdout, 'data');
+  const child = startProcess(file, program);
+  await once(child.stdout as Readable, 'data');
   return child;
 }
 
@@ -149,6 +158,32 @@ describe('the store in a file', () => {
     child.kill('SIGKILL');
     expect(await Promise.all(updates)).toHaveLength(5);
     expect(await fileStore(file).get('count')).toBe('5');
+  });
+
+  test('lets a process stop its live sync while another process has the lock for it', async () => {
+    const file = path();
+    const api = createApi({ baseUrl: 'http://127.0.0.1:9', token: () => 'none', retries: 0 });
+    const leader = new SyncClient({ api, store: fileStore(file) });
+    leader.start();
+    try {
+      await eventually(() => expect(existsSync(`${file}.live.lock`)).toBe(true));
+      const child = startProcess(
+        file,
+        `const api = createApi({ baseUrl: 'http://127.0.0.1:9', token: () => 'none', retries: 0 });
+        const client = new SyncClient({ api, store });
+        client.start();
+        setTimeout(() => client.stop(), 500);`,
+      );
+      const [code] = (await once(child, 'exit', { signal: AbortSignal.timeout(20_000) })) as [
+        number,
+      ];
+      expect(code).toBe(0);
+      // The leader still has its lock. The other process has removed its files.
+      const locks = () => readdirSync(dirname(file)).filter((name) => name.includes('.live.lock'));
+      await eventually(() => expect(locks()).toHaveLength(2));
+    } finally {
+      await leader.stop();
+    }
   });
 
   test('is readable by its owner only, without other files next to it', async () => {

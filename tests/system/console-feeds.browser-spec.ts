@@ -1,9 +1,10 @@
+import { randomUUID } from 'node:crypto';
 import { eventually } from '#testing';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { FeedServer } from '../../libs/fetch/testing/feed-server.js';
 import { jpeg } from '../../libs/fetch/testing/pictures.js';
 import { findings, fits } from '../../apps/account/testing/account-browser.js';
-import { ConsoleFixture } from './testing/console.fixture.js';
+import { ConsoleFixture, type Visit } from './testing/console.fixture.js';
 
 const now = new Date().toISOString();
 const daysAgo = (days: number) => new Date(Date.now() - days * 86_400_000);
@@ -124,6 +125,62 @@ describe('podcasts with feeds', () => {
     await page.getByRole('link', { name: 'Weekly' }).first().click();
     await page.getByRole('heading', { level: 1, name: 'Weekly' }).waitFor();
   });
+});
+
+/** Returns the guid of the user's subscription to a feed. */
+async function guidOf(visit: Visit, feedUrl: string): Promise<string> {
+  const { success } = (await visit.request('POST', '/subscriptions', {
+    subscriptions: [{ feed_url: feedUrl }],
+  })) as { success: [{ guid: string }] };
+  return success[0].guid;
+}
+
+it('a podcast whose guid changes stays on all pages, with its open dialog', async () => {
+  const visit = await fixture.visit();
+  const { page } = visit;
+  const url = serve('/changed', 'Changed', ['One', 2]);
+  const position = { value: 9, timestamp: now };
+  await visit.upload(url, [{ episode_guid: 'One', title: 'One', playback_position: position }]);
+  const podcastLink = page.getByRole('link', { name: 'Changed', exact: true });
+  await podcastLink.waitFor();
+  // The dialog is open in the list, and then on the page of the podcast.
+  for (const hasOwnPage of [false, true]) {
+    if (hasOwnPage) await podcastLink.click();
+    if (hasOwnPage) await page.getByText('All about Changed.').waitFor();
+    await page.getByRole('button', { name: 'Manage' }).click();
+    await page.locator('#new-title').fill('typed');
+    const newGuid = randomUUID();
+    await visit.request('PATCH', `/subscriptions/${await guidOf(visit, url)}`, {
+      new_guid: newGuid,
+    });
+    await page.locator(`#manage-${newGuid}`).waitFor({ state: 'attached' });
+    expect(await page.locator('#new-title').inputValue()).toBe('typed');
+    await page.getByRole('button', { name: 'Close' }).click();
+    await podcastLink.or(page.getByRole('heading', { name: 'Changed' })).waitFor();
+  }
+  await page.getByText('1 episode', { exact: true }).waitFor();
+  const row = page.getByRole('listitem').filter({ hasText: 'Changed' });
+  await page.getByRole('link', { name: 'History' }).click();
+  await row.getByText('One').waitFor();
+  await page.getByRole('link', { name: 'New', exact: true }).click();
+  await row.getByText('One').waitFor();
+  expect(await page.getByRole('listitem').count()).toBe(1);
+});
+
+it('the newest episodes omit those of a deleted podcast', async () => {
+  const visit = await fixture.visit({}, '/console/new');
+  const { page } = visit;
+  await page.getByText('No episodes yet.').waitFor();
+  const [kept, deleted] = [
+    serve('/kept', 'Kept', ['Kept episode', 2]),
+    serve('/deleted', 'Deleted', ['Deleted episode', 1]),
+  ];
+  await visit.subscribe(kept, deleted);
+  await page.getByText('Kept episode').waitFor();
+  await page.getByText('Deleted episode').waitFor();
+  await visit.request('DELETE', `/subscriptions/${await guidOf(visit, deleted)}`);
+  await page.getByText('Deleted episode').waitFor({ state: 'detached' });
+  await page.getByText('Kept episode').waitFor();
 });
 
 it('an import shows titles and pictures of 300 podcasts within a minute', async () => {

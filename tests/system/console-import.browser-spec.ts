@@ -60,6 +60,26 @@ describe('an import from another server', () => {
     await page.getByText('is complete. 2 podcasts, 2 actions').waitFor();
   });
 
+  it('continues after the token is rejected, as after a sleep of the computer', async () => {
+    const { page } = await fixture.visit({}, '/console/data');
+    const account = serveAccount(server, '/renewed');
+    let release = () => {};
+    account.blocked = new Promise((resolve) => (release = resolve));
+    await start(page, account.url, password);
+    await page.getByRole('progressbar', { name: 'Importing from 127.0.0.1' }).waitFor();
+    let rejected: string | undefined;
+    await page.route('**/feeds/import', (route) => {
+      const { authorization } = route.request().headers();
+      rejected ??= authorization;
+      return authorization === rejected
+        ? route.fulfill({ status: 401, headers: { 'access-control-allow-origin': '*' } })
+        : route.continue();
+    });
+    await expect.poll(() => rejected).toBeDefined();
+    release();
+    await page.getByText('is complete. 2 podcasts, 2 actions').waitFor();
+  });
+
   it('can be stopped', async () => {
     const { page } = await fixture.visit({}, '/console/data');
     const account = serveAccount(server, '/stopped');

@@ -91,6 +91,24 @@ describe('two windows', () => {
   });
 });
 
+it('reconnects less often while change streams end early', async () => {
+  const { page } = await fixture.visit({}, '/account');
+  // The delay before a reconnect is a random part of a ceiling, which doubles.
+  await page.addInitScript(() => void (Math.random = () => 0.5));
+  const opened: number[] = [];
+  await page.route('**/changes', (route) => {
+    opened.push(performance.now());
+    return route.fulfill({
+      headers: { 'access-control-allow-origin': '*', 'content-type': 'text/event-stream' },
+      body: 'event: changed\ndata: 2026-01-01T00:00:00.000Z\n\n',
+    });
+  });
+  await page.goto('/console/');
+  await expect.poll(() => opened.length, { timeout: 30_000 }).toBeGreaterThanOrEqual(4);
+  const [, , third = 0, fourth = 0] = opened;
+  expect(fourth - third).toBeGreaterThan(3_000);
+});
+
 describe('the example app of the SDK', () => {
   const folder = mkdtempSync(join(tmpdir(), 'player-'));
   afterAll(() => rmSync(folder, { recursive: true }));

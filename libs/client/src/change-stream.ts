@@ -33,7 +33,7 @@ export async function* readChangeStream(
       ),
     );
     if (!response.body)
-      throw new ApiError('unexpected', 'This platform cannot stream responses: poll');
+      throw new ApiError('unexpected', 'The platform does not support streams: poll');
     const reader = response.body.getReader();
     const decoder = new TextDecoder();
     let rest = '';

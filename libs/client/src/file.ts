@@ -10,6 +10,9 @@ const heartbeatInterval = 2_000;
 /** Milliseconds without a heartbeat after which another process removes the lock. */
 const maxSilence = 15_000;
 
+/** Maximum delay in milliseconds between two attempts to acquire a lock. */
+const maxLockDelay = 500;
+
 /** Interval in ms of polls for writes of other processes: network file systems send no events. */
 const watchInterval = 500;
 
@@ -62,7 +65,8 @@ export function fileStore(path: string): Store {
           cached = { version: await readVersion(), records: next };
         }),
       ),
-    withLock: (name, run) => withProcessLock(name, () => withFileLock(`${path}.${name}.lock`, run)),
+    withLock: (name, run, signal) =>
+      withProcessLock(name, () => withFileLock(`${path}.${name}.lock`, run, signal)),
     watch: (listener) => {
       const notify = () => listener();
       const poll = () => void readRecords().catch(() => {});
@@ -93,7 +97,11 @@ async function replaceFile(path: string, text: string): Promise<void> {
 }
 
 /** Runs a function while it holds a lock file that other processes respect. */
-async function withFileLock<T>(path: string, run: () => Promise<T>): Promise<T> {
+async function withFileLock<T>(
+  path: string,
+  run: () => Promise<T>,
+  signal?: AbortSignal,
+): Promise<T> {
   await mkdir(dirname(path), { recursive: true });
   const own = `${path}.${randomUUID()}`;
   const file = await open(own, 'wx', 0o600);
@@ -101,7 +109,7 @@ async function withFileLock<T>(path: string, run: () => Promise<T>): Promise<T> 
     .writeFile(JSON.stringify({ host: hostname(), pid: process.pid }))
     .finally(() => file.close());
   try {
-    await acquireLock(path, own);
+    await acquireLock(path, own, signal);
     const heartbeat = setInterval(
       () => void utimes(path, new Date(), new Date()).catch(() => {}),
       heartbeatInterval,
@@ -120,9 +128,11 @@ async function withFileLock<T>(path: string, run: () => Promise<T>): Promise<T> 
 }
 
 /** Waits until the lock is free and acquires it. Of concurrent hard links, one succeeds. */
-async function acquireLock(path: string, own: string): Promise<void> {
+async function acquireLock(path: string, own: string, signal?: AbortSignal): Promise<void> {
+  const started = performance.now();
   let last = { heartbeat: '', since: 0 };
   for (;;) {
+    signal?.throwIfAborted();
     try {
       return await link(own, path);
     } catch (error) {
@@ -133,7 +143,12 @@ async function acquireLock(path: string, own: string): Promise<void> {
     if (heartbeat !== last.heartbeat) last = { heartbeat, since: performance.now() };
     const isSilent = performance.now() - last.since > maxSilence;
     if (heartbeat && (isSilent || (await isHolderDead(path)))) await breakLock(path, heartbeat);
-    else await sleep(5 + Math.random() * 20);
+    else {
+      // Waits a tenth of the time waited so far: most locks last milliseconds, that of a live sync
+      // as long as its process.
+      const delay = Math.min((performance.now() - started) / 10, maxLockDelay);
+      await sleep(delay + 5 + Math.random() * 20, undefined, { signal });
+    }
   }
 }
 

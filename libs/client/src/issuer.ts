@@ -29,7 +29,17 @@ export interface Issuer {
 /** Time limit for one request, in milliseconds. */
 const requestTimeLimit = 15_000;
 
-/** Returns the issuer whose tokens an API accepts (RFC 9728, RFC 8414). @throws ApiError */
+/** Matches addresses of local networks, and names that nobody can register on the internet. */
+const localHostPattern =
+  /^[^.:]+$|\.(?:local(?:host)?|lan|internal|home\.arpa)$|^1(?:0|27|92\.168|72\.(?:1[6-9]|2\d|3[01])|00\.(?:6[4-9]|[7-9]\d|1[01]\d|12[0-7]))\.[\d.]+$|^\[(?:::1\]|f[cd])/;
+
+/**
+ * Returns the issuer whose tokens an API accepts (RFC 9728, RFC 8414).
+ *
+ * @throws ApiError, also if the metadata names an API at another host (RFC 9728, 3.3): the app
+ *   would send tokens for that API to this one. A server with PUBLIC_URL names it at all its
+ *   addresses, so addresses of local networks are exempt.
+ */
 export async function discoverIssuer(
   fetch: typeof globalThis.fetch,
   apiUrl: string,
@@ -40,19 +50,25 @@ export async function discoverIssuer(
     wellKnownUrl(base, 'oauth-protected-resource'),
   );
   const [issuer] = api.authorization_servers ?? [];
-  if (issuer === undefined)
-    throw new ApiError('unexpected', 'The API names no authorization server');
+  const isOwn = new URL(api.resource, base).host === base.host;
+  if (issuer === undefined || !(isOwn || localHostPattern.test(base.hostname)))
+    throw new ApiError(
+      'unexpected',
+      `The metadata of ${apiUrl} names no issuer, or another API: ${api.resource}`,
+    );
   const metadata = await requestJson<Issuer>(
     fetch,
     wellKnownUrl(new URL(issuer), 'oauth-authorization-server'),
   );
   // The endpoints receive secrets, so they need TLS unless the API itself is on plain http.
-  const endpoints = [metadata.authorization_endpoint, metadata.token_endpoint];
-  const isSafe = endpoints.every((url) => url?.startsWith('https:') || base.protocol === 'http:');
+  const isSafe = Object.entries(metadata).every(
+    ([name, url]) =>
+      !name.endsWith('_endpoint') || url.startsWith('https:') || base.protocol === 'http:',
+  );
   if (metadata.issuer !== issuer || !isSafe)
     throw new ApiError(
       'unexpected',
-      `Issuer mismatch or insecure endpoint in the metadata of ${issuer}`,
+      `The metadata of ${issuer} names another issuer, or an insecure endpoint`,
     );
   return { ...metadata, resource: api.resource };
 }

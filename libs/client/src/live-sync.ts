@@ -49,7 +49,9 @@ export class LiveSync {
       leading = Promise.all([this.#keepPolling(signal), this.#followStream(signal)]);
       await leading;
     };
-    store.withLock('live', lead).catch((error: unknown) => this.#reportError(error));
+    store.withLock('live', lead, signal).catch((error: unknown) => {
+      if (!signal.aborted) this.#reportError(error);
+    });
     // A client that never became the leader has no stream to end.
     const ended = this.#syncRepeatedly(signal).finally(() => leading);
     this.runningSync = { abort, ended };

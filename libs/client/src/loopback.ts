@@ -17,6 +17,7 @@ const signInTimeLimit = 10 * 60_000;
 export async function signInByLoopback(signIn: SignIn, open: (url: string) => void): Promise<void> {
   const path = '/signed-in';
   const server = createServer();
+  let timer: ReturnType<typeof setTimeout> | undefined;
   server.listen(0, '127.0.0.1');
   try {
     await once(server, 'listening');
@@ -33,14 +34,17 @@ export async function signInByLoopback(signIn: SignIn, open: (url: string) => vo
         );
         if (isRedirect) resolve(`${base}${request.url}`);
       });
-      setTimeout(
+      timer = setTimeout(
         () => reject(new Error('The browser did not return within 10 minutes: sign in again')),
         signInTimeLimit,
       ).unref();
     });
+    // The promise can reject while nothing awaits it yet: an unhandled rejection ends the process.
+    redirected.catch(() => {});
     open(await signIn.begin(`${base}${path}`));
     await signIn.finish(await redirected);
   } finally {
+    clearTimeout(timer);
     server.close();
     server.closeIdleConnections();
   }

@@ -1,6 +1,6 @@
-import { comparableUrl } from '../../contracts/src/feed-url.js';
 import type { Api } from './api.js';
 import { mergeEpisodeChanges, mergeSubscriptionChanges } from './change.rules.js';
+import { EpisodeIndex } from './episode-index.js';
 import { ApiError } from './errors.js';
 import {
   type Batch,
@@ -16,6 +16,7 @@ import {
   updateRecords,
   writeMeta,
 } from './records.js';
+import { permanentCodes } from './request-sender.js';
 import type { Store } from './store.js';
 import type { Episode, Subscription } from './wire.js';
 
@@ -62,9 +63,8 @@ export class Pull {
       if (current === undefined || current === guid) return;
       await updateRecords(this.store, (writes) => this.#moveRecords(guid, current, writes));
     } catch (error) {
-      // `not_found`: the server rejected the subscription. `deleted`: a client has deleted it.
-      if (!(error instanceof ApiError) || (error.code !== 'not_found' && error.code !== 'deleted'))
-        throw error;
+      // The server rejected the subscription or its guid, or a client has deleted it.
+      if (!(error instanceof ApiError && permanentCodes.has(error.code))) throw error;
     }
   }
 
@@ -168,25 +168,15 @@ export class Pull {
    * they share a guid or file, or the subscription is not stored yet. Lists omit merged episodes.
    */
   async #mayBeMerged(episodes: readonly Episode[]): Promise<boolean> {
+    const index = new EpisodeIndex();
     for (const podcast of new Set(episodes.map((episode) => episode.podcast_guid))) {
       if (!(await this.store.get(keys.subscription(podcast)))) return true;
-      const stored = (await this.store.list(keys.episode(podcast, ''))) as [string, Episode][];
-      const changed = episodes.filter(({ podcast_guid }) => podcast_guid === podcast);
-      const owners = new Map<string, string[]>();
-      for (const [, row] of stored)
-        for (const identifier of identifiersOf(row)) {
-          const owned = owners.get(identifier);
-          if (owned) owned.push(row.sync_id);
-          else owners.set(identifier, [row.sync_id]);
-        }
-      const isShared = changed.some((episode) =>
-        identifiersOf(episode)
-          .flatMap((identifier) => owners.get(identifier) ?? [])
-          .some((syncId) => syncId !== episode.sync_id),
-      );
-      if (isShared) return true;
+      for (const [, row] of await this.store.list(keys.episode(podcast, '')))
+        index.add(row as Episode);
     }
-    return false;
+    return episodes.some((episode) =>
+      index.syncIdsOf(episode).some((syncId) => syncId !== episode.sync_id),
+    );
   }
 
   /**
@@ -236,15 +226,4 @@ export class Pull {
 function storeEpisodes(episodes: readonly Episode[], writes: PendingWrites): void {
   for (const episode of episodes)
     writes.set(keys.episode(episode.podcast_guid, episode.sync_id), episode);
-}
-
-/**
- * Returns the guid and the comparable enclosure URL of an episode, without empty ones. The server
- * merges some of the episodes that share such an identifier.
- */
-function identifiersOf({ episode_guid, enclosure_url }: Episode): string[] {
-  return [
-    ...(episode_guid === '' ? [] : [`guid ${episode_guid}`]),
-    ...(enclosure_url === '' ? [] : [`file ${comparableUrl(enclosure_url)}`]),
-  ];
 }

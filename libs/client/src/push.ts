@@ -218,7 +218,9 @@ export class Push {
         ? episodes.filter(([, { podcast_guid }]) => !notSubscribed.has(podcast_guid))
         : subscriptions.filter(([, change]) => startsWith(change, kind));
     const all = sendingOrder.map((kind) => [kind, changesOf(kind)] as const);
-    const fewest = Math.min(...all.flatMap(([, changes]) => changes.map(serverFaultsOf)));
+    let fewest = Infinity;
+    for (const [, changes] of all)
+      for (const change of changes) fewest = Math.min(fewest, serverFaultsOf(change));
     for (const [kind, changes] of all) {
       const next = changes.filter((change) => serverFaultsOf(change) === fewest);
       if (next.length > 0) return [kind, fewest === 0 ? next : next.slice(0, 1)];

@@ -190,7 +190,7 @@ export async function withTimeLimit<T>(
     };
   });
   const timer = setTimeout(
-    () => end(new ApiError('timeout', `No complete response within ${milliseconds} ms`)),
+    () => end(new ApiError('timeout', 'The time limit passed')),
     milliseconds,
   );
   const abort = () => outer && end(abortError(outer));
@@ -240,7 +240,7 @@ function lacksScope(response: Response): boolean {
 }
 
 /** Codes of permanent rejections. {@link readError} checks that no proxy sent the status. */
-const permanentCodes: ReadonlySet<ApiErrorCode> = new Set([
+export const permanentCodes: ReadonlySet<ApiErrorCode> = new Set([
   'not_found',
   'invalid',
   'deleted',

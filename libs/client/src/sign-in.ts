@@ -60,6 +60,12 @@ const registrationKey = 'sign-in/registration/';
 const deviceGrant = 'urn:ietf:params:oauth:grant-type:device_code';
 const defaultScope = 'openid offline_access read:subscriptions write:subscriptions';
 
+/**
+ * Matches errors that end a sign-in: the grant was revoked or expired, or the issuer removed the
+ * client. Any other error can be that of a proxy.
+ */
+const endPattern = /^(?:invalid_grant|invalid_client|unauthorized_client)$/;
+
 /** Milliseconds before its expiry at which a token is renewed. */
 const renewalMargin = 30_000;
 
@@ -205,8 +211,13 @@ export class SignIn {
 
   /** Removes the stored tokens, then revokes them. @throws ApiError if the revocation fails. */
   async signOut(): Promise<void> {
-    const tokens = (await this.options.store.get(tokensKey)) as Tokens | undefined;
-    await this.#putValue(tokensKey, undefined);
+    const { store } = this.options;
+    // A running renewal would store new tokens after the removal.
+    const tokens = await store.withLock('token', async () => {
+      const stored = (await store.get(tokensKey)) as Tokens | undefined;
+      await this.#putValue(tokensKey, undefined);
+      return stored;
+    });
     if (tokens?.refresh === undefined) return;
     const { revocation_endpoint: endpoint } = await this.#discover();
     if (endpoint !== undefined)
@@ -230,15 +241,15 @@ export class SignIn {
 
   async #renewToken({ refresh, clientId: client_id }: Tokens): Promise<string> {
     try {
-      if (refresh === undefined)
-        throw new OAuthError('invalid_grant', 'The server returned no refresh token');
+      if (refresh === undefined) throw new OAuthError('invalid_grant', 'No refresh token');
       const form = { grant_type: 'refresh_token', refresh_token: refresh, client_id };
       const response = await this.#requestTokens(form);
       await this.#storeTokens({ refresh_token: refresh, ...response }, client_id);
       return response.access_token;
     } catch (error) {
       if (!(error instanceof OAuthError)) throw error;
-      // Removes the tokens: their grant was revoked or expired, or the issuer removed the client.
+      if (!endPattern.test(error.error))
+        throw new ApiError('unexpected', error.message, { cause: error });
       await this.#putValue(tokensKey, undefined);
       throw new ApiError('unauthorized', 'The access has ended: sign in again', {
         cause: error,

@@ -18,8 +18,11 @@ export interface Store {
   /**
    * Runs a function while it holds the lock with the name. Waits until the lock is free. All
    * clients that share the store share its locks. A lock ends when its holder dies.
+   *
+   * @param signal ends the wait, which then rejects. A store can ignore it if its waits do not keep
+   *   the process alive.
    */
-  withLock<T>(name: string, run: () => Promise<T>): Promise<T>;
+  withLock<T>(name: string, run: () => Promise<T>, signal?: AbortSignal): Promise<T>;
   /**
    * Calls back after writes of other tabs or processes. Needed only if these share the store.
    *

@@ -1,5 +1,6 @@
 import type { Api } from './api.js';
 import { isSameEpisode, mergeEpisodeChanges, serverTimeOf } from './change.rules.js';
+import { EpisodeIndex } from './episode-index.js';
 import { LiveSync } from './live-sync.js';
 import {
   addEpisodeChange,
@@ -42,6 +43,9 @@ export interface LocalEpisode extends EpisodeMetadata, Statuses {
   /** True if a change is unsent or unconfirmed. */
   pending: boolean;
 }
+
+/** Matches a UUID in lower case. The server rejects other guids. */
+const uuidPattern = /^[\da-f]{8}(?:-[\da-f]{4}){3}-[\da-f]{12}$/;
 
 /** Options of {@link SyncClient}. */
 export interface SyncClientOptions {
@@ -116,6 +120,8 @@ export class SyncClient {
     const local = new Map<string, LocalEpisode>(
       rows.map(([key, row]) => [key, { ...row, pending: false }]),
     );
+    const index = new EpisodeIndex();
+    for (const row of local.values()) index.add(row);
     const { offset } = await readMeta(this.store);
     const merged = new Map<string, EpisodeChange>();
     for (const change of await readUnconfirmedChanges<EpisodeChange>(
@@ -124,10 +130,13 @@ export class SyncClient {
     )) {
       const podcast_guid = await resolveGuid(this.store, change.podcast_guid);
       if (guid !== undefined && podcast_guid !== guid) continue;
-      const isSame = ([, row]: [string, LocalEpisode]) =>
-        row.podcast_guid === podcast_guid && isSameEpisode(row, change.metadata);
       let key = keys.episode(podcast_guid, change.metadata.sync_id);
-      if (!local.has(key)) key = [...local].find(isSame)?.[0] ?? key;
+      if (!local.has(key))
+        key =
+          index
+            .syncIdsOf({ ...change.metadata, podcast_guid })
+            .map((syncId) => keys.episode(podcast_guid, syncId))
+            .find((other) => isSameEpisode(local.get(other) ?? {}, change.metadata)) ?? key;
       const { sync_id } = local.get(key) ?? change.metadata;
       const all = mergeEpisodeChanges(merged.get(key) ?? change, change);
       merged.set(key, all);
@@ -135,14 +144,16 @@ export class SyncClient {
         const time = new Date(serverTimeOf(state, this.now(), offset));
         return [name, { value: state.value, timestamp: time.toISOString().slice(0, 16) }];
       });
-      local.set(key, {
+      const row = {
         ...change.metadata,
         ...local.get(key),
         ...(Object.fromEntries(states) as Statuses),
         podcast_guid,
         sync_id,
         pending: true,
-      });
+      };
+      local.set(key, row);
+      index.add(row);
     }
     const lastActions = new Map(
       (await this.#unconfirmedActions())
@@ -158,7 +169,8 @@ export class SyncClient {
    * Subscribes to a feed.
    *
    * @param feedUrl check it with {@link faultInHttpUrl}: an invalid URL fails only at the sync.
-   * @param feed.guid the guid that the feed declares (`podcast:guid`), if any.
+   * @param feed.guid the guid that the feed declares (`podcast:guid`), if any. The podcast gets
+   * the derived guid if it is no UUID.
    * @param feed.title the listener's own title, if any. See {@link setTitle}.
    * @returns the podcast's guid. If the server assigns a different guid, both identify the podcast.
    */
@@ -166,11 +178,13 @@ export class SyncClient {
     const feed_url = feedUrl.trim();
     const title = feed.title?.trim();
     return this.#storeChange(async (writes) => {
-      const guid = feed.guid?.toLowerCase() ?? (await guidOfFeed(this.store, feed_url));
+      const declared = feed.guid?.trim().toLowerCase() ?? '';
+      const isDeclared = uuidPattern.test(declared);
+      const guid = isDeclared ? declared : await guidOfFeed(this.store, feed_url);
       const action = {
         kind: 'subscribe',
         feed_url,
-        isDeclared: feed.guid !== undefined,
+        isDeclared,
         ...(title && { title }),
       } as const;
       await addSubscriptionAction(this.store, writes, guid, action, this.#nextChangeTime());
@@ -216,7 +230,7 @@ export class SyncClient {
   ): Promise<string> {
     const metadata = normalizeIdentifiers(episode);
     if (!metadata.sync_id && !metadata.episode_guid && !metadata.enclosure_url)
-      throw new TypeError('An episode needs a sync_id, an episode_guid or an enclosure_url');
+      throw new TypeError('An episode needs a sync_id, episode_guid or enclosure_url');
     return this.#storeChange(async (writes) => {
       const guid = await resolveGuid(this.store, podcast);
       return addEpisodeChange(this.store, writes, guid, metadata, states, this.#nextChangeTime());

@@ -12,6 +12,7 @@ import { apiOfUser } from './session.js';
 import {
   areAllSubscriptionsLoaded,
   type ChangeOutcome,
+  currentGuid,
   subscriptionByGuid,
   subscriptionLoader,
 } from './subscriptions.js';
@@ -44,8 +45,15 @@ export const pendingEpisodeChanges = signal<readonly EpisodeChange[]>([]);
 export const episodes = computed((): readonly Episode[] => {
   void listVersion.value;
   const rows = [...[...changedEpisodes.values()].reverse(), ...loadedEpisodes.values()];
-  return applyPendingChanges(rows, pendingEpisodeChanges.value);
+  return applyPendingChanges(rows.map(withCurrentGuid), pendingEpisodeChanges.value);
 });
+
+/** Returns an episode with the current guid of its podcast, which can change after the load. */
+function withCurrentGuid(episode: Episode): Episode {
+  const guid = currentGuid(episode.podcast_guid);
+  return guid === episode.podcast_guid ? episode : { ...episode, podcast_guid: guid };
+}
+
 /** The number of episodes on the server; undefined before the first response. */
 export const totalEpisodes = signal<number>();
 /** True after all episodes are loaded. */

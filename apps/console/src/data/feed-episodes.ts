@@ -5,6 +5,7 @@ import { episodes } from './episodes.js';
 import { retryUntilAnswered } from './network.js';
 import { podcasts } from './podcasts.js';
 import { apiOfUser } from './session.js';
+import { currentGuid } from './subscriptions.js';
 
 const maxParallelLoads = 8;
 
@@ -36,10 +37,10 @@ function isOutdated(podcast: Podcast): boolean {
   return podcast.status !== 'pending' && loadedFeeds.value.get(podcast.guid)?.podcast !== podcast;
 }
 
-/** Podcasts with episodes, ordered by their newest episode. */
+/** Podcasts with episodes, by their current guids only, ordered by their newest episode. */
 const podcastsByNewest = computed(() =>
   [...podcasts.value.values()]
-    .filter((podcast) => podcast.latest_publish_date !== undefined)
+    .filter(({ guid, latest_publish_date: date }) => date && currentGuid(guid) === guid)
     .sort((one, other) => compareDates(newestDateOf(other), newestDateOf(one))),
 );
 

@@ -5,6 +5,8 @@ import { apiOfUser, user } from './session.js';
 const pollInterval = 5 * 60_000;
 /** Limits of the random reconnect delay in milliseconds, which spreads the reconnects. */
 const reconnectDelay = { first: 2_000, max: 60_000 };
+/** Milliseconds for which a stream must have been open to reset the delay. */
+const stableStreamMs = 60_000;
 
 /**
  * Keeps the data of loaders up to date by notifications and polls. Call it once, after the sign-in.
@@ -33,14 +35,13 @@ export function startLiveUpdates(loaders: readonly ChangeLoader[]): void {
 /** Reads change streams and reconnects, until the page closes. */
 async function followStreams(onStamp: (stamp: string) => void): Promise<never> {
   for (let failures = 0; ; failures++) {
+    const opened = performance.now();
     try {
-      for await (const stamp of (await apiOfUser()).changes()) {
-        failures = 0;
-        onStamp(stamp);
-      }
+      for await (const stamp of (await apiOfUser()).changes()) onStamp(stamp);
     } catch {
       // If the server is unavailable or has no change streams, polls find the changes.
     }
+    if (performance.now() - opened > stableStreamMs) failures = 0;
     const ceiling = Math.min(reconnectDelay.first * 2 ** failures, reconnectDelay.max);
     await new Promise((resolve) => setTimeout(resolve, Math.random() * ceiling));
   }

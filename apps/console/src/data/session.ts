@@ -48,23 +48,28 @@ export async function apiOfUser(): Promise<Api> {
 let api: Api | undefined;
 
 /**
- * Sends a request for which the SDK has no method.
+ * Sends a request for which the SDK has no method. After a 401 it sends the request again with a
+ * new token.
  *
  * @returns the JSON of the answer. @throws ApiError
  */
 export async function sendRequest<T>(method: string, path: string, body?: object): Promise<T> {
-  const bearer = await accessToken();
-  const response = await fetch(`${currentToken?.baseUrl ?? ''}${path}`, {
-    method,
-    headers: {
-      authorization: `Bearer ${bearer}`,
-      ...(body && { 'content-type': 'application/json' }),
-    },
-    ...(body && { body: JSON.stringify(body) }),
-    signal: AbortSignal.timeout(longRequestTimeout),
-  }).catch((cause: unknown) => {
-    throw new ApiError('network', 'The server is unreachable', { cause });
-  });
+  const send = (bearer: string) =>
+    fetch(`${currentToken?.baseUrl ?? ''}${path}`, {
+      method,
+      headers: {
+        authorization: `Bearer ${bearer}`,
+        ...(body && { 'content-type': 'application/json' }),
+      },
+      ...(body && { body: JSON.stringify(body) }),
+      signal: AbortSignal.timeout(longRequestTimeout),
+    }).catch((cause: unknown) => {
+      throw new ApiError('network', 'The server is unreachable', { cause });
+    });
+  const token = await accessToken();
+  let response = await send(token);
+  // The token can be expired: the clock of `until` can stop while the computer sleeps.
+  if (response.status === 401) response = await send(await accessToken({ rejected: token }));
   if (!response.ok) throw ApiError.fromResponse(response);
   return (await response.json()) as T;
 }

@@ -36,6 +36,11 @@ const loadedSubscriptions = new Map<string, ListedSubscription>();
 const addedSubscriptions = new Map<string, ListedSubscription>();
 /** Increases with each change of the two maps, so that computed signals run again. */
 const listVersion = signal(0);
+/**
+ * The next guid of each guid that was replaced, by a change or a merge, while the page was open. A
+ * current guid is never a key, so that each chain of guids ends.
+ */
+const nextGuids = signal<ReadonlyMap<string, string>>(new Map());
 
 /** All subscriptions except deleted ones: the new ones, then the others by creation. */
 export const subscriptions = computed((): readonly ListedSubscription[] => {
@@ -48,10 +53,27 @@ export const areAllSubscriptionsLoaded = signal(false);
 /** Changes of subscriptions that have no response yet, the newest first. */
 export const pendingSubscriptionChanges = signal<readonly PendingSubscriptionChange[]>([]);
 
-/** Returns a subscription by its current guid. */
+/** Returns the current guid of a subscription, given its current or a former guid. */
+export function currentGuid(guid: string): string {
+  let current = guid;
+  for (let next; (next = nextGuids.value.get(current)) !== undefined;) current = next;
+  return current;
+}
+
+/** Returns a subscription by its current guid, or by one that changed while the page was open. */
 export function subscriptionByGuid(guid: string): ListedSubscription | undefined {
   void listVersion.value;
-  return addedSubscriptions.get(guid) ?? loadedSubscriptions.get(guid);
+  const current = currentGuid(guid);
+  return addedSubscriptions.get(current) ?? loadedSubscriptions.get(current);
+}
+
+/** Returns the change of a subscription that has no response yet. */
+export function pendingChangeOf(
+  subscription: ListedSubscription,
+): PendingSubscriptionChange | undefined {
+  return pendingSubscriptionChanges.value.find(
+    ({ guid }) => guid !== undefined && currentGuid(guid) === subscription.guid,
+  );
 }
 
 /** Loads all subscriptions at first, and only the changes after `since` afterwards. */
@@ -92,11 +114,21 @@ function applyRows(rows: readonly Subscription[], into: Map<string, ListedSubscr
     deleted,
   } of rows) {
     const key = new_guid ?? guid;
+    replaceGuid(guid, key);
     if (key !== guid) removeRow(guid);
     if (deleted) removeRow(key);
     else putRow({ guid: key, feedUrl, isSubscribed, title }, into);
   }
   listVersion.value++;
+}
+
+/** Stores the guid that replaces a former one. Equal guids are current, and have no next guid. */
+function replaceGuid(former: string, guid: string): void {
+  if (former === guid && !nextGuids.value.has(guid)) return;
+  const map = new Map(nextGuids.value);
+  map.delete(guid);
+  if (former !== guid) map.set(former, guid);
+  nextGuids.value = map;
 }
 
 function putRow(row: ListedSubscription, into: Map<string, ListedSubscription>): void {
@@ -133,7 +165,10 @@ export function setSubscribed(
       ...timestamp,
     });
     // The response has the resulting state: a later change of another client wins.
-    applyRows([{ guid, feed_url: feedUrl, is_subscribed, title }], addedSubscriptions);
+    applyRows(
+      [{ guid: currentGuid(guid), feed_url: feedUrl, is_subscribed, title }],
+      addedSubscriptions,
+    );
     return is_subscribed ? 'superseded' : 'done';
   });
 }
@@ -165,7 +200,10 @@ export function changeFeedUrl(
 ): Promise<ChangeOutcome> {
   return trackChange({ kind: 'move', guid, feedUrl: newUrl }, async (api) => {
     await api.updateSubscription(guid, { new_feed_url: newUrl });
-    applyRows([{ guid, feed_url: newUrl, is_subscribed: isSubscribed, title }], addedSubscriptions);
+    applyRows(
+      [{ guid: currentGuid(guid), feed_url: newUrl, is_subscribed: isSubscribed, title }],
+      addedSubscriptions,
+    );
     return 'done';
   });
 }
@@ -180,7 +218,7 @@ export function deleteSubscription({ guid, feedUrl }: ListedSubscription): Promi
       if (status === 'SUCCESS') break;
       await new Promise((resolve) => setTimeout(resolve, deletionPollInterval));
     }
-    removeRow(guid);
+    removeRow(currentGuid(guid));
     listVersion.value++;
     return 'done';
   });
@@ -228,7 +266,7 @@ async function trackChange(
     const code = error instanceof ApiError ? error.code : undefined;
     if (change.guid === undefined || (code !== 'not_found' && code !== 'deleted')) return 'failed';
     // Another client has already deleted the subscription.
-    removeRow(change.guid);
+    removeRow(currentGuid(change.guid));
     listVersion.value++;
     return change.kind === 'delete' ? 'done' : 'unknown_subscription';
   } finally {

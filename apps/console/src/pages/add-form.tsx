@@ -7,7 +7,7 @@ import { hasFeeds, podcastName } from '../data/podcasts.js';
 import { apiOfUser } from '../data/session.js';
 import { addSubscription, subscriptions } from '../data/subscriptions.js';
 import { texts } from '../texts/texts.js';
-import { feedName, feedUrlOf } from '../ui/feed-name.js';
+import { feedName, feedUrlOf, isSameFeed } from '../ui/feed-name.js';
 import { showNotice } from '../ui/notice.js';
 
 const { subscriptions: t, preview: ofPreview } = texts;
@@ -60,9 +60,8 @@ export function AddForm() {
 
 /** Returns an error message if the user is already subscribed to the feed, else `undefined`. */
 function duplicateError(feedUrl: string): string | undefined {
-  const name = feedName(feedUrl);
   const same = subscriptions.value.find(
-    (row) => row.isSubscribed && feedName(row.feedUrl) === name,
+    (row) => row.isSubscribed && isSameFeed(row.feedUrl, feedUrl),
   );
   return same && ofPreview.isSubscribed(podcastName(same));
 }

@@ -17,7 +17,7 @@ import {
   totalEpisodes,
 } from '../data/episodes.js';
 import { podcastLoader } from '../data/podcasts.js';
-import { subscriptionLoader } from '../data/subscriptions.js';
+import { currentGuid, subscriptionLoader } from '../data/subscriptions.js';
 import { texts } from '../texts/texts.js';
 import { Choice } from '../ui/choice.js';
 import { LoadFailure, Page } from '../ui/page.js';
@@ -111,7 +111,7 @@ function HistoryEpisodes({ filter, isFiltered }: { filter: HistoryFilter; isFilt
   // row would move to their place and get the focus or a click.
   const changed = useSignal<ReadonlySet<string>>(new Set());
   const items = useComputed(() => {
-    const matches = historyMatcher(filter);
+    const matches = historyMatcher({ ...filter, podcast: currentGuid(filter.podcast) });
     return episodes.value.filter(
       (episode) => changed.value.has(episode.sync_id) || matches(episode),
     );

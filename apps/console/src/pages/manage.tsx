@@ -6,9 +6,10 @@ import {
   changeFeedUrl,
   type ChangeOutcome,
   changeTitle,
+  currentGuid,
   deleteSubscription,
   type ListedSubscription,
-  pendingSubscriptionChanges,
+  pendingChangeOf,
   setSubscribed,
   subscriptionByGuid,
 } from '../data/subscriptions.js';
@@ -33,7 +34,7 @@ interface ManageDialogProps {
 /** Renders the dialog of a subscription. An action closes the dialog; a notice shows its result. */
 export function ManageDialog({ subscription, opening, onClose }: ManageDialogProps) {
   const dialog = useRef<HTMLDialogElement>(null);
-  const isBusy = pendingSubscriptionChanges.value.some(({ guid }) => guid === subscription.guid);
+  const isBusy = pendingChangeOf(subscription) !== undefined;
   // If the dialog was closed just before, its `close` event is still to come. A layout effect opens
   // the dialog before that event, so that its handler does not call `onClose`.
   useLayoutEffect(() => {
@@ -110,7 +111,7 @@ async function reportChange(
       const undone = setSubscribed(subscriptionByGuid(guid) ?? subscription, true);
       void reportChange('subscribe', name, undone, subscription).then(() =>
         // Sets the focus in the next frame, in which the list contains the podcast again.
-        requestAnimationFrame(() => document.getElementById(manageId(guid))?.focus()),
+        requestAnimationFrame(() => document.getElementById(manageId(currentGuid(guid)))?.focus()),
       );
     });
 }

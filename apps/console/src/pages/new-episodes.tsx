@@ -4,7 +4,11 @@ import { episodeKey, type ListedEpisode, publishDateOf } from '../data/episode.r
 import { loadAllEpisodes } from '../data/episodes.js';
 import { loadMoreNewest, newestEpisodes } from '../data/feed-episodes.js';
 import { hasFeeds, podcastLoader, podcastName, podcasts } from '../data/podcasts.js';
-import { subscriptionByGuid, subscriptionLoader } from '../data/subscriptions.js';
+import {
+  areAllSubscriptionsLoaded,
+  subscriptionByGuid,
+  subscriptionLoader,
+} from '../data/subscriptions.js';
 import { texts } from '../texts/texts.js';
 import { EpisodeRow } from '../ui/episode-row.js';
 import { LoadFailure, Page } from '../ui/page.js';
@@ -36,9 +40,7 @@ export function NewEpisodesPage() {
     if (podcasts.value.size > 0) untracked(loadMore);
   });
   const items = useComputed(() =>
-    newestEpisodes.value.filter(
-      ({ podcast_guid: guid }) => subscriptionByGuid(guid)?.isSubscribed !== false,
-    ),
+    newestEpisodes.value.filter(({ podcast_guid: guid }) => isShown(guid)),
   ).value;
   const isEmpty = items.length === 0;
   return (
@@ -64,6 +66,11 @@ export function NewEpisodesPage() {
       </section>
     </Page>
   );
+}
+
+/** Returns true for a subscribed podcast, and for any other until all subscriptions are loaded. */
+function isShown(guid: string): boolean {
+  return subscriptionByGuid(guid)?.isSubscribed ?? !areAllSubscriptionsLoaded.value;
 }
 
 function NewRow({ episode }: { episode: ListedEpisode }) {

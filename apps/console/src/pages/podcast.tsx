@@ -18,6 +18,7 @@ import { episodesOfFeed, loadEpisodesOfFeed } from '../data/feed-episodes.js';
 import { podcastLoader, podcastName, podcasts } from '../data/podcasts.js';
 import {
   areAllSubscriptionsLoaded,
+  currentGuid,
   type ListedSubscription,
   subscriptionByGuid,
   subscriptionLoader,
@@ -38,17 +39,20 @@ export function PodcastPage() {
   return <PodcastDetails key={guid} guid={guid} />;
 }
 
-function PodcastDetails({ guid }: { guid: string }) {
+/** @param asked the guid in the URL, which can change while the page is open. */
+function PodcastDetails({ guid: asked }: { guid: string }) {
+  const guid = currentGuid(asked);
   const hasFailed = useSignal(false);
   const fail = () => void (hasFailed.value = true);
   const load = useCallback(() => {
     hasFailed.value = false;
     for (const loaded of [subscriptionLoader.load(), podcastLoader.load(), loadHistoryOf(guid)])
       loaded.catch(fail);
-  }, []);
-  useEffect(load, []);
+  }, [guid]);
+  useEffect(load, [load]);
   useSignalEffect(() => {
-    if (podcasts.value.has(guid)) void untracked(() => loadEpisodesOfFeed(guid)).catch(fail);
+    const current = currentGuid(asked);
+    if (podcasts.value.has(current)) void untracked(() => loadEpisodesOfFeed(current)).catch(fail);
   });
   const subscription = subscriptionByGuid(guid);
   if (!subscription)
@@ -67,7 +71,7 @@ function PodcastDetails({ guid }: { guid: string }) {
     <Page title={podcastName(subscription)} lead={podcast?.author}>
       <PodcastDescription subscription={subscription} podcast={podcast} />
       {hasFailed.value && <LoadFailure onRetry={load} />}
-      <PodcastEpisodes guid={guid} />
+      <PodcastEpisodes guid={asked} />
     </Page>
   );
 }
@@ -112,13 +116,14 @@ function PodcastDescription({ subscription, podcast }: PodcastDescriptionProps) 
   );
 }
 
-function PodcastEpisodes({ guid }: { guid: string }) {
+function PodcastEpisodes({ guid: asked }: { guid: string }) {
   const shows = useSignal<StatusFilter>('all');
   const order = useSignal<'date' | 'listened'>('date');
+  const rows = useComputed(() => historyOf(currentGuid(asked)));
   const all = useComputed(() =>
-    episodesOfPodcast(episodesOfFeed(guid) ?? [], historyOf(guid) ?? []),
+    episodesOfPodcast(episodesOfFeed(currentGuid(asked)) ?? [], rows.value ?? []),
   );
-  const isLoaded = useComputed(() => historyOf(guid) !== undefined).value;
+  const isLoaded = rows.value !== undefined;
   const items = useComputed(() => selectEpisodes(all.value, shows.value, order.value)).value;
   return (
     <section class="card list">

@@ -15,7 +15,9 @@ import {
 import {
   areAllSubscriptionsLoaded,
   type ListedSubscription,
+  pendingChangeOf,
   pendingSubscriptionChanges,
+  subscriptionByGuid,
   subscriptionLoader,
   subscriptions,
   totalSubscriptions,
@@ -59,7 +61,7 @@ export function SubscriptionsPage() {
 
   const isWholeList = searchText.value.trim() === '' && showsSubscribed.value;
   const opening = managed.value;
-  const current = subscriptions.value.find(({ guid }) => guid === opening?.guid);
+  const current = opening && subscriptionByGuid(opening.guid);
   return (
     <Page title={t.title} lead={t.lead}>
       <AddForm />
@@ -91,7 +93,7 @@ export function SubscriptionsPage() {
       </section>
       {current && (
         <ManageDialog
-          key={current.guid}
+          key={opening.guid}
           subscription={current}
           opening={opening}
           onClose={() => managed.value === opening && (managed.value = undefined)}
@@ -191,7 +193,7 @@ function SubscriptionRow({
   onManage: () => void;
 }) {
   const { guid, feedUrl } = subscription;
-  const change = pendingSubscriptionChanges.value.find((other) => other.guid === guid);
+  const change = pendingChangeOf(subscription);
   const name = podcastName(subscription);
   return (
     <Row

@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { feedHost, feedName, feedUrlOf, searchKey } from './feed-name.js';
+import { feedHost, feedName, feedUrlOf, isSameFeed, searchKey } from './feed-name.js';
 
 describe('searchKey', () => {
   it.each([
@@ -68,4 +68,15 @@ describe('feedUrlOf', () => {
   it('trims white space around a URL', () => {
     expect(feedUrlOf('  https://example.org/a?c=%20 \n')).toBe('https://example.org/a?c=%20');
   });
+});
+
+describe('isSameFeed', () => {
+  const url = 'https://example.org/feed';
+  it.each([
+    ['http://example.org/feed', true],
+    ['HTTPS://example.org/feed/', true],
+    ['https://ann:secret@example.org/feed', false],
+    ['https://www.example.org/feed', false],
+    ['https://example.org/feed?premium', false],
+  ])(`compares ${url} with %s: %j`, (other, isSame) => expect(isSameFeed(url, other)).toBe(isSame));
 });

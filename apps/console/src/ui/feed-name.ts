@@ -22,6 +22,13 @@ export function feedHost(feedUrl: string): string {
   return hostAndPathPattern.exec(feedUrl)?.[1] ?? feedUrl;
 }
 
+/** Returns true if two feed URLs differ at most in scheme and trailing slash. */
+export function isSameFeed(one: string, other: string): boolean {
+  return withoutScheme(one) === withoutScheme(other);
+}
+
+const withoutScheme = (url: string) => url.replace(/^https?:\/\//i, '').replace(/\/$/, '');
+
 /** Matches the schemes by which pages and apps link feeds. */
 const feedSchemePattern = /^(?:feed|itpc|pcast):(?:\/\/)?/i;
 /** Matches a URL without a scheme, which starts with a host name that contains a dot. */
