@@ -173,9 +173,12 @@ describe('while no replica has a request', () => {
 
   it('a failed heartbeat is repeated after the short interval', async () => {
     const { logged } = await replica({ timings: { ...idle, abandonedMs: 3_000 } });
+    const ends = new Set<number>();
     await eventually(async () => {
       const { until, now } = await read();
-      expect(until - now).toBeGreaterThan(6_500);
+      if (until - now > 6_500) ends.add(until);
+      // The first one was written by the start, which has the short interval after it.
+      expect(ends.size).toBe(2);
     });
     await admin().call('ACL', 'SETUSER', 'default', '-evalsha');
     try {
