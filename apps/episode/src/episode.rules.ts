@@ -99,7 +99,7 @@ function compareTimes(a: Status, b: Status): number {
   return left > right ? 1 : -1;
 }
 
-/** Returns the comparable form of an enclosure URL; null if it equals the URL. */
+/** Returns {@link comparableUrl} of an enclosure URL; null if that is the URL itself. */
 export function comparableEnclosure(enclosureUrl: string): string | null {
   const comparable = comparableUrl(enclosureUrl);
   return comparable === enclosureUrl ? null : comparable;

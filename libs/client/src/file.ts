@@ -96,7 +96,7 @@ async function replaceFile(path: string, text: string): Promise<void> {
   await rename(temporary, path);
 }
 
-/** Runs a function while it holds a lock file that other processes respect. */
+/** Runs a function while this process holds the lock file at `path`. */
 async function withFileLock<T>(
   path: string,
   run: () => Promise<T>,

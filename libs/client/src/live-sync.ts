@@ -129,8 +129,8 @@ export class LiveSync {
         const { code, status } = error as Partial<ApiError>;
         if (code === 'not_found' || (code === 'unexpected' && status === undefined)) return;
       }
-      // Waits before it opens a stream again: a newer stream of the user replaced this one, or the
-      // server is stopping.
+      // Waits before each reconnection, so that clients do not reconnect in a loop: two devices
+      // above the limit of streams would end each other's streams.
       if (performance.now() - opened > stableStreamMs) failures = 0;
       await pause(randomDelay(failures), signal).catch(() => {});
     }

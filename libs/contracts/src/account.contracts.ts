@@ -5,7 +5,7 @@ import { rpc } from './rpc.js';
 /** SHA-256 of a secret in base64url: messages never contain the secret. */
 const hashSchema = z.string().regex(/^[\w-]{43}$/);
 
-/** Scopes that a credential can have, with the names in the claim `scope` of a token. */
+/** Scopes of app passwords and tokens, named as in the claim `scope`. */
 export const scopes = ['read:subscriptions', 'write:subscriptions'] as const;
 export type Scope = (typeof scopes)[number];
 

@@ -13,13 +13,13 @@ export interface EmbeddedServer {
 /** Options of an embedded Postgres or Redis. */
 export interface ServerOptions {
   /**
-   * Folder with all data. Callers must hold it exclusively: a server that already runs on it counts
-   * as the orphan of a killed starter and is stopped.
+   * Folder with all data. Callers must hold an exclusive lock on it: a server that already runs on
+   * it is treated as left over from a killed process, and is stopped.
    */
   readonly directory: string;
   /** Default: a free port. */
   readonly port?: number;
-  /** True (default) if data survives a crash of the machine. False skips syncs, for tests. */
+  /** True (default) if data survives a crash of the machine. False turns fsync off, for tests. */
   readonly durable?: boolean;
   /** Its abort ends a start in progress, and stops the server. */
   readonly stopped?: AbortSignal;
@@ -27,7 +27,7 @@ export interface ServerOptions {
   readonly reportProgress?: (line: string) => void;
 }
 
-/** A failed start. The message is written for the operator. */
+/** Error of a server that could not start. Its message tells the operator what to do. */
 export class StartError extends Error {
   constructor(message: string, options?: ErrorOptions) {
     super(message, options);

@@ -27,7 +27,7 @@ export interface KeySetEntry {
 export class KeyFiles {
   private constructor(private readonly directory: string) {}
 
-  /** Opens the files of a directory. Creates a key the first time. */
+  /** Returns the key files of a directory. Creates a development key if there is none. */
   static async open(directory: string): Promise<KeyFiles> {
     const files = new KeyFiles(directory);
     if (!existsSync(files.keyFile))

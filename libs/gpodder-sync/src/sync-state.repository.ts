@@ -47,7 +47,7 @@ const maxRowsPerUser = 400;
 
 /** Returns SQL that converts a time to milliseconds since 1970. */
 const inMs = (time: string) => `floor(extract(epoch FROM ${time}) * 1000)::bigint`;
-/** Returns SQL that is true if the row's last use is recorded as more than a day ago. */
+/** Returns a SQL condition: the column `used` is more than a day old. False without a row. */
 const isUseOutdated = (alias: string) =>
   `coalesce(${alias}.used < now() - interval '1 day', false)`;
 

@@ -18,7 +18,7 @@ export interface ErrorAnswer {
 /** Status and message for each failure code. Each app has its own table. */
 export type FailureAnswers = Readonly<Record<FailureCode, ErrorAnswer>>;
 
-/** The functions and answers with which an app answers errors. */
+/** The way of an app to convert errors to answers: its functions and its fixed answers. */
 export interface ErrorFormat {
   /** Returns the answer to a thrown error, and logs an error of the server. */
   answerTo(error: unknown, request: FastifyRequest, log: Log): ErrorAnswer;

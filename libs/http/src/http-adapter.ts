@@ -181,7 +181,7 @@ function isPreflight({ headers }: FastifyRequest): boolean {
   return Boolean(headers.origin && headers['access-control-request-method']);
 }
 
-/** Removes the length from answers to HEAD, because GET can compress them (RFC 9110, 8.6). */
+/** Removes `content-length` from answers to HEAD: GET can compress them (RFC 9110, 8.6). */
 const removeLength: onSendAsyncHookHandler = async (request, reply, payload) => {
   if (request.headers['accept-encoding'] !== undefined) reply.removeHeader('content-length');
   return payload;

@@ -1,7 +1,7 @@
 import { once } from 'node:events';
 import { networkOf, RateLimited } from '#identity';
 import { connectRedis, type RedisConfig } from '#redis';
-import { Condition, type Log } from '#runtime';
+import { LastState, type Log } from '#runtime';
 import type { Cluster, Redis } from 'ioredis';
 import type { FastifyReply } from 'fastify';
 import { RateLimiterRedis, RateLimiterRes } from 'rate-limiter-flexible';
@@ -36,7 +36,7 @@ export class RateLimits {
   private readonly redis: Redis | Cluster | undefined;
   private readonly limiters = new Map<RateLimitKind, RateLimiterRedis>();
   private readonly countOutcome = rateLimitMetrics();
-  private readonly condition = new Condition<'counting' | 'unchecked'>('counting');
+  private readonly lastState = new LastState<'counting' | 'unchecked'>('counting');
 
   constructor(
     config: RedisConfig & RateLimitConfig,
@@ -78,12 +78,12 @@ export class RateLimits {
     if (!limit) return;
     try {
       addHeaders(reply, policy, limit, await limit.consume(key));
-      if (this.condition.becomes('counting'))
+      if (this.lastState.changeTo('counting'))
         this.log.info({ outage: 'Redis' }, 'rate limits applied again: Redis available');
     } catch (outcome) {
       if (!(outcome instanceof RateLimiterRes)) {
         this.countOutcome(policy, 'unchecked');
-        if (this.condition.becomes('unchecked'))
+        if (this.lastState.changeTo('unchecked'))
           this.log.warn(
             { outage: 'Redis', err: outcome },
             'rate limits not applied, all requests admitted: Redis unavailable',

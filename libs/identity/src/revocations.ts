@@ -2,7 +2,7 @@ import { once } from 'node:events';
 import { setTimeout as delay } from 'node:timers/promises';
 import type { Cluster, Redis } from 'ioredis';
 import { LRUCache } from 'lru-cache';
-import { Condition, type Log } from '#runtime';
+import { LastState, type Log } from '#runtime';
 import { connectRedis, type RedisConfig } from '#redis';
 
 /**
@@ -161,7 +161,7 @@ export class Revocations {
   private count = 0;
   private readonly redis: Redis | Cluster;
   private readonly ending = new AbortController();
-  private readonly condition = new Condition<'connected' | 'disconnected'>('connected');
+  private readonly lastState = new LastState<'connected' | 'disconnected'>('connected');
   private readonly subscription: Promise<void>;
   private caughtUp!: () => void;
   private readonly first = new Promise<void>((resolve) => (this.caughtUp = resolve));
@@ -220,7 +220,7 @@ export class Revocations {
         else await this.readStreams();
       } catch (error) {
         if (signal.aborted) return;
-        if (this.condition.becomes('disconnected'))
+        if (this.lastState.changeTo('disconnected'))
           this.log.warn(
             { outage: 'Redis', err: error },
             'revocation stream unavailable: revoked access tokens stay valid for up to ' +
@@ -260,7 +260,7 @@ export class Revocations {
       if (!reply) for (const stored of [this.tokens, this.credentials]) stored.purgeStale();
       if (isBehind) continue;
       this.caughtUp();
-      if (this.condition.becomes('connected'))
+      if (this.lastState.changeTo('connected'))
         this.log.info({ outage: 'Redis' }, 'revocation stream available again');
     }
   }

@@ -1,5 +1,5 @@
 import type { Cluster, Redis } from 'ioredis';
-import { Condition, type Log } from '#runtime';
+import { LastState, type Log } from '#runtime';
 
 /** Returns the Redis channel of a user's clock. Never change it: releases run side by side. */
 export function clockChannel(userId: string): string {
@@ -17,7 +17,7 @@ export class ClockNotifier {
   /** Numbers of notifications; `dropped` while Redis is disconnected or slow. */
   readonly counts = { sent: 0, dropped: 0 };
   private unanswered = 0;
-  private readonly condition = new Condition<'sent' | 'dropped'>('sent');
+  private readonly lastState = new LastState<'sent' | 'dropped'>('sent');
 
   /** @param redis connection without an offline queue, which {@link close} closes. */
   constructor(
@@ -36,7 +36,7 @@ export class ClockNotifier {
       () => {
         this.unanswered -= 1;
         this.counts.sent += 1;
-        if (this.condition.becomes('sent'))
+        if (this.lastState.changeTo('sent'))
           this.log.info(
             { outage: 'Redis' },
             'sending of change notifications resumed, dropped ones are lost: Redis available again',
@@ -55,7 +55,7 @@ export class ClockNotifier {
 
   private drop(error?: unknown): void {
     this.counts.dropped += 1;
-    if (this.condition.becomes('dropped'))
+    if (this.lastState.changeTo('dropped'))
       this.log.warn(
         { outage: 'Redis', err: error },
         'change notifications not sent, clients must poll: Redis unavailable or slow',

@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto';
 import { unavailable } from '#contracts';
 import type { Cluster, Redis } from 'ioredis';
 import { clockChannel } from './clock-notifier.js';
-import { Condition, type Log, withTimeLimit } from '#runtime';
+import { LastState, type Log, withTimeLimit } from '#runtime';
 
 /** Called by {@link ClockSubscriptions}. */
 interface ClockEvents {
@@ -42,7 +42,7 @@ export class ClockSubscriptions {
   /** Subscribed users; each promise resolves when Redis has confirmed the subscription. */
   private readonly users = new Map<string, Promise<unknown>>();
   private readonly channelPrefix = clockChannel('');
-  private readonly condition = new Condition<'connected' | 'disconnected'>('disconnected');
+  private readonly lastState = new LastState<'connected' | 'disconnected'>('disconnected');
   private readonly timer: NodeJS.Timeout;
   private heartbeatReceivedAt = performance.now();
   private heartbeatSentAt = Number.NEGATIVE_INFINITY;
@@ -76,7 +76,7 @@ export class ClockSubscriptions {
 
   /** True while the heartbeats of this object arrive. */
   get isUp(): boolean {
-    return this.condition.state === 'connected';
+    return this.lastState.state === 'connected';
   }
 
   /** Number of subscribed users. */
@@ -147,7 +147,7 @@ export class ClockSubscriptions {
       this.onDisconnected();
     this.receivedHeartbeat = heartbeat;
     this.heartbeatReceivedAt = performance.now();
-    if (!this.condition.becomes('connected')) return;
+    if (!this.lastState.changeTo('connected')) return;
     if (!this.hasUnreportedLoss) return;
     this.hasUnreportedLoss = false;
     this.log.info(
@@ -159,7 +159,7 @@ export class ClockSubscriptions {
 
   private onDisconnected(): void {
     // Reports a loss also before the first heartbeat, if users are already subscribed.
-    if (this.condition.becomes('disconnected') || this.users.size > 0) {
+    if (this.lastState.changeTo('disconnected') || this.users.size > 0) {
       if (!this.hasUnreportedLoss)
         this.log.warn(
           { outage: 'Redis' },

@@ -1,6 +1,6 @@
 import type { Cluster, Redis } from 'ioredis';
 import type { Logger } from 'pino';
-import { Condition } from '#runtime';
+import { LastState } from '#runtime';
 import { isAccessDenied } from './redis-connection.js';
 
 /**
@@ -35,9 +35,9 @@ export async function warnOfEviction(
  * @param purpose what the server stores and the variable of its URL, as above.
  */
 export function warnOfDenial(redis: Redis | Cluster, log: Logger, purpose: string): void {
-  const access = new Condition<'granted' | 'denied'>('granted');
+  const access = new LastState<'granted' | 'denied'>('granted');
   const failed = (error: Error) => {
-    if (!isAccessDenied(error) || !access.becomes('denied')) return;
+    if (!isAccessDenied(error) || !access.changeTo('denied')) return;
     // Logs only the message: the error object contains the command AUTH with the password.
     const reason = error.message;
     log.error(
@@ -49,7 +49,7 @@ export function warnOfDenial(redis: Redis | Cluster, log: Logger, purpose: strin
   redis.on('error', failed);
   // A Cluster does not report the errors of its nodes in its own `error` event.
   redis.on('node error', failed);
-  redis.on('ready', () => access.becomes('granted'));
+  redis.on('ready', () => access.changeTo('granted'));
 }
 
 function parseEvictionPolicy(info: string): string | undefined {

@@ -12,7 +12,7 @@ let faults: FaultLog;
 beforeEach(() => {
   lines = [];
   const log = createLog('test', 'info', { write: (line) => void lines.push(JSON.parse(line)) });
-  faults = new FaultLog(log, { start: 'loop failed', end: 'loop works again' }, (error) =>
+  faults = new FaultLog(log, { failed: 'loop failed', recovered: 'loop works again' }, (error) =>
     error instanceof ServerError ? error.server : undefined,
   );
 });

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { Condition, createLog, withoutSecrets } from './log.js';
+import { LastState, createLog, withoutSecrets } from './log.js';
 
 describe('withoutSecrets', () => {
   it.each([
@@ -83,16 +83,16 @@ describe('createLog', () => {
 });
 
 it('a condition returns true only for a change of state', () => {
-  const redis = new Condition<'connected' | 'disconnected'>('connected');
-  expect(redis.becomes('connected')).toBe(false);
-  expect([redis.becomes('disconnected'), redis.becomes('disconnected'), redis.state]).toEqual([
+  const redis = new LastState<'connected' | 'disconnected'>('connected');
+  expect(redis.changeTo('connected')).toBe(false);
+  expect([redis.changeTo('disconnected'), redis.changeTo('disconnected'), redis.state]).toEqual([
     true,
     false,
     'disconnected',
   ]);
   expect([
-    redis.becomes('connected'),
-    redis.becomes('connected'),
-    redis.becomes('disconnected'),
+    redis.changeTo('connected'),
+    redis.changeTo('connected'),
+    redis.changeTo('disconnected'),
   ]).toEqual([true, false, true]);
 });

@@ -92,22 +92,24 @@ export function nestLogger(log: Log): LoggerService {
   });
 }
 
-/** The last state of a repeated check, so that only changes are logged. */
-export class Condition<State extends string> {
+/** Stores the last state of a repeated check, so that callers log only changes. */
+export class LastState<State extends string> {
   constructor(public state: State) {}
 
   /** Sets the state. @returns true if it changed. */
-  becomes(state: State): boolean {
+  changeTo(state: State): boolean {
     const isNew = state !== this.state;
     this.state = state;
     return isNew;
   }
 }
 
-/** Messages of a {@link FaultLog}: at the first failure, and at the first success after it. */
+/** Log messages of a {@link FaultLog}. */
 export interface FaultMessages {
-  readonly start: string;
-  readonly end: string;
+  /** Message of each new kind of failure. */
+  readonly failed: string;
+  /** Message of the first success after a failure. */
+  readonly recovered: string;
 }
 
 /**
@@ -119,7 +121,7 @@ export interface FaultMessages {
  */
 export class FaultLog {
   /** The unavailable server or the message of the last failure; empty after a success. */
-  private readonly fault = new Condition<string>('');
+  private readonly fault = new LastState<string>('');
   /** The server that the last start line names as unavailable. */
   private outage: string | undefined;
 
@@ -132,17 +134,17 @@ export class FaultLog {
 
   /** Logs the end of the failures, if there were any. */
   recordSuccess(): void {
-    if (!this.fault.becomes('')) return;
-    this.log.info({ outage: this.outage }, this.messages.end);
+    if (!this.fault.changeTo('')) return;
+    this.log.info({ outage: this.outage }, this.messages.recovered);
     this.outage = undefined;
   }
 
   /** Logs a failure, unless the last line logged the same one. */
   recordFailure(error: unknown): void {
     const server = this.serverOf(error);
-    if (!this.fault.becomes(server ?? String(error))) return;
+    if (!this.fault.changeTo(server ?? String(error))) return;
     const outage = this.outage === undefined ? server : undefined;
     this.outage ??= server;
-    this.log.warn({ outage, err: error }, this.messages.start);
+    this.log.warn({ outage, err: error }, this.messages.failed);
   }
 }

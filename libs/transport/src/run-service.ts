@@ -12,7 +12,7 @@ import {
 import { ClockNotifier, connectRedis, redisConfig, type RedisConfig } from '#redis';
 import {
   commonConfig,
-  Condition,
+  LastState,
   registerCounterByLabel,
   integer,
   type Log,
@@ -145,13 +145,13 @@ export async function waitForDatabase(
   const database = openDatabase(config, app);
   const { availability } = database;
   waitFor(() => availability.check());
-  const problem = new Condition<string>('');
+  const problem = new LastState<string>('');
   for (;;) {
     const problems = await availability.check();
     if (problems.length === 0) break;
     const isFirst = problem.state === '';
     // Logs the list again only if it changes: operators often correct one item after the other.
-    if (problem.becomes(problems.join('; ')))
+    if (problem.changeTo(problems.join('; ')))
       log.warn(
         { ...(isFirst && { outage }), problems },
         'service not started: waiting for Postgres and its migrations',

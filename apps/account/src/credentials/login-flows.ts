@@ -46,8 +46,8 @@ const hashToken = (token: string) => (flowTokenPattern.test(token) ? hashSecret(
  * polls for an app password. Invariants:
  * - Only hashes of tokens are stored. A flow ends after 20 minutes, or one minute after the first
  *   poll that returned an app password.
- * - A sign-out deletes approved flows (`SignOut`), since a poll locks the flow before it creates an
- *   app password.
+ * - A sign-out deletes approved flows (`SignOut`). A poll locks the flow before it creates an app
+ *   password, so none is created after the sign-out.
  * - The approval only marks the flow; the poll creates the app password. A repeated poll within a
  *   minute replaces the app password, since the response may be lost. If the app password was
  *   revoked meanwhile, the poll ends the flow.

@@ -3,7 +3,7 @@ import { InjectDataSource, InjectRepository } from '@nestjs/typeorm';
 import { Database } from '#database';
 import { ClientEntity } from '#database/typeorm';
 import type { Adapter, AdapterPayload, ClientMetadata } from 'oidc-provider';
-import { DataSource, Repository } from 'typeorm';
+import { DataSource, In, Repository } from 'typeorm';
 import { requestNetwork } from './request-origin.js';
 import { deleteExcessRowsByNetwork, type LimitedRows } from '../people/network-quota.js';
 import { withOutageErrors } from './outage-errors.js';
@@ -82,9 +82,10 @@ export class Clients implements Adapter {
     return this.clients.existsBy({ id });
   }
 
-  /** Returns the names of registered and first-party clients by their ids. */
+  /** Returns the names of the registered clients `ids` and of all first-party clients, by id. */
   async readNames(ids: readonly string[]): Promise<ReadonlyMap<string, string>> {
-    const registered = await this.clients.findBy(ids.map((id) => ({ id })));
+    // Not `findBy([])`, which would read all clients.
+    const registered = await this.clients.findBy({ id: In([...ids]) });
     const all = [
       ...firstPartyClients,
       ...registered.map(({ payload }) => payload as unknown as ClientMetadata),

@@ -41,8 +41,8 @@ export class SigningKeys {
     private readonly waitMs = publicationMs,
   ) {
     this.reloadFaultLog = new FaultLog(log, {
-      start: 'signing keys not reloaded, keeping the current ones',
-      end: 'signing keys reloaded',
+      failed: 'signing keys not reloaded, keeping the current ones',
+      recovered: 'signing keys reloaded',
     });
     const { key, set } = this.readKeys();
     [this.currentKey, this.publicKeys] = [key, set];

@@ -39,7 +39,7 @@ interface SignInRequirement {
 
 const requirementKey = 'sign-in requirement';
 
-/** Marks a route that requires a signed-in user. Without a session: redirected to the sign-in. */
+/** Marks a route that requires a signed-in user. Others are redirected to the sign-in page. */
 export const ForPerson = (need: SignInRequirement = {}) => SetMetadata(requirementKey, need);
 
 /**

@@ -57,12 +57,12 @@ export class RelyingParty {
     private readonly sealing: Seal,
   ) {
     this.discoveryFaults = new FaultLog(log, {
-      start: 'metadata of SIGN_IN_ISSUER not readable: sign-in with it fails',
-      end: 'metadata of SIGN_IN_ISSUER readable: sign-in with it works',
+      failed: 'metadata of SIGN_IN_ISSUER not readable: sign-in with it fails',
+      recovered: 'metadata of SIGN_IN_ISSUER readable: sign-in with it works',
     });
     this.tokenFaults = new FaultLog(log, {
-      start: 'token endpoint of SIGN_IN_ISSUER unavailable: sign-in with it fails',
-      end: 'token endpoint of SIGN_IN_ISSUER available: sign-in with it works',
+      failed: 'token endpoint of SIGN_IN_ISSUER unavailable: sign-in with it fails',
+      recovered: 'token endpoint of SIGN_IN_ISSUER available: sign-in with it works',
     });
   }
 

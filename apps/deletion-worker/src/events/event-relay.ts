@@ -53,7 +53,10 @@ export class EventRelay implements OnApplicationBootstrap, BeforeApplicationShut
   ) {
     this.faults = new FaultLog(
       log,
-      { start: 'events delayed: publishing failed, retrying', end: 'event publishing resumed' },
+      {
+        failed: 'events delayed: publishing failed, retrying',
+        recovered: 'event publishing resumed',
+      },
       (error) => postgresOutage(error) ?? redisOutage(error),
     );
   }

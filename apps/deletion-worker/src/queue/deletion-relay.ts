@@ -57,7 +57,10 @@ export class DeletionRelay implements OnApplicationBootstrap, BeforeApplicationS
   ) {
     this.faults = new FaultLog(
       log,
-      { start: 'deletions delayed: queueing failed, retrying', end: 'deletions no longer delayed' },
+      {
+        failed: 'deletions delayed: queueing failed, retrying',
+        recovered: 'deletions no longer delayed',
+      },
       (error) => postgresOutage(error) ?? redisOutage(error),
     );
   }

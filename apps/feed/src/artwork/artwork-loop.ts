@@ -31,8 +31,8 @@ export class ArtworkLoop extends WorkLoop<DueImage, ArtworkLoopOptions> {
       concurrency: 8,
       pauseAfterFaultMs: 5_000,
       messages: {
-        start: 'feed artwork loop failed, retrying: pictures are not fetched',
-        end: 'feed artwork loop works again',
+        failed: 'feed artwork loop failed, retrying: pictures are not fetched',
+        recovered: 'feed artwork loop works again',
       },
     });
   }

@@ -24,8 +24,8 @@ export class FeedSweep implements OnModuleInit, OnApplicationShutdown {
     this.faults = new FaultLog(
       log,
       {
-        start: 'sweep of feeds failed, retrying in an hour: feeds that nobody reads are kept',
-        end: 'sweep of feeds works again',
+        failed: 'sweep of feeds failed, retrying in an hour: feeds that nobody reads are kept',
+        recovered: 'sweep of feeds works again',
       },
       postgresOutage,
     );

@@ -50,8 +50,8 @@ export class FetchLoop extends WorkLoop<Claim, FetchLoopOptions> {
       pauseAfterClaimMs,
       pauseAfterFaultMs: 5_000,
       messages: {
-        start: 'feed fetch loop failed, retrying: feeds are not fetched',
-        end: 'feed fetch loop works again',
+        failed: 'feed fetch loop failed, retrying: feeds are not fetched',
+        recovered: 'feed fetch loop works again',
       },
     });
   }

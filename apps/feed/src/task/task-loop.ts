@@ -61,8 +61,8 @@ export class TaskLoop extends WorkLoop<Task, TaskLoopOptions> {
       concurrency: 1,
       pauseAfterFaultMs: 5_000,
       messages: {
-        start: 'feed task loop failed, retrying: titles and moves are delayed',
-        end: 'feed task loop works again',
+        failed: 'feed task loop failed, retrying: titles and moves are delayed',
+        recovered: 'feed task loop works again',
       },
       serverOf: (error) => (error instanceof CallError ? error.outage : postgresOutage(error)),
     });

@@ -11,8 +11,8 @@ const leaseSeconds = 60;
 export interface Task {
   readonly id: number;
   /**
-   * Identifies the lease. After another process leases the task, a holder of this lease cannot
-   * change it.
+   * Fencing token: the end of the lease, as text. Updates with the token of an earlier lease have
+   * no effect.
    */
   readonly lease: string;
   readonly url: string;

@@ -59,8 +59,8 @@ export class OpmlImport {
       const entries = feeds
         .slice(first, first + size)
         .map(({ feedUrl, title }) => ({ feed_url: feedUrl, title }));
-      // Names the write by first entry and size: a gateway with another MAX_SUBSCRIPTION_ENTRIES
-      // splits the same document into other writes.
+      // The request id of the write depends on its first entry and size, because a gateway with
+      // another MAX_SUBSCRIPTION_ENTRIES splits the same document differently.
       const part = first === 0 ? undefined : `${first}+${entries.length}`;
       const options = { part, timeLimitMs: deadline - performance.now() };
       replies.push(

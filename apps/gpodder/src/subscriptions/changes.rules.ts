@@ -14,7 +14,8 @@ const maxFeedsPerUpload = 10_000;
 
 /**
  * Maximum feeds that one message to the service adds, and maximum that it removes: longer writes
- * delay other writes. Only a whole list is one message of any length.
+ * delay other writes. Exception: an upload that replaces the whole list is always one message,
+ * because the message unsubscribes from all other feeds.
  */
 const maxPerMessage = 250;
 

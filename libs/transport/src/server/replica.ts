@@ -13,8 +13,8 @@ import { Takeover } from './takeover.js';
 /** Interval at which consumers of dead replicas are deleted, in milliseconds. */
 const cleanUpMs = 30_000;
 
-/** Maximum requests per read while other replicas serve, so that each gets a share of a burst. */
-const maxSharedRead = 4;
+/** Maximum requests per read while other replicas serve, so that each gets a part of a burst. */
+const maxReadAmongReplicas = 4;
 
 /** Length of a request above which parsing and validation block the event loop noticeably. */
 const largeRequestLength = 65_536;
@@ -233,7 +233,7 @@ export class Replica {
     const { requests } = keys;
     const { blockMs, heartbeatMs } = options.timings;
     const capacity = options.maxInFlight - this.inFlight;
-    const count = this.membership.isAlone ? capacity : Math.min(capacity, maxSharedRead);
+    const count = this.membership.isAlone ? capacity : Math.min(capacity, maxReadAmongReplicas);
     const [{ redis }] = this.links;
     const isCluster = redis instanceof Cluster;
     if (!isCluster && this.readerId === undefined)

@@ -2,7 +2,7 @@ import { performance } from 'node:perf_hooks';
 import type { Cluster, Redis } from 'ioredis';
 import type { Logger } from 'pino';
 import { isAccessDenied, redisOutage } from '#redis';
-import { Condition, withTimeLimit } from '#runtime';
+import { LastState, withTimeLimit } from '#runtime';
 import { withScripts, type ScriptedRedis } from './redis-scripts.js';
 
 /** Time limit for Redis' answer to QUIT, in milliseconds. */
@@ -30,7 +30,7 @@ export class RedisLink {
   lostConnections = 0;
   private readonly connected = new ManualResetEvent();
   private isClosing = false;
-  private readonly condition = new Condition<'connected' | 'disconnected' | 'denied'>('connected');
+  private readonly lastState = new LastState<'connected' | 'disconnected' | 'denied'>('connected');
   private lastError?: Error;
   private lastLoggedFault = { message: '', atMs: Number.NEGATIVE_INFINITY };
 
@@ -78,7 +78,7 @@ export class RedisLink {
 
   private onReady(): void {
     this.connected.set();
-    if (this.condition.becomes('connected'))
+    if (this.lastState.changeTo('connected'))
       this.log.info({ outage, link: this.name }, 'Redis connected again, outage ended');
   }
 
@@ -97,8 +97,8 @@ export class RedisLink {
   }
 
   private logDenied({ message }: Error): void {
-    const isStart = this.condition.state === 'connected';
-    if (this.isClosing || !this.condition.becomes('denied')) return;
+    const isStart = this.lastState.state === 'connected';
+    if (this.isClosing || !this.lastState.changeTo('denied')) return;
     // Logs only the message: the error object contains the command AUTH with the password.
     this.log.error(
       { ...(isStart && { outage }), link: this.name, reason: message },
@@ -110,8 +110,8 @@ export class RedisLink {
     // Redis also closes a connection that it denied, which is logged already.
     if (
       this.isClosing ||
-      this.condition.state === 'denied' ||
-      !this.condition.becomes('disconnected')
+      this.lastState.state === 'denied' ||
+      !this.lastState.changeTo('disconnected')
     )
       return;
     this.log.warn(
