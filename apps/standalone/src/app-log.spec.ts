@@ -23,8 +23,8 @@ describe('readableLine', () => {
     ['returns a line that only resembles a log line', '{oops', '{oops'],
     ['omits an empty line', '  ', undefined],
     [
-      'returns the missing parts',
-      '{"level":"warn","msg":"waiting","missing":["a","b"]}',
+      'returns the problems',
+      '{"level":"warn","msg":"waiting","problems":["a","b"]}',
       'warn: waiting (a; b)',
     ],
     [

@@ -124,16 +124,16 @@ export function readableLine(line: string): ReadableLine | undefined {
   if (line.trim() === '' || isRoutineLine(line)) return undefined;
   if (!line.startsWith('{')) return { text: line };
   try {
-    const { level, msg, err, outage, missing, requestId, correlationId } = JSON.parse(line) as {
+    const { level, msg, err, outage, problems, requestId, correlationId } = JSON.parse(line) as {
       level?: string;
       msg?: string;
       err?: { message?: string };
       outage?: string;
-      missing?: string[];
+      problems?: string[];
       requestId?: string;
       correlationId?: string;
     };
-    const cause = err?.message || missing?.join('; ');
+    const cause = err?.message || problems?.join('; ');
     const isShown = shownLevels.has(level);
     if (outage !== undefined) return { outage, isEnd: !isShown, reason: cause };
     const isOfRequest = (requestId ?? correlationId) !== undefined;
