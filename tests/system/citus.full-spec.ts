@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto';
 import pg from 'pg';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { Statement } from '#database';
-import { callsAlone } from '../../libs/database/testing/cluster.rules.js';
+import { callsAlone } from '../../libs/database/testing/citus.rules.js';
 import { tablesOfUsers } from '../../libs/database/testing/user-restriction.js';
 import { namedStatements } from './testing/named-statements.js';
 

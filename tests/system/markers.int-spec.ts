@@ -14,7 +14,10 @@ import { sentBody as sentEpisodes } from '../../apps/episode/testing/sent-entry.
 import { subscriptionConfig } from '../../apps/subscription/src/subscription.config.js';
 import { SubscriptionService } from '../../apps/subscription/src/subscription.service.js';
 import { sentBody as sentSubscriptions } from '../../apps/subscription/testing/sent-entry.js';
-import { type DatabaseContext, openDatabase } from '../../libs/database/testing/database-world.js';
+import {
+  type DatabaseContext,
+  openDatabase,
+} from '../../libs/database/testing/database-context.js';
 import { call } from '../../libs/transport/testing/handler-call.js';
 
 const full = Boolean(process.env.TEST_FULL);

@@ -7,7 +7,7 @@ import {
   faultsOf,
   needsCoordinator,
   needsOneNode,
-} from '../../libs/database/testing/cluster.rules.js';
+} from '../../libs/database/testing/citus.rules.js';
 import { isOfOneUser } from '../../libs/database/testing/user-restriction.js';
 import { namedStatements } from './testing/named-statements.js';
 

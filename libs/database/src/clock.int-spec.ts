@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { Failure } from '#contracts';
 import { freshUser } from '#testing';
-import { type DatabaseContext, openDatabase } from '../testing/database-world.js';
+import { type DatabaseContext, openDatabase } from '../testing/database-context.js';
 import { countdown, selectClock, statement } from './index.js';
 import type { Transaction, Write } from './database.js';
 

@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { freshUser } from '#testing';
-import { type DatabaseContext, openDatabase } from '../testing/database-world.js';
+import { type DatabaseContext, openDatabase } from '../testing/database-context.js';
 import { listing, listPage } from './listing.js';
 
 let fixture: DatabaseContext;

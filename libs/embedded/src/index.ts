@@ -4,7 +4,7 @@ export { type EmbeddedServer, type ServerOptions, StartError } from './embedded-
 export { removePostgres, startPostgres } from './postgres-server.js';
 export { findOrFetchRedis } from './redis-binary.js';
 export { KeyFiles, type KeySetEntry } from './key-files.js';
-export { commandLine } from './running-process.js';
+export { commandLine } from './process-inspection.js';
 export { removeRedis, startRedis, type RedisOptions } from './redis-server.js';
 export { readOrCreateSecret, writePrivateFile } from './secret-file.js';
 export { stopLimitMs as serverStopLimitMs } from './server-process.js';

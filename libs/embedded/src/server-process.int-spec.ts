@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { eventually } from '#testing';
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 import { StartError } from './embedded-server.js';
-import { isRunning } from './running-process.js';
+import { isRunning } from './process-inspection.js';
 import { ServerProcess, type ServerProgram } from './server-process.js';
 
 const starting = Object.assign(new Error('the database system is starting up'), { code: '57P03' });

@@ -2,7 +2,7 @@ import { spawn, type ChildProcess } from 'node:child_process';
 import { once } from 'node:events';
 import { closeSync, existsSync, openSync, readFileSync, rmSync } from 'node:fs';
 import { setTimeout as delay } from 'node:timers/promises';
-import { isRunning, usesDirectory } from './running-process.js';
+import { isRunning, usesDirectory } from './process-inspection.js';
 import { StartError } from './embedded-server.js';
 
 /** The user that a server runs as, if it differs from the user of this process. */

@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { freshUser } from '#testing';
-import { type DatabaseContext, openDatabase } from '../../database/testing/database-world.js';
+import { type DatabaseContext, openDatabase } from '../../database/testing/database-context.js';
 import { answerList, answerWrite, sessionTimestamp } from './sync-state.repository.js';
 
 let context: DatabaseContext;

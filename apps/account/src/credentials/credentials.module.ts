@@ -2,7 +2,7 @@ import { Module } from '@nestjs/common';
 import { TypeOrmModule } from '@nestjs/typeorm';
 import { CredentialEntity, LoginEntity } from '#database/typeorm';
 import { PeopleModule } from '../people/people.module.js';
-import { AccountController } from './account.controller.js';
+import { CredentialsController } from './credentials.controller.js';
 import { AppPasswords } from './app-passwords.js';
 import { LoginFlows } from './login-flows.js';
 import { LoginPollController } from './login-poll.controller.js';
@@ -10,7 +10,7 @@ import { LoginPollController } from './login-poll.controller.js';
 /** Provides app passwords, and Nextcloud's login flow, by which apps get one. */
 @Module({
   imports: [TypeOrmModule.forFeature([CredentialEntity, LoginEntity]), PeopleModule],
-  controllers: [AccountController, LoginPollController],
+  controllers: [CredentialsController, LoginPollController],
   providers: [AppPasswords, LoginFlows],
   exports: [AppPasswords, LoginFlows],
 })

@@ -4,7 +4,7 @@ import { Database } from '#database';
 import { ClientEntity } from '#database/typeorm';
 import type { Adapter, AdapterPayload, ClientMetadata } from 'oidc-provider';
 import { DataSource, In, Repository } from 'typeorm';
-import { requestNetwork } from './request-origin.js';
+import { requestNetwork } from './request-address.js';
 import { deleteExcessRowsByNetwork, type LimitedRows } from '../people/network-quota.js';
 import { withOutageErrors } from './outage-errors.js';
 

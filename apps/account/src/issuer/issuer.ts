@@ -26,7 +26,7 @@ import {
 import { IssuerLimits, type IssuerRequest } from './issuer-limits.js';
 import { IssuerStore } from './issuer-store.js';
 import { validateClientRegistration } from './registration.rules.js';
-import { requestAddress, runWithAddress } from './request-origin.js';
+import { requestAddress, runWithAddress } from './request-address.js';
 import { SigningKeys } from './signing-keys.js';
 
 interface Route {

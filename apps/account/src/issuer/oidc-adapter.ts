@@ -5,7 +5,7 @@ import type { Grants } from './grants.js';
 import { deleteExcessRowsByNetwork } from '../people/network-quota.js';
 import { hashSecret } from '../people/secret-hash.js';
 import { queryRows } from '../people/query-rows.js';
-import { requestAddress, requestNetwork } from './request-origin.js';
+import { requestAddress, requestNetwork } from './request-address.js';
 import { withOutageErrors } from './outage-errors.js';
 
 /** Period after the first use of a refresh token or device code in which it can be used again. */

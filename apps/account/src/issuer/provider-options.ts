@@ -9,7 +9,7 @@ import {
   type KoaContextWithOIDC,
 } from 'oidc-provider';
 import { firstPartyClients } from './clients.js';
-import { requestAddress } from './request-origin.js';
+import { requestAddress } from './request-address.js';
 import type { SigningKey } from './signing-keys.js';
 
 const minuteSeconds = 60;

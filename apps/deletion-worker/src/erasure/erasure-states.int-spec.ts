@@ -4,7 +4,7 @@ import { afterAll, beforeAll, expect, it } from 'vitest';
 import {
   type DatabaseContext,
   openDatabase,
-} from '../../../../libs/database/testing/database-world.js';
+} from '../../../../libs/database/testing/database-context.js';
 
 // Privileges of the worker's role on records of erasures: docs/design/erasure.md, "Invariants".
 

@@ -7,7 +7,7 @@ import { eventually, freshUser } from '#testing';
 import {
   type DatabaseContext,
   openDatabase,
-} from '../../../../libs/database/testing/database-world.js';
+} from '../../../../libs/database/testing/database-context.js';
 import { RedisGroup } from '../../../../libs/transport/testing/redis-group.js';
 import { eventsIn } from '../../testing/event-follower.js';
 import { EventPublisher } from './event-publisher.js';

@@ -5,7 +5,7 @@ import { Queue } from 'bullmq';
 import { describe, expect, it } from 'vitest';
 import { DatabaseModule } from '#database';
 import { eventually } from '#testing';
-import { openDatabase } from '../../../../libs/database/testing/database-world.js';
+import { openDatabase } from '../../../../libs/database/testing/database-context.js';
 import { call } from '../../../../libs/transport/testing/handler-call.js';
 import { RedisGroup } from '../../../../libs/transport/testing/redis-group.js';
 import { StoredUser } from '../../testing/stored-user.js';

@@ -7,7 +7,7 @@ import {
   catalogRules,
   faultsOf,
   needsCoordinator,
-} from '../../testing/cluster.rules.js';
+} from '../../testing/citus.rules.js';
 import { delegatedFunctions, readTablesOfUsers, requireCitus } from '../distribution.js';
 import { migrations } from './index.js';
 

@@ -1,7 +1,7 @@
 import pg from 'pg';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { createDatabase, type TestDatabase } from '#testing';
-import { unboundStatements } from '../../testing/cluster.rules.js';
+import { unboundStatements } from '../../testing/citus.rules.js';
 import { isOfOneUser, tablesOfUsers } from '../../testing/user-restriction.js';
 
 /** Tables without data of users: every node has all of their rows. */

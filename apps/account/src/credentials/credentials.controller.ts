@@ -6,7 +6,7 @@ import { LoginFlows } from './login-flows.js';
 
 /** Handles messages of other services: checks and revokes app passwords, starts login flows. */
 @Controller()
-export class AccountController {
+export class CredentialsController {
   constructor(
     private readonly appPasswords: AppPasswords,
     private readonly flows: LoginFlows,

@@ -7,7 +7,7 @@ import {
   needsCoordinator,
   needsOneNode,
   unboundStatements,
-} from './cluster.rules.js';
+} from './citus.rules.js';
 
 describe('a violation is found:', () => {
   it.each([
