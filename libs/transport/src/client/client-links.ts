@@ -15,15 +15,15 @@ export interface ClientLinksOptions {
   readonly readIntervalMs: number;
   /** Redis channel on which this client receives its replies. */
   readonly channel: string;
-  /** Called with each message of that channel: one or more replies. */
+  /** Called with each message of `channel`. A message contains one or more replies. */
   readonly onMessage: (message: Buffer) => void;
-  /** Called after a connection was lost: replies in transit can be lost with it. */
+  /** Called after a connection was lost, because replies in transit can be lost too. */
   readonly onLost: () => void;
 }
 
 /**
- * Interval at which an idle client reads the state of all services, in milliseconds. This also
- * tests its connections, because networks drop connections that are idle for minutes.
+ * Interval in ms at which the client reads the state of all services, called or not. These reads
+ * also test its connections, because networks drop connections that are idle for minutes.
  */
 const keepAliveMs = 5_000;
 
@@ -55,8 +55,8 @@ export class ClientLinks {
     for (const { redis } of this.bothLinks) redis.on('close', () => this.onLinkLost());
     this.subscriber.redis.on('ready', () => void this.subscribe());
     // Messages stay Buffers: most of a reply is forwarded to the HTTP client without parsing.
-    this.subscriber.redis.on('messageBuffer', (from: Buffer, message: Buffer) => {
-      if (from.toString() === channel) onMessage(message);
+    this.subscriber.redis.on('messageBuffer', (channelName: Buffer, message: Buffer) => {
+      if (channelName.toString() === channel) onMessage(message);
     });
     const { logFault } = this.writer;
     this.regularReads = new RepeatingTask(
@@ -128,7 +128,8 @@ export class ClientLinks {
   }
 
   private async subscribe(): Promise<void> {
-    // After a reconnect ioredis subscribes too, but does not report when Redis has confirmed it.
+    // Called after each reconnect: `autoResubscribe` is off, and a Cluster, which ignores that
+    // option, does not report when Redis has confirmed its new subscription.
     await this.subscriber.redis
       .subscribe(this.options.channel)
       .then(
@@ -139,14 +140,14 @@ export class ClientLinks {
 
   /** Reads the state of services in use. Stops the regular reads if no service is in use. */
   private async readUsedViews(): Promise<void> {
-    const used = [...this.views.values()].filter((view) => view.isInUse);
-    if (used.length === 0) return void this.regularReads.stop();
-    for (const view of used) view.isUsed = false;
-    await this.readViews(used);
+    const usedViews = [...this.views.values()].filter((view) => view.isInUse);
+    if (usedViews.length === 0) return void this.regularReads.stop();
+    for (const view of usedViews) view.isUsed = false;
+    await this.readViews(usedViews);
   }
 
   private async readViews(views: Iterable<ServiceView>): Promise<void> {
-    // The ping detects a lost subscriber connection, which sends no other commands.
+    // Only this ping detects a lost `subscriber`, because that connection sends nothing else.
     await Promise.all([
       this.subscriber.redis.ping(),
       ...[...views].map((view) => view.readFromRedis()),
