@@ -31,7 +31,7 @@ export class ClockNotifier {
     redis.on('error', () => {});
   }
 
-  /** Publishes the stamp of a user's clock after the commit, or drops it without Redis. Never throws. */
+  /** Publishes the stamp of a user's clock after a commit; drops it without Redis. Never throws. */
   notify(userId: string, stamp: string): void {
     if (this.redis.status !== 'ready' || this.unanswered >= maxUnanswered) return this.recordDrop();
     this.unanswered += 1;
