@@ -48,8 +48,7 @@ const defaultBounds: AppPasswordBounds = {
  * Looks up the user of an app password in the account service, and caches the answer ({@link
  * CredentialCache}). Invariants:
  * - The network of a client that guesses well-formed app passwords has at most `uncachedPerNetwork`
- *   concurrent lookups. After `failures` wrong guesses in a minute, its guesses are rejected without
- *   a lookup.
+ *   concurrent lookups. After `failures` wrong guesses in a minute, further ones cause no lookup.
  * - Lookups of app passwords that this process has cached before do not count against these limits.
  */
 export class AppPasswordVerifier {

@@ -111,7 +111,7 @@ export interface AcceptedCredential {
   readonly userId: string;
   /** Id of the grant or browser session of a token, or of a gpodder session. */
   readonly gid?: string | undefined;
-  /** Time of issue of a token in seconds since 1970. Without it, any revocation of its user counts. */
+  /** Time of a token's issue, in s since 1970. Without it, any revocation of the user counts. */
   readonly issuedAt?: number | undefined;
   readonly credentialId?: string;
   /** Time of the lookup of an app password (`performance.now()`). */
