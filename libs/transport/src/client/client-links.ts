@@ -43,8 +43,8 @@ export class ClientLinks {
   readonly writer: RedisLink;
   readonly subscriber: RedisLink;
   readonly views = new Map<string, ServiceView>();
-  private readonly regularReads: RepeatingTask;
-  private readonly keepAlive: RepeatingTask;
+  private readonly usedViewsTask: RepeatingTask;
+  private readonly keepAliveTask: RepeatingTask;
   private isSubscribed = false;
   private readonly closed = new ManualResetEvent();
 
@@ -54,18 +54,18 @@ export class ClientLinks {
     this.subscriber = new RedisLink('subscriber', connect(), log);
     for (const { redis } of this.bothLinks) redis.on('close', () => this.onLinkLost());
     this.subscriber.redis.on('ready', () => void this.subscribe());
-    // Messages stay Buffers: most of a reply is forwarded to the HTTP client without parsing.
+    // Messages stay Buffers, because most of a reply is forwarded to the HTTP client unparsed.
     this.subscriber.redis.on('messageBuffer', (channelName: Buffer, message: Buffer) => {
       if (channelName.toString() === channel) onMessage(message);
     });
     const { logFault } = this.writer;
-    this.regularReads = new RepeatingTask(
+    this.usedViewsTask = new RepeatingTask(
       () => readIntervalMs,
       () => this.readUsedViews(),
       logFault,
     );
     const readAllViews = () => this.readViews(this.views.values());
-    this.keepAlive = new RepeatingTask(() => keepAliveMs, readAllViews, logFault);
+    this.keepAliveTask = new RepeatingTask(() => keepAliveMs, readAllViews, logFault);
     for (const service of services) this.addView(service);
   }
 
@@ -84,18 +84,18 @@ export class ClientLinks {
    * @throws Failure `unavailable` if `close` is called before Redis answers.
    */
   async open(): Promise<void> {
-    this.keepAlive.start();
+    this.keepAliveTask.start();
     while (!this.closed.isSet) {
       await Promise.race([
         Promise.all(this.bothLinks.map((link) => link.ready())),
         this.closed.wait(),
       ]);
       await this.subscribe();
-      const hasRead = await this.readViews(this.views.values()).then(
+      const hasReadViews = await this.readViews(this.views.values()).then(
         () => true,
         this.writer.logFault,
       );
-      if (hasRead && this.isUp) return;
+      if (hasReadViews && this.isUp) return;
       await delay(faultPauseMs);
     }
     throw unavailable('the client is closed');
@@ -104,7 +104,7 @@ export class ClientLinks {
   async close(): Promise<void> {
     this.closed.set();
     this.isSubscribed = false;
-    const tasks = [this.regularReads.stop(), this.keepAlive.stop()];
+    const tasks = [this.usedViewsTask.stop(), this.keepAliveTask.stop()];
     await Promise.all([...this.bothLinks.map((link) => link.close()), ...tasks]);
   }
 
@@ -112,7 +112,7 @@ export class ClientLinks {
   useView(service: string): ServiceView {
     const view = this.views.get(service) ?? this.addView(service);
     view.isUsed = true;
-    if (!this.closed.isSet) this.regularReads.start();
+    if (!this.closed.isSet) this.usedViewsTask.start();
     return view;
   }
 
@@ -128,8 +128,8 @@ export class ClientLinks {
   }
 
   private async subscribe(): Promise<void> {
-    // Called after each reconnect: `autoResubscribe` is off, and a Cluster, which ignores that
-    // option, does not report when Redis has confirmed its new subscription.
+    // Needed after each reconnect, because `autoResubscribe` is off. A Cluster ignores that option,
+    // but does not report when Redis has confirmed its new subscription.
     await this.subscriber.redis
       .subscribe(this.options.channel)
       .then(
@@ -141,7 +141,7 @@ export class ClientLinks {
   /** Reads the state of services in use. Stops the regular reads if no service is in use. */
   private async readUsedViews(): Promise<void> {
     const usedViews = [...this.views.values()].filter((view) => view.isInUse);
-    if (usedViews.length === 0) return void this.regularReads.stop();
+    if (usedViews.length === 0) return void this.usedViewsTask.stop();
     for (const view of usedViews) view.isUsed = false;
     await this.readViews(usedViews);
   }

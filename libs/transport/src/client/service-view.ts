@@ -35,7 +35,7 @@ interface QueuedRequest {
   readonly onSent: (error?: Error) => void;
 }
 
-/** One service as a client sees it: heartbeat and backlog as last read, and requests to send. */
+/** A client's view of one service: the heartbeat and backlog last read, and requests to send. */
 export class ServiceView {
   /** True if a call used the service since the last regular read. */
   isUsed = false;

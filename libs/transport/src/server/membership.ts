@@ -7,7 +7,7 @@ import type { ReplicaTimings } from './replica-options.js';
 /** Growth of a time sample's uncertainty, in ms per ms of age; exceeds the drift of two clocks. */
 const driftPerMs = 0.001;
 
-/** Age in ms from which the best time sample is replaced even by a less certain one. */
+/** Age in ms from which the best time sample is replaced by the next, even a less certain one. */
 const maxSampleAgeMs = 10_000;
 
 /**

@@ -5,7 +5,7 @@ import type { Logger } from 'pino';
 export interface ReplicaTimings {
   /**
    * Interval of heartbeats, renewals of running requests, and checks for abandoned requests. It is
-   * longer by `abandonedMs` while no replica has a request, as none can become abandoned sooner.
+   * longer by `abandonedMs` while no replica has a request, because none can be abandoned sooner.
    */
   readonly heartbeatMs: number;
   /**

@@ -13,7 +13,7 @@ import { Takeover } from './takeover.js';
 /** Interval at which consumers of dead replicas are deleted, in milliseconds. */
 const cleanUpMs = 30_000;
 
-/** Maximum requests per read while other replicas are alive, so that a burst is distributed. */
+/** Maximum requests per read if other replicas are alive, so that each gets a share of a burst. */
 const maxReadAmongReplicas = 4;
 
 /** Length of a payload, in characters, above which its parsing blocks the event loop noticeably. */
@@ -35,7 +35,7 @@ const faultPauseMs = 250;
  * - A request past its deadline is acknowledged and never run.
  * - One script acknowledges a request and sends its reply, so a dying replica leaves all unanswered
  *   requests to other replicas.
- * - A request that was taken over runs alone: if it kills this replica, it interrupts no other
+ * - A request that was taken over runs alone. If it kills this replica, it interrupts no other
  *   request.
  * - It stops in order: it stops reading, answers all running requests, and leaves the group. A
  *   consumer with pending requests is never deleted.
@@ -55,16 +55,16 @@ export class Replica {
   /** Running requests before their deadline, by entry id. */
   private readonly running = new Map<string, StreamEntry>();
   /** Entry ids of running requests after their deadline. */
-  private readonly overdue = new Set<string>();
+  private readonly overdueIds = new Set<string>();
   /** Set while the replica can run another request. */
   private readonly hasCapacity = new ManualResetEvent(true);
   /** Set while all running requests are past their deadline; while draining, while none runs. */
   private readonly hasNoRunningRequest = new ManualResetEvent(true);
   /** Set from the moment when the stopping replica reads no more requests. */
   private readonly draining = new ManualResetEvent();
-  private stopping?: Promise<void>;
+  private stopPromise?: Promise<void>;
   private readLoop?: Promise<void>;
-  /** Redis client id of the reader, for CLIENT UNBLOCK. Unused in a Cluster, whose nodes differ. */
+  /** Client id of the reader, for CLIENT UNBLOCK. Unused in a Cluster, as ids differ by node. */
   private readerId?: number | undefined;
   private isReadBlocked = false;
   private isStopping = false;
@@ -121,7 +121,7 @@ export class Replica {
   }
 
   private get inFlight(): number {
-    return this.running.size + this.overdue.size;
+    return this.running.size + this.overdueIds.size;
   }
 
   private get canRead(): boolean {
@@ -149,8 +149,8 @@ export class Replica {
 
   /** Stops reading, then answers running requests. After `drainMs`, other replicas answer them. */
   stop(): Promise<void> {
-    this.stopping ??= this.drain();
-    return this.stopping;
+    this.stopPromise ??= this.drain();
+    return this.stopPromise;
   }
 
   private async drain(): Promise<void> {
@@ -296,7 +296,7 @@ export class Replica {
       await this.replySender.finish(entry);
     }
     this.running.delete(entry.id);
-    this.overdue.delete(entry.id);
+    this.overdueIds.delete(entry.id);
     this.updateSignals();
   }
 
@@ -332,7 +332,7 @@ export class Replica {
     const now = this.clock.now();
     for (const entry of [...this.running.values()].filter(({ deadline }) => now >= deadline)) {
       this.running.delete(entry.id);
-      this.overdue.add(entry.id);
+      this.overdueIds.add(entry.id);
       void this.replySender.finish(entry);
     }
     this.updateSignals();

@@ -99,8 +99,8 @@ export class CallContext
  * - Every handler has a contract, and gets only valid payloads. The caller validates replies.
  * - A thrown `Failure` is sent as data. Any other error is logged once, with its cause, and sent as
  *   `internal`, without details.
- * - A reply that is too large is sent as `internal`: Redis would cut the caller's connection with
- *   all its waiting calls.
+ * - A reply above `maxReplyBytes` is replaced by `internal`, because Redis would close the caller's
+ *   connection with all its waiting calls.
  */
 export class StreamServer extends Server implements CustomTransportStrategy {
   private readonly log: Logger;

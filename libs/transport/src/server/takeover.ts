@@ -38,8 +38,8 @@ interface PendingRequest {
  * Takes over the requests of dead replicas.
  *
  * Invariants:
- * - A request belongs to one replica at a time: of several concurrent `XCLAIM` with a minimum idle
- *   time, one succeeds.
+ * - A request belongs to one replica at a time, because only one of several concurrent `XCLAIM`
+ *   with a minimum idle time succeeds.
  * - A run counts as a delivery, and a reservation does not. So requests that wait while replicas
  *   die do not become dead letters.
  * - A request past its deadline is never run.

@@ -19,8 +19,12 @@ export interface ServiceKeys {
 }
 
 export function serviceKeys(service: string): ServiceKeys {
-  const tag = `{rpc:${service}}`;
-  return { requests: `${tag}:requests`, heartbeats: `${tag}:alive`, deadLetters: `${tag}:dead` };
+  const hashTag = `{rpc:${service}}`;
+  return {
+    requests: `${hashTag}:requests`,
+    heartbeats: `${hashTag}:alive`,
+    deadLetters: `${hashTag}:dead`,
+  };
 }
 
 /** Returns the channel on which one client process receives its replies. */

@@ -99,7 +99,7 @@ export class RedisLink {
   private logDenied({ message }: Error): void {
     const isOutageStart = this.lastState.state === 'connected';
     if (this.isClosing || !this.lastState.changeTo('denied')) return;
-    // Logs only the message: the error object contains the command AUTH with the password.
+    // Logs only the message, because the error contains the command AUTH with the password.
     this.log.error(
       { ...(isOutageStart && { outage }), link: this.name, reason: message },
       'Redis login denied or certificate not trusted: check user, password and certificates',

@@ -26,8 +26,9 @@ export interface Scripts {
   ): Promise<[aliveMs: number, waitedMs: number]>;
   /**
    * Adds requests, and deletes requests older than `retentionMs`. Each request is passed as the
-   * number of its field names and values, followed by these. Returns the ids of the requests, each
-   * null if the stream is missing. A replica that waits in a read gets all requests together.
+   * number of its field names and values, then the names and values. Returns the ids of the
+   * requests, each null if the stream is missing. A replica that waits in a read gets all requests
+   * together.
    */
   rpcAdd(
     requests: string,
@@ -248,7 +249,7 @@ return deleted`,
   },
 };
 
-/** Adds the scripts to a connection. ioredis calls them by hash, and loads those Redis lacks. */
+/** Adds the scripts to a connection. ioredis loads a script into Redis when it is first called. */
 export function withScripts(redis: Redis | Cluster): ScriptedRedis {
   for (const [name, script] of Object.entries(scripts)) redis.defineCommand(name, script);
   return redis as ScriptedRedis;
