@@ -166,7 +166,7 @@ function connectToCluster(startupNodes: Address[], options: RedisOptions): Clust
 /**
  * Removes the command from the errors of a connection, because it can contain the password and
  * errors are logged. Also handles a second error of a TLS socket, such as the alert about a
- * certificate: ioredis handles only the first, and an unhandled error would end the process.
+ * certificate. ioredis handles only the first, and an unhandled error would end the process.
  */
 function guardErrors(redis: Redis): Redis {
   return redis.on('error', (error: Error & { command?: unknown }) => {
@@ -181,9 +181,9 @@ interface Address {
 }
 
 function parseAddress(node: string): Address {
-  const colon = node.lastIndexOf(':');
+  const colonIndex = node.lastIndexOf(':');
   return {
-    host: node.slice(0, colon).replace(/^\[|\]$/g, ''),
-    port: Number(node.slice(colon + 1)),
+    host: node.slice(0, colonIndex).replace(/^\[|\]$/g, ''),
+    port: Number(node.slice(colonIndex + 1)),
   };
 }

@@ -39,7 +39,7 @@ export function warnOfDenial(redis: Redis | Cluster, log: Logger, purpose: strin
   const lastAccess = new LastState<'granted' | 'denied'>('granted');
   const logDenial = (error: Error) => {
     if (!isAccessDenied(error) || !lastAccess.changeTo('denied')) return;
-    // Logs only the message: the error object contains the command AUTH with the password.
+    // Logs only the message, because the error contains the command AUTH with the password.
     const reason = error.message;
     log.error(
       { reason },
