@@ -129,7 +129,7 @@ function parseForm(body: Buffer): Record<string, string> {
   );
 }
 
-const utf8 = new TextDecoder('utf-8', { fatal: true });
+const utf8Decoder = new TextDecoder('utf-8', { fatal: true });
 
 /** Maximum nesting depth of JSON: more than the interface needs, but no risk for the stack. */
 const maxDepth = 32;
@@ -161,40 +161,40 @@ export function readBody(
 ): Promise<Buffer> {
   return new Promise((resolve, reject) => {
     if (declaredBytes > limit) return reject(new TooLarge());
-    // Copies each chunk into one buffer: a list of tiny chunks would take much more memory than
-    // `hold` counts.
+    // Copies each chunk into one buffer, because a list of tiny chunks would take much more memory
+    // than `hold` counts.
     let body = Buffer.alloc(0);
-    let length = 0;
+    let receivedBytes = 0;
     const ensureRoom = (neededBytes: number) => {
       if (neededBytes > limit) throw new TooLarge();
       if (neededBytes <= body.length) return;
       const newSize = Math.min(Math.max(neededBytes, body.length * 2, initialBufferBytes), limit);
       hold((newSize - body.length) * memoryPerByte);
       const newBuffer = Buffer.allocUnsafe(newSize);
-      body.copy(newBuffer, 0, 0, length);
+      body.copy(newBuffer, 0, 0, receivedBytes);
       body = newBuffer;
     };
     const onChunk = (chunk: Buffer) => {
       try {
-        ensureRoom(length + chunk.length);
-        length += chunk.copy(body, length);
+        ensureRoom(receivedBytes + chunk.length);
+        receivedBytes += chunk.copy(body, receivedBytes);
       } catch (error) {
         payload.off('data', onChunk);
         reject(error as Error);
       }
     };
     payload.on('data', onChunk);
-    payload.once('end', () => resolve(body.subarray(0, length)));
+    payload.once('end', () => resolve(body.subarray(0, receivedBytes)));
     payload.once('error', (error: Error) => reject(Object.assign(error, { statusCode: 400 })));
   });
 }
 
 /** Length in bytes above which at most one body is parsed per event loop iteration. */
-const largeBytes = 65_536;
+const largeBodyBytes = 65_536;
 
 /** Resolves when a body can be parsed: a small one immediately, a large one after earlier ones. */
 export function waitToParse(body: Buffer): Promise<void> {
-  return body.length <= largeBytes ? Promise.resolve() : parsingSlot();
+  return body.length <= largeBodyBytes ? Promise.resolve() : parsingSlot();
 }
 
 /**
@@ -215,7 +215,7 @@ export function parseJson(
   if (depth > maxDepth) throw new Failure('invalid');
   if (values > maxValues) throw createError();
   try {
-    const text = utf8.decode(body);
+    const text = utf8Decoder.decode(body);
     return { value: JSON.parse(text), text };
   } catch (cause) {
     throw new Failure('invalid', { cause });
@@ -253,10 +253,10 @@ export function dropBody(payload: IncomingMessage, limit: number): Promise<boole
   if (payload.readableEnded || payload.destroyed) return Promise.resolve(true);
   if (Number(payload.headers['content-length'] ?? 0) > limit) return Promise.resolve(false);
   return new Promise((resolve) => {
-    let length = 0;
+    let receivedBytes = 0;
     payload.on('data', (chunk: Buffer) => {
-      length += chunk.length;
-      if (length <= limit) return;
+      receivedBytes += chunk.length;
+      if (receivedBytes <= limit) return;
       payload.pause();
       resolve(false);
     });

@@ -124,8 +124,8 @@ export function setErrorHeaders(
 }
 
 /**
- * Sends an error answer as JSON, or as a page to a browser. A 421 is always JSON: under a foreign
- * host name, the page would appear as a page of that site.
+ * Sends an error answer as JSON, or as a page to a browser. A 421 is always JSON, because under a
+ * foreign host name the page would appear as a page of that site.
  *
  * @param site base URL of the pages of accounts. Default: this origin.
  */

@@ -42,7 +42,7 @@ export interface NodeHandler {
   /** Pattern of the request's path, for logs and metrics. */
   readonly route: string;
   /**
-   * Answers the request, and reads its body itself: these bytes do not count towards
+   * Answers the request, and reads its body itself. The bytes of the body do not count towards
    * `MAX_HELD_BYTES`. The response already has the headers of the app.
    */
   readonly listen: RequestListener;
@@ -165,9 +165,9 @@ function allowOrigins(fastify: FastifyInstance, options: FastifyCorsOptions): vo
 async function compressAnswers(fastify: FastifyInstance): Promise<void> {
   fastify.addHook('onSend', (request, _reply, payload, done) => {
     // Compresses no streams and no large answers. The plugin reads this from a request header.
-    const isWhole = typeof payload === 'string' || Buffer.isBuffer(payload);
+    const hasKnownLength = typeof payload === 'string' || Buffer.isBuffer(payload);
     const isStream = payload instanceof Readable;
-    if (isStream || (isWhole && Buffer.byteLength(payload) > maxCompressedBytes))
+    if (isStream || (hasKnownLength && Buffer.byteLength(payload) > maxCompressedBytes))
       request.headers['x-no-compression'] = 'large';
     done();
   });

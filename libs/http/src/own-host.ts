@@ -20,7 +20,7 @@ const unregistrableName = /^[^.]+$|\.(?:local|localhost|lan|internal|home\.arpa)
 /**
  * Returns a function that checks the host name of a request. It accepts the name in PUBLIC_URL, the
  * configured names, and names and addresses of local networks. Any other name can belong to an
- * attacker (DNS rebinding): browsers would give pages of the attacker access to this server.
+ * attacker (DNS rebinding), whose pages would then have access to this server in browsers.
  *
  * If `PUBLIC_URL` and `HOST_NAMES` are not set, the function accepts every name.
  */

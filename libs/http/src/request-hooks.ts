@@ -105,7 +105,7 @@ export class RequestEnd {
 }
 
 /**
- * Sets `request.end` of each request. The events of Node do not suffice: if a connection is lost,
+ * Sets `request.end` of each request. The events of Node do not suffice. If a connection is lost,
  * Node closes only the answer that is being sent, without an event for the pipelined requests
  * behind it.
  */

@@ -151,7 +151,7 @@ function openServer(
   { config, maxStreams = 0, timeouts: { headMs, requestMs } = defaultTimeouts }: ServeOptions,
   listener: (request: IncomingMessage, response: ServerResponse) => void,
 ): Server {
-  const connections = new Map<Socket, Set<ServerResponse>>();
+  const responsesBySocket = new Map<Socket, Set<ServerResponse>>();
   const server = createServer(
     {
       // Node must not reject a request without a Host, because the app answers with its own error.
@@ -163,7 +163,7 @@ function openServer(
       connectionsCheckingInterval: 1_000,
     },
     (request, response) => {
-      const openResponses = connections.get(request.socket);
+      const openResponses = responsesBySocket.get(request.socket);
       openResponses?.add(response);
       response.once('close', () => {
         openResponses?.delete(response);
@@ -174,10 +174,10 @@ function openServer(
       listener(request, response);
     },
   );
-  connectionsByServer.set(server, connections);
+  connectionsByServer.set(server, responsesBySocket);
   server.on('connection', (socket) => {
-    connections.set(socket, new Set());
-    socket.once('close', () => connections.delete(socket));
+    responsesBySocket.set(socket, new Set());
+    socket.once('close', () => responsesBySocket.delete(socket));
   });
   // Closes connections that are idle for longer than any request or answer takes.
   server.timeout = requestMs + 30_000;

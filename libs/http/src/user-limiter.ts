@@ -117,11 +117,11 @@ export class UserLimiter {
     if (body) {
       const { bodies } = user;
       if (bodies.size >= this.limits.requests) {
-        const slowest = [...bodies].reduce((one, other) =>
+        const stalledBody = [...bodies].reduce((one, other) =>
           other.lastByteAt < one.lastByteAt ? other : one,
         );
-        bodies.delete(slowest);
-        slowest.drop();
+        bodies.delete(stalledBody);
+        stalledBody.drop();
       }
       bodies.add(body);
       body.onArrived(() => bodies.delete(body));
@@ -171,7 +171,7 @@ export class UserLimiter {
     else await waitForRoom(pool, calls, call);
     try {
       const remainingMs = deadline - performance.now();
-      // Checks again, as a call can start before its timer runs after a long loop iteration.
+      // Checks again, because a call can start before its timer runs in a busy event loop.
       if (remainingMs <= 0) throw failures.tooLate;
       return await run(remainingMs);
     } finally {
