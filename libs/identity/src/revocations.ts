@@ -18,8 +18,8 @@ export interface Revocation {
 
 /**
  * Redis streams of revocations, on one node of a Redis Cluster. App passwords and their sessions
- * have their own stream: any user can create and revoke many of them, which must not evict other
- * revocations.
+ * have their own stream, because any user can create and revoke many of them, and these must not
+ * evict other revocations.
  */
 export const revocationStreams = {
   tokens: '{revocations}:tokens',
@@ -160,7 +160,7 @@ export class Revocations {
   private readonly credentialRevocations = createRevocationCache();
   private receivedCount = 0;
   private readonly redis: Redis | Cluster;
-  private readonly closing = new AbortController();
+  private readonly closeController = new AbortController();
   private readonly lastState = new LastState<'connected' | 'disconnected'>('connected');
   private readonly subscription: Promise<void>;
   private resolveFirstRead!: () => void;
@@ -210,13 +210,13 @@ export class Revocations {
   }
 
   async close(): Promise<void> {
-    this.closing.abort();
+    this.closeController.abort();
     this.redis.disconnect();
     await this.subscription;
   }
 
   private async subscribe(): Promise<void> {
-    const { signal } = this.closing;
+    const { signal } = this.closeController;
     while (!signal.aborted) {
       try {
         if (this.redis.status !== 'ready') await once(this.redis, 'ready', { signal });
@@ -275,7 +275,7 @@ export class Revocations {
     }
   }
 
-  private storeRevocation(at: number, fields: readonly string[]): void {
+  private storeRevocation(revokedAt: number, fields: readonly string[]): void {
     this.receivedCount += 1;
     // The fields have the order in which `addScript` adds them.
     const [, kind = '', , id = ''] = fields;
@@ -284,7 +284,7 @@ export class Revocations {
       ? this.credentialRevocations
       : this.tokenRevocations;
     const existing = cache.peek(key);
-    if (existing && existing.at >= at) return;
-    cache.set(key, { at, receivedAt: performance.now() });
+    if (existing && existing.at >= revokedAt) return;
+    cache.set(key, { at: revokedAt, receivedAt: performance.now() });
   }
 }
