@@ -24,7 +24,7 @@ export function createLimitedSignal(
   }, limitMs);
   const abort = () => controller.abort(sources.find(({ aborted }) => aborted)?.reason);
   for (const source of sources) {
-    // Disables Node's warning of a leak: each running call adds a listener to a shutdown's signal.
+    // Disables Node's warning of a leak, as each running call adds a listener to a stop signal.
     setMaxListeners(0, source);
     source.addEventListener('abort', abort);
     if (source.aborted) abort();

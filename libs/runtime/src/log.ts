@@ -21,7 +21,7 @@ export function withoutSecrets(line: string): string {
   );
 }
 
-/** Fields of an SQL error that contain the statement or users' data, which `where` can quote. */
+/** Fields of a database error with the statement or users' data. `where` can quote their JSON. */
 const statementFields: ReadonlySet<string> = new Set([
   'query',
   'parameters',
@@ -72,7 +72,7 @@ export function createLog(
 
 /** Returns a logger for Nest that writes to `log`. Nest's messages below `warn` become `debug`. */
 export function nestLogger(log: Log): LoggerService {
-  const write =
+  const createWriter =
     (level: 'debug' | 'warn' | 'error') =>
     (message: unknown, ...optionalParams: unknown[]) => {
       const context = optionalParams.at(-1);
@@ -84,12 +84,12 @@ export function nestLogger(log: Log): LoggerService {
         );
     };
   return Object.assign(new ConsoleLogger(), {
-    log: write('debug'),
-    debug: write('debug'),
-    verbose: write('debug'),
-    warn: write('warn'),
-    error: write('error'),
-    fatal: write('error'),
+    log: createWriter('debug'),
+    debug: createWriter('debug'),
+    verbose: createWriter('debug'),
+    warn: createWriter('warn'),
+    error: createWriter('error'),
+    fatal: createWriter('error'),
   });
 }
 

@@ -26,7 +26,7 @@ const checkLimitMs = 2_000;
  * - `GET /livez`: 200 as long as the event loop runs, even if a dependency is unavailable;
  * - `GET /readyz`: 200 if requests should be sent here, else 503 with a line per missing
  *   dependency;
- * - `GET /metrics`: the process' metrics in Prometheus' text format.
+ * - `GET /metrics`: metrics of the process in the text format of Prometheus.
  */
 export class OpsServer {
   /** The app's own routes, e.g. the queue's dashboard. Set when the app has started. */

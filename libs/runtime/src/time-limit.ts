@@ -10,8 +10,8 @@ export function withTimeLimit<Result>(
   createError: () => Error = () => new Error(`no answer within ${limitMs} ms`),
 ): Promise<Result> {
   let timer: NodeJS.Timeout | undefined;
-  const limit = new Promise<never>((_, reject) => {
+  const timeout = new Promise<never>((_, reject) => {
     timer = setTimeout(() => reject(createError()), Math.max(limitMs, 0));
   });
-  return Promise.race([work, limit]).finally(() => clearTimeout(timer));
+  return Promise.race([work, timeout]).finally(() => clearTimeout(timer));
 }
