@@ -89,7 +89,7 @@ export class ClockSubscriptions {
 
   /**
    * Subscribes to the clock of a user, until {@link unsubscribe}. Resolves when Redis has confirmed
-   * the subscription. Notifications sent before that are missed.
+   * the subscription. Notifications sent before that can be missed.
    *
    * @throws Failure `unavailable` if Redis does not confirm the subscription in time.
    */
