@@ -249,7 +249,7 @@ return deleted`,
   },
 };
 
-/** Adds the scripts to a connection. ioredis sends a script's text only if Redis does not have it. */
+/** Adds the scripts to a connection. ioredis sends a script's text only if Redis lacks it. */
 export function withScripts(redis: Redis | Cluster): ScriptedRedis {
   for (const [name, script] of Object.entries(scripts)) redis.defineCommand(name, script);
   return redis as ScriptedRedis;
