@@ -35,14 +35,15 @@ export interface AdmissionOptions {
   authenticate(request: FastifyRequest, reply: FastifyReply): Promise<string | undefined>;
   /**
    * Returns the user id of the browser session of a request without a credential; `undefined`
-   * without a session. The body of the request then counts for the user, and not for the network.
+   * without a session. With a session, the body counts for the user instead of the network.
    */
   sessionUser?(request: FastifyRequest): Promise<string | undefined>;
-  /** Checks permissions before the body is read. @throws Error for an {@link ErrorFormat}. */
+  /** Checks permissions before the body is read. @throws Error if the user lacks one. */
   authorize?(request: FastifyRequest): void;
   /**
    * Maximum bytes of a rejected request's body that are read before the answer, for clients that
-   * read no answer before they have sent the whole body. By default the body is not read.
+   * read no answer before they have sent the whole body. The connection of a longer body is closed.
+   * By default the body is not read.
    */
   readonly rejectedBodyBytes?: number;
 }
@@ -69,22 +70,23 @@ export class Admission {
    */
   async admit(request: FastifyRequest, reply: FastifyReply, needsRoute: boolean): Promise<boolean> {
     const error =
-      (await this.check(request, reply)) ?? (needsRoute ? this.missingRoute(request) : undefined);
-    if (error) await this.answer(request, reply, error);
+      (await this.runChecks(request, reply)) ??
+      (needsRoute ? this.findRouteError(request) : undefined);
+    if (error) await this.sendError(request, reply, error);
     return error === undefined;
   }
 
   /** Rejects a request whose path cannot be decoded, or which fails an earlier check. */
   async reject(request: FastifyRequest, reply: FastifyReply): Promise<void> {
-    await this.answer(
+    await this.sendError(
       request,
       reply,
-      (await this.check(request, reply)) ?? this.options.errors.badPath,
+      (await this.runChecks(request, reply)) ?? this.options.errors.badPath,
     );
   }
 
   /** Runs all checks except that of the route. Returns the error of the first failed check. */
-  private async check(
+  private async runChecks(
     request: FastifyRequest,
     reply: FastifyReply,
   ): Promise<ErrorAnswer | undefined> {
@@ -112,8 +114,8 @@ export class Admission {
    */
   private async admitOpen(request: FastifyRequest): Promise<void> {
     const body = ArrivingBody.watch(request.raw, request.end);
-    const user = body && (await this.options.sessionUser?.(request));
-    request.limitKey = user ?? networkOf(request.ip);
+    const sessionUserId = body && (await this.options.sessionUser?.(request));
+    request.limitKey = sessionUserId ?? networkOf(request.ip);
     if (request.end)
       request.hold = this.options.limiter.admitOpen(request.limitKey, request.end, body);
   }
@@ -147,7 +149,7 @@ export class Admission {
    * Returns the error of a request without a route: 405 if the path has routes of other methods,
    * else 404. Returns `undefined` if there is a route.
    */
-  private missingRoute({ url, method, is404 }: FastifyRequest): ErrorAnswer | undefined {
+  private findRouteError({ url, method, is404 }: FastifyRequest): ErrorAnswer | undefined {
     // Ignores the route of CORS preflights, which matches every OPTIONS request.
     if (!is404 && method !== 'OPTIONS') return undefined;
     const methods = this.routes.methodsOf(url.split('?', 1)[0] as string);
@@ -155,8 +157,8 @@ export class Admission {
     return { ...this.options.errors.wrongMethod, headers: { allow: methods.join(', ') } };
   }
 
-  /** Sends an error answer. Closes the connection if the body is longer than permitted. */
-  private async answer(
+  /** Sends an error answer. Closes the connection if the body exceeds `rejectedBodyBytes`. */
+  private async sendError(
     request: FastifyRequest,
     reply: FastifyReply,
     error: ErrorAnswer,

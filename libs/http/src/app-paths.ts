@@ -8,8 +8,8 @@ export interface AppPaths {
   /** Prefixes of whole segments: `/docs` matches `/docs` and `/docs/a`, but not `/docsa`. */
   readonly prefixes: readonly string[];
   /**
-   * Expressions of whole paths, without look-around or back references. They take precedence over
-   * the exact paths and prefixes of all apps.
+   * Regular expressions of whole paths, without look-around or back references. They override the
+   * exact paths and prefixes of all apps.
    */
   readonly expressions: readonly string[];
 }

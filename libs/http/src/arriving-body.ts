@@ -3,7 +3,7 @@ import { answerBrokenHttp } from './errors.js';
 import type { RequestEnd } from './request-hooks.js';
 import type { PendingBody } from './user-limiter.js';
 
-/** Time in ms in which a body can arrive at any rate; then its minimum rate, in bytes per ms. */
+/** Time in ms for which a body can arrive at any rate, and its minimum rate after that. */
 const [graceMs, bytesPerMs] = [5_000, 4];
 /** Interval of the checks of an arriving body, in milliseconds. */
 const checkMs = 1_000;
@@ -24,17 +24,17 @@ export function isTooSlow(elapsedMs: number, bytes: number): boolean {
  */
 export class ArrivingBody implements PendingBody {
   private readonly startedAt = performance.now();
-  private readonly bytesBefore: number;
+  private readonly initialBytesRead: number;
   private lastBytesRead: number;
-  private changedAt = this.startedAt;
+  private bytesReadChangedAt = this.startedAt;
 
   private constructor(
     private readonly raw: IncomingMessage,
     end: RequestEnd,
   ) {
-    this.bytesBefore = raw.socket.bytesRead;
-    this.lastBytesRead = this.bytesBefore;
-    const timer = setInterval(() => this.check(), checkMs).unref();
+    this.initialBytesRead = raw.socket.bytesRead;
+    this.lastBytesRead = this.initialBytesRead;
+    const timer = setInterval(() => this.dropIfTooSlow(), checkMs).unref();
     const stop = () => clearInterval(timer);
     raw.once('end', stop);
     end.onReached(stop);
@@ -42,17 +42,19 @@ export class ArrivingBody implements PendingBody {
 
   /** Watches the body of a request; `undefined` if there is none or the request has ended. */
   static watch(raw: IncomingMessage, end: RequestEnd | undefined): ArrivingBody | undefined {
-    const { 'content-length': length = '0', 'transfer-encoding': coding } = raw.headers;
-    const hasBody = coding !== undefined || Number(length) > 0;
-    const isRead = raw.method !== 'GET' && raw.method !== 'HEAD';
-    return end?.reached === false && hasBody && isRead ? new ArrivingBody(raw, end) : undefined;
+    const { 'content-length': contentLength = '0', 'transfer-encoding': coding } = raw.headers;
+    const hasBody = coding !== undefined || Number(contentLength) > 0;
+    const canHaveBody = raw.method !== 'GET' && raw.method !== 'HEAD';
+    return end?.reached === false && hasBody && canHaveBody
+      ? new ArrivingBody(raw, end)
+      : undefined;
   }
 
   get lastByteAt(): number {
     const { bytesRead } = this.raw.socket;
     if (bytesRead !== this.lastBytesRead)
-      [this.lastBytesRead, this.changedAt] = [bytesRead, performance.now()];
-    return this.changedAt;
+      [this.lastBytesRead, this.bytesReadChangedAt] = [bytesRead, performance.now()];
+    return this.bytesReadChangedAt;
   }
 
   onArrived(listener: () => void): void {
@@ -66,10 +68,10 @@ export class ArrivingBody implements PendingBody {
     socket.destroySoon();
   }
 
-  private check(): void {
+  private dropIfTooSlow(): void {
     // Reading `lastByteAt` updates `lastBytesRead`.
     void this.lastByteAt;
-    if (isTooSlow(performance.now() - this.startedAt, this.lastBytesRead - this.bytesBefore))
+    if (isTooSlow(performance.now() - this.startedAt, this.lastBytesRead - this.initialBytesRead))
       this.drop();
   }
 }

@@ -9,8 +9,8 @@ import type { HoldBytes } from './user-limiter.js';
 declare module 'fastify' {
   interface FastifyRequest {
     /**
-     * Counts the bytes that this request keeps in memory, and throws above the limits. The hook of
-     * {@link Admission} sets it. Without it, a request with a body fails with `unauthorized`.
+     * Counts the bytes that this request keeps in memory, and throws above the limits. Set by
+     * {@link Admission}. A request with a body that was not admitted fails with `unauthorized`.
      */
     hold?: HoldBytes;
     /** Length of the body in bytes; absent before the body is read. */
@@ -32,7 +32,7 @@ export type BodyKind = 'json' | 'xml' | 'form' | 'bytes';
 
 export interface BodyOptions {
   readonly kinds: readonly BodyKind[];
-  /** Maximum length of one body in bytes. */
+  /** Maximum length of one body in bytes; a longer one is answered with 413. */
   readonly limit: number;
   /** Called with each JSON or XML body before it is parsed. */
   readonly onBody?: ((request: FastifyRequest, body: Buffer) => void) | undefined;
@@ -40,10 +40,10 @@ export interface BodyOptions {
 
 /** Content types of bodies of the kind `xml`. */
 export const xmlTypes = ['text/x-opml', 'application/opml+xml', 'text/xml', 'application/xml'];
-/** Maximum length of an XML body in bytes, in addition to `MAX_BODY_BYTES`. */
+/** Maximum length of an XML body in bytes. A smaller `MAX_BODY_BYTES` takes precedence. */
 const maxXmlBytes = 2 * 1_048_576;
 
-/** Maximum fields of a form. */
+/** Maximum fields of a form; a form with more is invalid input. */
 const maxFields = 64;
 
 /**
@@ -54,14 +54,19 @@ export function parseBodies(fastify: FastifyInstance, { kinds, limit, onBody }: 
   const addParser = (
     types: string | string[],
     parse: (request: FastifyRequest, body: Buffer) => unknown,
-    max = limit,
+    maxBytes = limit,
   ) => {
     fastify.addContentTypeParser(
       types,
       async (request: FastifyRequest, payload: IncomingMessage) => {
         const { hold, headers } = request;
         if (!hold) throw new Failure('unauthorized');
-        const body = await readBody(payload, Number(headers['content-length'] ?? 0), max, hold);
+        const body = await readBody(
+          payload,
+          Number(headers['content-length'] ?? 0),
+          maxBytes,
+          hold,
+        );
         request.bodyBytes = body.length;
         return parse(request, body);
       },
@@ -86,7 +91,7 @@ export function parseBodies(fastify: FastifyInstance, { kinds, limit, onBody }: 
   if (kinds.includes('form'))
     addParser('application/x-www-form-urlencoded', (_, body) => parseForm(body));
   if (kinds.includes('bytes')) {
-    // Replaces the content type: Fastify would reject an invalid one before it calls a parser.
+    // Replaces the content type, because Fastify rejects an invalid one before it calls a parser.
     fastify.addHook('onRequest', (request, _reply, done) => {
       request.raw.headers['content-type'] = 'application/octet-stream';
       done();
@@ -116,17 +121,17 @@ export function sentBatch(
  * @throws Failure `invalid` for more than {@link maxFields} fields; no page has more.
  */
 function parseForm(body: Buffer): Record<string, string> {
-  const text = body.toString('utf8');
-  if (text.split('&', maxFields + 1).length > maxFields) throw new Failure('invalid');
+  const formText = body.toString('utf8');
+  if (formText.split('&', maxFields + 1).length > maxFields) throw new Failure('invalid');
   return Object.assign(
     Object.create(null) as object,
-    Object.fromEntries(new URLSearchParams(text)),
+    Object.fromEntries(new URLSearchParams(formText)),
   );
 }
 
-const utf8 = new TextDecoder('utf-8', { fatal: true });
+const utf8Decoder = new TextDecoder('utf-8', { fatal: true });
 
-/** Maximum nesting depth of JSON: more than the interface needs, too few to overflow the stack. */
+/** Maximum nesting depth of JSON: more than the interface needs, but no risk for the stack. */
 const maxDepth = 32;
 
 /**
@@ -138,8 +143,8 @@ const defaultMaxValues = 65_536;
 /** Bytes of memory for each byte of a body: its text, parsed values and message to a service. */
 const memoryPerByte = 3;
 
-/** Initial size of the buffer of a body in bytes. Its size is doubled as needed. */
-const initialBytes = 16_384;
+/** Initial size in bytes of the buffer of a body. The buffer's size is doubled as needed. */
+const initialBufferBytes = 16_384;
 
 /**
  * Reads a body of at most `limit` bytes. Counts received bytes with `hold`, not the declared
@@ -156,40 +161,40 @@ export function readBody(
 ): Promise<Buffer> {
   return new Promise((resolve, reject) => {
     if (declaredBytes > limit) return reject(new TooLarge());
-    // Copies each chunk into one buffer: a list of tiny chunks would take much more memory than
-    // `hold` counts.
+    // Copies each chunk into one buffer, because a list of tiny chunks would take much more memory
+    // than `hold` counts.
     let body = Buffer.alloc(0);
-    let length = 0;
-    const ensureRoom = (bytes: number) => {
-      if (bytes > limit) throw new TooLarge();
-      if (bytes <= body.length) return;
-      const room = Math.min(Math.max(bytes, body.length * 2, initialBytes), limit);
-      hold((room - body.length) * memoryPerByte);
-      const larger = Buffer.allocUnsafe(room);
-      body.copy(larger, 0, 0, length);
-      body = larger;
+    let receivedBytes = 0;
+    const ensureRoom = (neededBytes: number) => {
+      if (neededBytes > limit) throw new TooLarge();
+      if (neededBytes <= body.length) return;
+      const newSize = Math.min(Math.max(neededBytes, body.length * 2, initialBufferBytes), limit);
+      hold((newSize - body.length) * memoryPerByte);
+      const newBuffer = Buffer.allocUnsafe(newSize);
+      body.copy(newBuffer, 0, 0, receivedBytes);
+      body = newBuffer;
     };
     const onChunk = (chunk: Buffer) => {
       try {
-        ensureRoom(length + chunk.length);
-        length += chunk.copy(body, length);
+        ensureRoom(receivedBytes + chunk.length);
+        receivedBytes += chunk.copy(body, receivedBytes);
       } catch (error) {
         payload.off('data', onChunk);
         reject(error as Error);
       }
     };
     payload.on('data', onChunk);
-    payload.once('end', () => resolve(body.subarray(0, length)));
+    payload.once('end', () => resolve(body.subarray(0, receivedBytes)));
     payload.once('error', (error: Error) => reject(Object.assign(error, { statusCode: 400 })));
   });
 }
 
-/** Length in bytes above which one body at most is parsed per event loop iteration. */
-const largeBytes = 65_536;
+/** Length in bytes above which at most one body is parsed per event loop iteration. */
+const largeBodyBytes = 65_536;
 
 /** Resolves when a body can be parsed: a small one immediately, a large one after earlier ones. */
 export function waitToParse(body: Buffer): Promise<void> {
-  return body.length <= largeBytes ? Promise.resolve() : parsingSlot();
+  return body.length <= largeBodyBytes ? Promise.resolve() : parsingSlot();
 }
 
 /**
@@ -197,38 +202,38 @@ export function waitToParse(body: Buffer): Promise<void> {
  * and its text; the value is `undefined` for an empty body. A key `__proto__` stays an ordinary
  * key, as in JSON.parse.
  *
- * @param tooMany creates the error for too many values.
- * @throws Failure `invalid`; the error of `tooMany`.
+ * @param createError creates the error for too many values.
+ * @throws Failure `invalid`; the error of `createError`.
  */
 export function parseJson(
   body: Buffer,
   maxValues = defaultMaxValues,
-  tooMany = (): Error => new Failure('invalid'),
+  createError = (): Error => new Failure('invalid'),
 ): { value: unknown; text: string } {
   if (body.length === 0) return { value: undefined, text: '' };
   const { depth, values } = measureJson(body);
   if (depth > maxDepth) throw new Failure('invalid');
-  if (values > maxValues) throw tooMany();
+  if (values > maxValues) throw createError();
   try {
-    const text = utf8.decode(body);
+    const text = utf8Decoder.decode(body);
     return { value: JSON.parse(text), text };
   } catch (cause) {
     throw new Failure('invalid', { cause });
   }
 }
 
-/** Returns nesting depth and approximate number of values of JSON, which can be invalid. */
+/** Returns nesting depth and approximate number of values of a text that can be invalid JSON. */
 function measureJson(body: Buffer): { depth: number; values: number } {
   const [quote, backslash, comma] = [0x22, 0x5c, 0x2c];
-  let [currentDepth, depth, values, inString] = [0, 0, 0, false];
+  let [currentDepth, depth, values, isInString] = [0, 0, 0, false];
   for (let index = 0; index < body.length; index++) {
     const byte = body[index] as number;
-    if (inString) {
+    if (isInString) {
       if (byte === backslash) index++;
-      else if (byte === quote) inString = false;
-    } else if (byte === quote) inString = true;
+      else if (byte === quote) isInString = false;
+    } else if (byte === quote) isInString = true;
     else if (byte === comma) values++;
-    // Compares without the bit in which "[" and "{" differ, as do "]" and "}".
+    // Sets the bit in which "[" differs from "{", and "]" from "}", so one comparison matches both.
     else if ((byte | 0x20) === 0x7b) {
       values++;
       depth = Math.max(depth, ++currentDepth);
@@ -238,23 +243,23 @@ function measureJson(body: Buffer): { depth: number; values: number } {
 }
 
 /**
- * Reads and discards a body of at most `limit` bytes; resolves when all of it has arrived. Some
- * clients send a whole body before they read the answer, and report a closed connection as a
- * failure.
+ * Reads and discards a body of at most `limit` bytes. Resolves to true when the whole body has
+ * arrived or the connection is closed. Some clients send a whole body before they read the answer,
+ * and report a closed connection as a failure.
  *
- * @returns false if the body is longer than `limit`, so that bytes are left on the connection.
+ * @returns false if the body is longer than `limit`. The caller must then close the connection.
  */
 export function dropBody(payload: IncomingMessage, limit: number): Promise<boolean> {
   if (payload.readableEnded || payload.destroyed) return Promise.resolve(true);
   if (Number(payload.headers['content-length'] ?? 0) > limit) return Promise.resolve(false);
   return new Promise((resolve) => {
-    let length = 0;
+    let receivedBytes = 0;
     payload.on('data', (chunk: Buffer) => {
-      length += chunk.length;
-      if (length <= limit) return;
+      receivedBytes += chunk.length;
+      if (receivedBytes <= limit) return;
       payload.pause();
       resolve(false);
     });
-    for (const end of ['end', 'close', 'error']) payload.once(end, () => resolve(true));
+    for (const event of ['end', 'close', 'error']) payload.once(event, () => resolve(true));
   });
 }

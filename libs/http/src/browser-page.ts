@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 
-/** CSS with the colours of the site (libs/ui/src/style.css). The site can be on another host. */
+/** CSS with the colours of libs/ui/src/style.css. Inline, as the site can be on another host. */
 const style =
   ':root{color-scheme:light dark;background:light-dark(#f4f3f8,#14121b)}' +
   'body{font:1rem/1.5 system-ui,sans-serif;max-width:32rem;margin:10vh auto;padding:0 1rem;' +
@@ -9,7 +9,7 @@ const style =
   'a{color:light-dark(#5b3fc4,#b9a6ff)}small{color:light-dark(#5b5768,#b4aec4)}';
 const styleHash = createHash('sha256').update(style).digest('base64');
 
-const texts = {
+const pageTexts = {
   en: {
     title: 'This address is for podcast apps',
     text: 'Apps sync here. Your podcasts and the steps to connect an app are on the site.',
@@ -26,7 +26,7 @@ const texts = {
   },
 } as const;
 
-/** Returns true for a request of a browser for a page: podcast apps do not accept HTML. */
+/** Returns true if a browser requests a page. Podcast apps do not accept HTML. */
 export function isOpenedByBrowser({ method, headers }: FastifyRequest): boolean {
   return (
     method === 'GET' &&
@@ -54,8 +54,8 @@ export function sendBrowserPage(reply: FastifyReply, message: string, site: stri
     .send(renderPage(language, site, `${reply.statusCode} ${message}`));
 }
 
-function renderPage(language: keyof typeof texts, site: string, answer: string): string {
-  const { title, text, podcasts, connect, answer: label } = texts[language];
+function renderPage(language: keyof typeof pageTexts, site: string, answer: string): string {
+  const { title, text, podcasts, connect, answer: label } = pageTexts[language];
   return (
     `<!doctype html><html lang="${language}"><head><meta charset="utf-8">` +
     '<meta name="viewport" content="width=device-width, initial-scale=1">' +

@@ -12,11 +12,15 @@ export interface Connections {
   readonly revocations: Revocations;
   readonly appPasswords: AppPasswordVerifier;
   readonly limits: RateLimits;
-  /** Settles when Redis has been connected once. */
+  /**
+   * Resolves when the client has connected to Redis once, and rate limits and revocations are ready
+   * or their time limits have passed.
+   */
   readonly opened: Promise<unknown>;
   /**
    * Returns a text for the operator until the client has connected to Redis once, afterwards an
-   * empty array. A later loss of Redis is not missing: the app stays ready and calls fail.
+   * empty array. It does not list a later loss of Redis, because the app then stays ready and only
+   * calls fail.
    */
   missingConnections(): readonly string[];
   close(): Promise<void>;

@@ -18,9 +18,9 @@ export interface ErrorAnswer {
 /** Status and message for each failure code. Each app has its own table. */
 export type FailureAnswers = Readonly<Record<FailureCode, ErrorAnswer>>;
 
-/** The way of an app to convert errors to answers: its functions and its fixed answers. */
+/** Converts errors to an app's answers, and sends them. */
 export interface ErrorFormat {
-  /** Returns the answer to a thrown error, and logs an error of the server. */
+  /** Returns the answer to a thrown error. Logs the error if the server is at fault. */
   answerTo(error: unknown, request: FastifyRequest, log: Log): ErrorAnswer;
   send(reply: FastifyReply, answer: ErrorAnswer): unknown;
   /** Answer to a request whose path has routes, but none with its method. */
@@ -80,9 +80,9 @@ type HttpFault = 400 | 404 | 408 | 413 | 414 | 421 | 429 | 431 | 503;
 export class TooLarge extends Error {
   readonly statusCode = 413;
 
-  /** @param limit what exceeds the limit, for people, such as `more than 5000 feeds`. */
-  constructor(limit?: string) {
-    super(httpAnswers[413].message + (limit === undefined ? '' : `: ${limit}`));
+  /** @param excess what exceeds the limit, as a text for people, e.g. `more than 5000 feeds`. */
+  constructor(excess?: string) {
+    super(httpAnswers[413].message + (excess === undefined ? '' : `: ${excess}`));
     this.name = 'TooLarge';
   }
 }
@@ -92,7 +92,7 @@ export function errorBody({ status, message }: ErrorAnswer): { code: string; mes
   return { code: String(status), message };
 }
 
-/** Returns the answer to a thrown error, and logs an error of the server. */
+/** Returns the answer to a thrown error. Logs unexpected errors, and failures of status 5xx. */
 export function toErrorAnswer(error: unknown, log: Log, failures: FailureAnswers): ErrorAnswer {
   if (error instanceof Failure) {
     if (failures[error.code].status >= 500)
@@ -124,8 +124,8 @@ export function setErrorHeaders(
 }
 
 /**
- * Sends an error answer as JSON, or as a page to a browser. A 421 is always JSON: under a foreign
- * host name, the page would appear as a page of that site.
+ * Sends an error answer as JSON, or as a page to a browser. A 421 is always JSON, because under a
+ * foreign host name the page would appear as a page of that site.
  *
  * @param site base URL of the pages of accounts. Default: this origin.
  */
@@ -142,7 +142,7 @@ const brokenHttpStatuses: Readonly<Record<string, 408 | 431>> = {
   HPE_HEADER_OVERFLOW: 431,
 };
 
-/** Answers requests with `Expect` and the method CONNECT with a JSON error, in place of Node. */
+/** Answers an `Expect` other than `100-continue`, and the method CONNECT, with a JSON error. */
 export function answerExpectAndConnect(server: Server): void {
   server.on('checkExpectation', (_request: IncomingMessage, response: ServerResponse) => {
     const answer = httpAnswers[400];
@@ -154,7 +154,7 @@ export function answerExpectAndConnect(server: Server): void {
   );
 }
 
-/** Answers invalid HTTP with an error and closes the connection. */
+/** Answers invalid HTTP with a JSON error and closes the connection. */
 export function answerBrokenHttp(
   error: Error & { code?: string },
   socket: Socket & { _httpMessage?: ServerResponse },

@@ -32,17 +32,17 @@ const compression = {
 };
 
 /**
- * Maximum size in bytes of an answer that is compressed; pages of ordinary episodes are smaller.
+ * Size in bytes above which an answer is not compressed. Pages of ordinary episodes are smaller.
  * The compression of a larger answer would take as much CPU time as a hundred polls.
  */
 export const maxCompressedBytes = 524_288;
 
-/** A request listener of Node that answers instead of a route of Fastify, as the issuer does. */
+/** A Node request listener that answers instead of a Fastify route, e.g. the token issuer's. */
 export interface NodeHandler {
   /** Pattern of the request's path, for logs and metrics. */
   readonly route: string;
   /**
-   * Answers the request, and reads its body itself: these bytes do not count towards
+   * Answers the request, and reads its body itself. The bytes of the body do not count towards
    * `MAX_HELD_BYTES`. The response already has the headers of the app.
    */
   readonly listen: RequestListener;
@@ -74,12 +74,12 @@ export interface HttpOptions extends AdmissionOptions {
  */
 export async function createHttpAdapter(options: HttpOptions): Promise<FastifyAdapter> {
   const { config, log, limiter, errors, rewrite = (url) => url } = options;
-  const isOwn = ownHostCheck(config);
-  const protect = securityHeaders(config.PUBLIC_URL, options.headers);
+  const isOwnHost = ownHostCheck(config);
+  const setSecurityHeaders = securityHeaders(config.PUBLIC_URL, options.headers);
   const adapter = new FastifyAdapter({
     bodyLimit: config.MAX_BODY_BYTES,
-    // Accepts long parameters, so that a long guid gets 405 as invalid, not 404. Parses no query,
-    // because handlers do.
+    // Accepts long parameters, so that a long guid is answered as invalid input and not with 404.
+    // Parses no query, because handlers do.
     routerOptions: { maxParamLength: config.MAX_HEADER_BYTES, querystringParser: () => ({}) },
     trustProxy: config.TRUSTED_PROXIES ?? false,
     return503OnClosing: false,
@@ -88,14 +88,14 @@ export async function createHttpAdapter(options: HttpOptions): Promise<FastifyAd
     rewriteUrl: ({ url = '/' }) => rewrite(url),
     frameworkErrors: (_error: FastifyError, request: FastifyRequest, reply: FastifyReply) => {
       // Adds the headers here, because Fastify runs no hook for a path that cannot be decoded.
-      protect(request, reply.header('x-request-id', request.id));
+      setSecurityHeaders(request, reply.header('x-request-id', request.id));
       void admission.reject(request, reply);
     },
   });
   const fastify = adapter.getInstance();
   const admission = new Admission(options, new RouteTable(fastify), log);
   watchHeldBytes(() => limiter.heldBytes);
-  // Returns a Buffer as a string for the types of Fastify, which sends a Buffer unchanged.
+  // Fastify sends a Buffer unchanged, although its types require a string.
   fastify.setReplySerializer(
     (body) => (body instanceof JsonText ? body.text : JSON.stringify(body)) as string,
   );
@@ -114,12 +114,12 @@ export async function createHttpAdapter(options: HttpOptions): Promise<FastifyAd
     onBody: options.onBody,
   });
   fastify.addHook('onRequest', (request, reply, done) => {
-    protect(request, reply);
+    setSecurityHeaders(request, reply);
     if (!hasValidHost(request.raw)) {
       errors.send(reply.header('connection', 'close'), httpAnswers[400]);
       return;
     }
-    if (request.headers.host !== undefined && !isOwn(request.hostname))
+    if (request.headers.host !== undefined && !isOwnHost(request.hostname))
       errors.send(reply, httpAnswers[421]);
     else done();
   });
@@ -150,39 +150,43 @@ function passToNode(
   listen(request.raw, reply.raw);
 }
 
-/** Registers CORS, which answers preflights. */
+/** Registers the CORS plugin. It adds headers to answers, and answers preflights. */
 function allowOrigins(fastify: FastifyInstance, options: FastifyCorsOptions): void {
   fastify.register(
     cors,
-    () => (request: FastifyRequest, use: (error: null, options: FastifyCorsOptions) => void) => {
-      use(null, { ...options, preflight: isPreflight(request) });
-    },
+    () =>
+      (request: FastifyRequest, setOptions: (error: null, options: FastifyCorsOptions) => void) => {
+        setOptions(null, { ...options, preflight: isPreflight(request) });
+      },
   );
 }
 
-/** Registers compression. Must run before routes are added: the plugin configures each of them. */
+/** Registers compression. Must run before routes are added, as the plugin configures new routes. */
 async function compressAnswers(fastify: FastifyInstance): Promise<void> {
   fastify.addHook('onSend', (request, _reply, payload, done) => {
-    // Disables compression by a request header, as the plugin requires.
-    const isWhole = typeof payload === 'string' || Buffer.isBuffer(payload);
+    // Compresses no streams and no large answers. The plugin reads this from a request header.
+    const hasKnownLength = typeof payload === 'string' || Buffer.isBuffer(payload);
     const isStream = payload instanceof Readable;
-    if (isStream || (isWhole && Buffer.byteLength(payload) > maxCompressedBytes))
+    if (isStream || (hasKnownLength && Buffer.byteLength(payload) > maxCompressedBytes))
       request.headers['x-no-compression'] = 'large';
     done();
   });
   await fastify.register(compress, compression);
   fastify.addHook('onRoute', (route) => {
-    if (route.method === 'HEAD') route.onSend = [route.onSend ?? [], removeLength].flat();
+    if (route.method === 'HEAD') route.onSend = [route.onSend ?? [], removeContentLength].flat();
   });
 }
 
-/** Returns true for a CORS preflight (Fetch, 3.2.2); others are ordinary OPTIONS requests. */
+/** Returns true if an OPTIONS request is a CORS preflight (Fetch, 3.2.2). */
 function isPreflight({ headers }: FastifyRequest): boolean {
   return Boolean(headers.origin && headers['access-control-request-method']);
 }
 
-/** Removes `content-length` from answers to HEAD: GET can compress them (RFC 9110, 8.6). */
-const removeLength: onSendAsyncHookHandler = async (request, reply, payload) => {
+/**
+ * Removes `content-length` from answers to HEAD, because the answer to GET can be compressed and
+ * then has another length (RFC 9110, 8.6).
+ */
+const removeContentLength: onSendAsyncHookHandler = async (request, reply, payload) => {
   if (request.headers['accept-encoding'] !== undefined) reply.removeHeader('content-length');
   return payload;
 };

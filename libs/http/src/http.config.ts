@@ -1,21 +1,21 @@
 import { commaList, integer } from '#runtime';
 import { z } from 'zod';
 
-/** Schema of a rate limit: `requests/seconds`, e.g. 600/60. */
-const rateLimit = z
+/** Schema of a rate limit: `requests/seconds`, e.g. 600/60; undefined for no limit. */
+const rateLimitSchema = z
   .string()
   .regex(/^[1-9]\d{0,8}\/[1-9]\d{0,5}$/, 'must look like 600/60: requests/seconds')
   .transform((limit) => limit.split('/').map(Number) as [number, number])
   .transform(([quota, seconds]) => ({ quota, seconds }))
   .optional();
-export type RateLimit = z.output<typeof rateLimit>;
+export type RateLimit = z.output<typeof rateLimitSchema>;
 
-const network = z.union([z.ipv4(), z.ipv6(), z.cidrv4(), z.cidrv6()], {
+const networkSchema = z.union([z.ipv4(), z.ipv6(), z.cidrv4(), z.cidrv6()], {
   error: 'must be addresses or address/bits',
 });
 
-function withoutSlashes(url: string): string {
-  return url.endsWith('/') ? withoutSlashes(url.slice(0, -1)) : url;
+function removeFinalSlashes(url: string): string {
+  return url.endsWith('/') ? removeFinalSlashes(url.slice(0, -1)) : url;
 }
 
 /** Variables of every HTTP process. A process can have other defaults. */
@@ -24,19 +24,19 @@ export const httpConfig = z.object({
   PORT: integer(0, 65_535).default(3000).describe('Port to listen on; 0 for any free one.'),
   PUBLIC_URL: z
     .url({ protocol: /^https?$/ })
-    .transform(withoutSlashes)
+    .transform(removeFinalSlashes)
     .optional()
     .describe('Base URL of links. Not set: scheme and host of each request.'),
   SITE_URL: z
     .url({ protocol: /^https?$/ })
-    .transform(withoutSlashes)
+    .transform(removeFinalSlashes)
     .optional()
     .describe(
       'Base URL of the pages of accounts. The error page for browsers that open a URL of an API ' +
         'links to them. Not set: the origin of the request.',
     ),
   TRUSTED_PROXIES: commaList
-    .pipe(z.array(network))
+    .pipe(z.array(networkSchema))
     .optional()
     .describe(
       'Proxies whose `X-Forwarded-*` headers are trusted, as `address,address/bits,…`. ' +
@@ -50,7 +50,7 @@ export const httpConfig = z.object({
         'networks, as `name,…`. A request with any other host name gets 421. If this and ' +
         '`PUBLIC_URL` are not set, all names are allowed.',
     ),
-  RATE_LIMIT_PER_ADDRESS: rateLimit.describe(
+  RATE_LIMIT_PER_ADDRESS: rateLimitSchema.describe(
     'Maximum requests of one IPv4 address or IPv6 /64, as `requests/seconds`. Not set: no limit.',
   ),
   MAX_CONNECTIONS: integer(1, 1_000_000)
@@ -77,7 +77,7 @@ export const httpConfig = z.object({
 });
 /** Variables of the HTTP apps that call services. */
 export const callConfig = z.object({
-  RATE_LIMIT_PER_USER: rateLimit.describe(
+  RATE_LIMIT_PER_USER: rateLimitSchema.describe(
     'Maximum requests of one user, as `requests/seconds`. Not set: no limit.',
   ),
   MAX_CALLS: integer(1, 100_000)

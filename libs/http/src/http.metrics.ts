@@ -1,7 +1,7 @@
 import { registerGauge, oneCounter, secondsBuckets } from '#runtime';
 import { Histogram, register } from 'prom-client';
 
-/** Registers the histogram of requests; their `route` is a pattern, without ids of a request. */
+/** Registers the histogram of requests. Its label `route` is a pattern, without ids of requests. */
 export function httpMetrics(): (
   route: string,
   method: string,
@@ -9,7 +9,7 @@ export function httpMetrics(): (
   seconds: number,
 ) => void {
   const name = 'podcast_sync_http_request_duration_seconds';
-  // Registers one histogram per process, because several apps of a process share it.
+  // Reuses the histogram that another app of this process has registered.
   const durations =
     (register.getSingleMetric(name) as Histogram<'method' | 'route' | 'status'> | undefined) ??
     new Histogram({
@@ -23,22 +23,22 @@ export function httpMetrics(): (
 
 /** Registers the counter of missing and rejected credentials, by reason. */
 export function authenticationFailureMetrics(): (reason: string) => void {
-  const refused = oneCounter(
+  const failureCounter = oneCounter(
     'podcast_sync_refused_credentials_total',
     'Credentials that were missing or not accepted, by reason.',
     ['reason'],
   );
-  return (reason) => refused.inc({ reason });
+  return (reason) => failureCounter.inc({ reason });
 }
 
 /** Registers the counter of rejected and of unchecked requests, by rate limit. */
 export function rateLimitMetrics(): (policy: string, outcome: 'limited' | 'unchecked') => void {
-  const outcomes = oneCounter(
+  const outcomeCounter = oneCounter(
     'podcast_sync_rate_limit_total',
     'Requests above a rate limit (`limited`), or uncounted without Redis (`unchecked`).',
     ['policy', 'outcome'],
   );
-  return (policy, outcome) => outcomes.inc({ policy, outcome });
+  return (policy, outcome) => outcomeCounter.inc({ policy, outcome });
 }
 
 /** Registers the metric of bytes that the requests of this process keep in memory. */

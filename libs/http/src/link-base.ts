@@ -11,7 +11,7 @@ export function linkBase(
   { PUBLIC_URL, HOST, PORT }: Pick<HttpConfig, 'PUBLIC_URL' | 'HOST' | 'PORT'>,
 ): string {
   if (PUBLIC_URL !== undefined) return PUBLIC_URL;
-  const addressed = `${protocol}://${host}`;
-  if (headers.host !== undefined && URL.canParse(addressed)) return addressed;
+  const requestedBase = `${protocol}://${host}`;
+  if (headers.host !== undefined && URL.canParse(requestedBase)) return requestedBase;
   return `http://${isIPv6(HOST) ? `[${HOST}]` : HOST}:${PORT}`;
 }

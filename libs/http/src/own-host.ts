@@ -2,7 +2,7 @@ import type { IncomingMessage } from 'node:http';
 import ipaddr from 'ipaddr.js';
 import type { HttpConfig } from './http.config.js';
 
-/** Ranges of IP addresses that are not routed on the internet. */
+/** Ranges of IP addresses, as named by ipaddr.js, that are not routed on the internet. */
 const privateRanges: readonly string[] = [
   'loopback',
   'private',
@@ -20,28 +20,28 @@ const unregistrableName = /^[^.]+$|\.(?:local|localhost|lan|internal|home\.arpa)
 /**
  * Returns a function that checks the host name of a request. It accepts the name in PUBLIC_URL, the
  * configured names, and names and addresses of local networks. Any other name can belong to an
- * attacker (DNS rebinding): browsers would give pages of the attacker access to this server.
+ * attacker (DNS rebinding), whose pages would then have access to this server in browsers.
  *
- * If neither variable is set, the function accepts every name.
+ * If `PUBLIC_URL` and `HOST_NAMES` are not set, the function accepts every name.
  */
 export function ownHostCheck({
   PUBLIC_URL,
   HOST_NAMES = [],
 }: Pick<HttpConfig, 'PUBLIC_URL' | 'HOST_NAMES'>): (hostname: string) => boolean {
-  const names =
+  const configuredNames =
     PUBLIC_URL === undefined ? HOST_NAMES : [new URL(PUBLIC_URL).hostname, ...HOST_NAMES];
-  if (names.length === 0) return () => true;
-  const own = new Set(names.map((name) => name.toLowerCase()));
+  if (configuredNames.length === 0) return () => true;
+  const ownNames = new Set(configuredNames.map((name) => name.toLowerCase()));
   return (hostname) => {
     const name = hostname.toLowerCase();
     const address = name.replace(/^\[|\]$/g, '');
-    if (own.has(name)) return true;
+    if (ownNames.has(name)) return true;
     if (ipaddr.isValid(address)) return privateRanges.includes(ipaddr.process(address).range());
     return unregistrableName.test(name);
   };
 }
 
-/** A valid `Host` (RFC 9110, 7.2): address in brackets or name, also empty, and optional port. */
+/** Matches a valid `Host` (RFC 9110, 7.2): address in brackets or name (can be empty), and port. */
 const validHost = /^(?:\[[\da-f:.]+\]|[\w.~!$&'()*+,;=%-]*)(?::\d*)?$/i;
 
 /**
@@ -53,11 +53,11 @@ export function hasValidHost({
   httpVersionMinor,
 }: Pick<IncomingMessage, 'rawHeaders' | 'httpVersionMinor'>): boolean {
   let host: string | undefined;
-  for (let at = 0; at < rawHeaders.length; at += 2) {
-    const name = rawHeaders[at] as string;
+  for (let index = 0; index < rawHeaders.length; index += 2) {
+    const name = rawHeaders[index] as string;
     if (name.length !== 4 || name.toLowerCase() !== 'host') continue;
     if (host !== undefined) return false;
-    host = rawHeaders[at + 1] as string;
+    host = rawHeaders[index + 1] as string;
   }
   return host === undefined ? httpVersionMinor === 0 : validHost.test(host);
 }

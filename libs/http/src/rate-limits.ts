@@ -8,8 +8,8 @@ import { RateLimiterRedis, RateLimiterRes } from 'rate-limiter-flexible';
 import type { RateLimit } from './http.config.js';
 import { rateLimitMetrics } from './http.metrics.js';
 
-/** The key by which a rate limit counts requests. */
-type RateLimitKind = 'address' | 'user';
+/** Name of a rate limit: it counts the requests of each address, or of each user. */
+type RateLimitPolicy = 'address' | 'user';
 
 /** Variables of the rate limits; `undefined` means no limit. */
 interface RateLimitConfig {
@@ -17,12 +17,9 @@ interface RateLimitConfig {
   readonly RATE_LIMIT_PER_USER?: RateLimit;
 }
 
-/** Maximum time in ms that a request waits for Redis to count it. Then it is admitted uncounted. */
+/** Time in ms after which a request that Redis has not counted is admitted uncounted. */
 const countLimitMs = 250;
-/**
- * Maximum time in ms that the start waits for Redis. Then the app starts; limits apply when Redis
- * is ready.
- */
+/** Maximum time in ms that an app's start waits for Redis. Limits apply once Redis is ready. */
 const openLimitMs = 2_000;
 
 /**
@@ -34,7 +31,7 @@ const openLimitMs = 2_000;
  */
 export class RateLimits {
   private readonly redis: Redis | Cluster | undefined;
-  private readonly limiters = new Map<RateLimitKind, RateLimiterRedis>();
+  private readonly limiters = new Map<RateLimitPolicy, RateLimiterRedis>();
   private readonly countOutcome = rateLimitMetrics();
   private readonly lastState = new LastState<'counting' | 'unchecked'>('counting');
 
@@ -45,7 +42,7 @@ export class RateLimits {
     const policies = { address: config.RATE_LIMIT_PER_ADDRESS, user: config.RATE_LIMIT_PER_USER };
     if (!policies.address && !policies.user) return;
     this.redis = connectRedis(config, { commandTimeout: countLimitMs });
-    // Ignores errors of the connection: `check` logs failures.
+    // Ignores errors of the connection, because `countRequest` logs failures.
     this.redis.on('error', () => {});
     for (const policy of ['address', 'user'] as const) {
       const limit = policies[policy];
@@ -61,45 +58,49 @@ export class RateLimits {
 
   /** Counts a request of an address. @throws RateLimited for too many requests of the address. */
   countForAddress(address: string, reply: FastifyReply): Promise<void> {
-    return this.check('address', networkOf(address), reply);
+    return this.countRequest('address', networkOf(address), reply);
   }
 
   /** Counts a request of a user. @throws RateLimited for too many requests of the user. */
   countForUser(userId: string, reply: FastifyReply): Promise<void> {
-    return this.check('user', userId, reply);
+    return this.countRequest('user', userId, reply);
   }
 
   close(): void {
     this.redis?.disconnect();
   }
 
-  private async check(policy: RateLimitKind, key: string, reply: FastifyReply): Promise<void> {
-    const limit = this.limiters.get(policy);
-    if (!limit) return;
+  private async countRequest(
+    policy: RateLimitPolicy,
+    key: string,
+    reply: FastifyReply,
+  ): Promise<void> {
+    const limiter = this.limiters.get(policy);
+    if (!limiter) return;
     try {
-      addHeaders(reply, policy, limit, await limit.consume(key));
+      addHeaders(reply, policy, limiter, await limiter.consume(key));
       if (this.lastState.changeTo('counting'))
         this.log.info({ outage: 'Redis' }, 'rate limits applied again: Redis available');
-    } catch (outcome) {
-      if (!(outcome instanceof RateLimiterRes)) {
+    } catch (rejection) {
+      if (!(rejection instanceof RateLimiterRes)) {
         this.countOutcome(policy, 'unchecked');
         if (this.lastState.changeTo('unchecked'))
           this.log.warn(
-            { outage: 'Redis', err: outcome },
+            { outage: 'Redis', err: rejection },
             'rate limits not applied, all requests admitted: Redis unavailable',
           );
         return;
       }
       this.countOutcome(policy, 'limited');
-      addHeaders(reply, policy, limit, outcome);
-      throw new RateLimited(secondsToReset(outcome));
+      addHeaders(reply, policy, limiter, rejection);
+      throw new RateLimited(getSecondsToReset(rejection));
     }
   }
 }
 
 function createLimiter(
   redis: Redis | Cluster,
-  policy: RateLimitKind,
+  policy: RateLimitPolicy,
   { quota, seconds: window }: { quota: number; seconds: number },
 ) {
   return new RateLimiterRedis({
@@ -111,24 +112,24 @@ function createLimiter(
   });
 }
 
-/** Adds a limit to RateLimit and RateLimit-Policy (draft-ietf-httpapi-ratelimit-headers). */
+/** Adds headers RateLimit and RateLimit-Policy (draft-ietf-httpapi-ratelimit-headers). */
 function addHeaders(
   reply: FastifyReply,
-  policy: RateLimitKind,
-  limit: RateLimiterRedis,
+  policy: RateLimitPolicy,
+  limiter: RateLimiterRedis,
   result: RateLimiterRes,
 ): void {
-  const add = (field: string, item: string) => {
-    const before = reply.getHeader(field);
-    void reply.header(field, before === undefined ? item : `${String(before)}, ${item}`);
+  const addItem = (field: string, item: string) => {
+    const existing = reply.getHeader(field);
+    void reply.header(field, existing === undefined ? item : `${String(existing)}, ${item}`);
   };
-  add('ratelimit-policy', `"${policy}";q=${limit.points};w=${limit.duration}`);
-  add(
+  addItem('ratelimit-policy', `"${policy}";q=${limiter.points};w=${limiter.duration}`);
+  addItem(
     'ratelimit',
-    `"${policy}";r=${Math.max(result.remainingPoints, 0)};t=${secondsToReset(result)}`,
+    `"${policy}";r=${Math.max(result.remainingPoints, 0)};t=${getSecondsToReset(result)}`,
   );
 }
 
-function secondsToReset(result: RateLimiterRes): number {
+function getSecondsToReset(result: RateLimiterRes): number {
   return Math.max(Math.ceil(result.msBeforeNext / 1_000), 1);
 }

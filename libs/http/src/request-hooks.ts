@@ -42,14 +42,14 @@ export function recordRequests(fastify: FastifyInstance, log: Log): void {
   });
   fastify.addHook('onResponse', (request, reply, done) => {
     const { method, id } = request;
-    const route = routeOf(request);
+    const route = getRoute(request);
     const status = reply.statusCode;
-    // Observes a stream only until its start: its duration depends on the client.
+    // Observes a stream only until its start, because its duration depends on the client.
     observe(route, method, status, (request.streamStartMs ?? reply.elapsedTime) / 1_000);
     const ms = Math.round(reply.elapsedTime * 10) / 10;
     const { span } = request.trace;
     log.info(
-      { correlationId: id, method, route, status, ms, trace_id: traceId(span) },
+      { correlationId: id, method, route, status, ms, trace_id: getTraceId(span) },
       'request answered',
     );
     span.updateName(`${method} ${route}`);
@@ -65,11 +65,12 @@ export function recordRequests(fastify: FastifyInstance, log: Log): void {
 }
 
 /** Returns the route pattern of a request; `none` without a route. */
-function routeOf({ is404, nodeRoute, routeOptions }: FastifyRequest): string {
+function getRoute({ is404, nodeRoute, routeOptions }: FastifyRequest): string {
   return nodeRoute ?? ((is404 ? undefined : routeOptions.url) || 'none');
 }
 
-function traceId(span: Span): string | undefined {
+/** Returns the trace id of a sampled span; `undefined` for other spans. */
+function getTraceId(span: Span): string | undefined {
   return span.isRecording() ? span.spanContext().traceId : undefined;
 }
 
@@ -79,51 +80,51 @@ function traceId(span: Span): string | undefined {
  */
 export class RequestEnd {
   private readonly listeners = new Set<() => void>();
-  private ended = false;
+  private hasEnded = false;
 
   get reached(): boolean {
-    return this.ended;
+    return this.hasEnded;
   }
 
   /**
-   * Calls `listener` when the request ends, but not if it has ended already. Returns a function
+   * Calls `listener` when the request ends, or never if it has already ended. Returns a function
    * that removes the listener.
    */
   onReached(listener: () => void): () => void {
-    if (!this.ended) this.listeners.add(listener);
+    if (!this.hasEnded) this.listeners.add(listener);
     return () => void this.listeners.delete(listener);
   }
 
   /** Marks the request as ended and calls the listeners. Has no effect on an ended request. */
   reach(): void {
-    if (this.ended) return;
-    this.ended = true;
+    if (this.hasEnded) return;
+    this.hasEnded = true;
     for (const listener of this.listeners) listener();
     this.listeners.clear();
   }
 }
 
 /**
- * Sets `request.end` of each request. The events of Node do not suffice: if a connection is lost,
+ * Sets `request.end` of each request. The events of Node do not suffice. If a connection is lost,
  * Node closes only the answer that is being sent, without an event for the pipelined requests
  * behind it.
  */
 export function trackEnds(fastify: FastifyInstance): void {
-  const connections = new WeakMap<Socket, Set<RequestEnd>>();
-  const openRequestsOn = (socket: Socket) => {
-    const existing = connections.get(socket);
+  const requestsBySocket = new WeakMap<Socket, Set<RequestEnd>>();
+  const getOpenRequests = (socket: Socket) => {
+    const existing = requestsBySocket.get(socket);
     if (existing) return existing;
-    const open = new Set<RequestEnd>();
-    connections.set(socket, open);
-    socket.once('close', () => open.forEach((end) => end.reach()));
-    return open;
+    const openRequests = new Set<RequestEnd>();
+    requestsBySocket.set(socket, openRequests);
+    socket.once('close', () => openRequests.forEach((end) => end.reach()));
+    return openRequests;
   };
   fastify.addHook('onRequest', (request, reply, done) => {
-    const open = openRequestsOn(request.raw.socket);
+    const openRequests = getOpenRequests(request.raw.socket);
     const end = new RequestEnd();
-    open.add(end);
+    openRequests.add(end);
     reply.raw.once('close', () => {
-      open.delete(end);
+      openRequests.delete(end);
       end.reach();
     });
     request.end = end;
@@ -144,9 +145,9 @@ export function securityHeaders(
   appHeaders: (request: FastifyRequest) => Readonly<Record<string, string>>,
 ): (request: FastifyRequest, reply: FastifyReply) => void {
   // Adds HSTS only with a public https URL, because HSTS requires that TLS is always available.
-  const transport = publicUrl?.startsWith('https:') && {
+  const hstsHeaders = publicUrl?.startsWith('https:') && {
     'strict-transport-security': 'max-age=31536000',
   };
-  const common = { ...defaultHeaders, ...transport };
-  return (request, reply) => void reply.headers(common).headers(appHeaders(request));
+  const commonHeaders = { ...defaultHeaders, ...hstsHeaders };
+  return (request, reply) => void reply.headers(commonHeaders).headers(appHeaders(request));
 }

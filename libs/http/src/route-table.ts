@@ -1,33 +1,33 @@
 import type { FastifyInstance } from 'fastify';
 
-/** Maximum length of a path: patterns with several parameters would be slow on longer paths. */
+/** Length of a path above which no route matches, as patterns with parameters would be slow. */
 const maxPathLength = 512;
 
 /** The methods of each route of an app, for the `Allow` of 405 answers (RFC 9110, 15.5.6). */
 export class RouteTable {
-  private readonly paths = new Map<string, { pattern: RegExp; methods: string[] }>();
+  private readonly routes = new Map<string, { pattern: RegExp; methods: string[] }>();
 
   /** @param fastify collects the routes that are added to it later. */
   constructor(fastify: FastifyInstance) {
     fastify.addHook('onRoute', ({ url, method }) => {
       // Skips the CORS route of preflights.
       if (/^\/?\*$/.test(url)) return;
-      const path = this.paths.get(url) ?? { pattern: toPattern(url), methods: [] };
-      path.methods.push(...[method].flat());
-      this.paths.set(url, path);
+      const route = this.routes.get(url) ?? { pattern: toPattern(url), methods: [] };
+      route.methods.push(...[method].flat());
+      this.routes.set(url, route);
     });
   }
 
   /** Returns the methods of the routes of a path; none above {@link maxPathLength}. */
   methodsOf(path: string): readonly string[] {
-    const text = decodePath(path);
-    if (text.length > maxPathLength) return [];
+    const decodedPath = decodePath(path);
+    if (decodedPath.length > maxPathLength) return [];
     // Like the router, prefers a literal route to routes with parameters.
-    const literal = this.paths.get(text);
-    const found = literal
+    const literal = this.routes.get(decodedPath);
+    const matches = literal
       ? [literal]
-      : [...this.paths.values()].filter(({ pattern }) => pattern.test(text));
-    return [...new Set(found.flatMap(({ methods }) => methods))].toSorted();
+      : [...this.routes.values()].filter(({ pattern }) => pattern.test(decodedPath));
+    return [...new Set(matches.flatMap(({ methods }) => methods))].toSorted();
   }
 }
 
@@ -40,7 +40,7 @@ function toPattern(url: string): RegExp {
   return new RegExp(`^${pattern.join('')}$`);
 }
 
-/** Decodes a path like the router. Returns an invalid path unchanged, which matches no route. */
+/** Decodes a path like the router. Returns an invalid path unchanged; no route matches it. */
 function decodePath(path: string): string {
   try {
     return decodeURI(path);

@@ -21,7 +21,7 @@ export interface HttpApp {
 
 /** An HTTP app that is configured and serves requests. */
 export interface RunningApp {
-  /** Returns why the app is not ready, as texts for the operator; none if it is. */
+  /** Returns why the app is not ready, as texts for the operator; an empty list if it is ready. */
   missing?(): readonly string[];
   /** Ends open streams within `overMs` milliseconds; the app still serves other requests. */
   drain?(overMs: number): void;
@@ -50,7 +50,7 @@ export const defaultTimeouts: HttpTimeouts = { headMs: 10_000, requestMs: 60_000
  */
 const openLimitMs = 2_000;
 
-/** Maximum number of headers that are parsed; real clients send less than a quarter of that. */
+/** Maximum number of parsed headers; further ones are ignored. Real clients send fewer than 25. */
 const maxHeaders = 100;
 
 /**
@@ -98,13 +98,13 @@ export async function serveApps(
   const { config, log, connections } = options;
   const { create = ({ module, adapter }) => createApp(module, adapter, log) } = options;
   const runningApps = new Map<HttpApp, RunningApp>();
-  const nests: NestFastifyApplication[] = [];
+  const nestApps: NestFastifyApplication[] = [];
   for (const app of apps) {
-    const nest = await create(app);
-    nests.push(nest);
-    runningApps.set(app, await app.configure(nest));
-    await nest.init();
-    await nest.getHttpAdapter().getInstance().ready();
+    const nestApp = await create(app);
+    nestApps.push(nestApp);
+    runningApps.set(app, await app.configure(nestApp));
+    await nestApp.init();
+    await nestApp.getHttpAdapter().getInstance().ready();
   }
   const listeners = new Map(apps.map((app) => [app, app.adapter.getInstance().routing]));
   const server = openServer(options, (request, response) => {
@@ -113,21 +113,21 @@ export async function serveApps(
   });
   server.listen({ port: config.PORT, host: config.HOST, backlog });
   await once(server, 'listening');
-  const running = [...runningApps.values()];
+  const runningList = [...runningApps.values()];
   await Promise.race([connections.opened, delay(openLimitMs, undefined, { ref: false })]);
   return {
     facts: { port: (server.address() as AddressInfo).port },
-    missing: async () => running.flatMap((app) => app.missing?.() ?? []),
+    missing: async () => runningList.flatMap((app) => app.missing?.() ?? []),
     stop: async () => {
-      // Still serves, although not ready: load balancers send requests until their next readiness
+      // Serves although not ready, because load balancers send requests until their next readiness
       // check.
       const drainMs = config.DRAIN_SECONDS * 1_000;
-      for (const app of running) app.drain?.(drainMs);
+      for (const app of runningList) app.drain?.(drainMs);
       await delay(drainMs);
-      for (const app of running) app.drain?.(0);
+      for (const app of runningList) app.drain?.(0);
       await closeServer(server, options.answersMs ?? stopLimitMs - drainMs - closeReserveMs);
-      await Promise.all(nests.map((nest) => nest.close()));
-      await Promise.all(running.map((app) => app.close()));
+      await Promise.all(nestApps.map((nestApp) => nestApp.close()));
+      await Promise.all(runningList.map((app) => app.close()));
       await connections.close();
     },
   };
@@ -151,10 +151,10 @@ function openServer(
   { config, maxStreams = 0, timeouts: { headMs, requestMs } = defaultTimeouts }: ServeOptions,
   listener: (request: IncomingMessage, response: ServerResponse) => void,
 ): Server {
-  const connections = new Map<Socket, Set<ServerResponse>>();
+  const responsesBySocket = new Map<Socket, Set<ServerResponse>>();
   const server = createServer(
     {
-      // Does not let Node reject a request without a Host: the app answers it with its own error.
+      // Node must not reject a request without a Host, because the app answers with its own error.
       requireHostHeader: false,
       maxHeaderSize: config.MAX_HEADER_BYTES,
       headersTimeout: headMs,
@@ -163,23 +163,23 @@ function openServer(
       connectionsCheckingInterval: 1_000,
     },
     (request, response) => {
-      const open = connections.get(request.socket);
-      open?.add(response);
+      const openResponses = responsesBySocket.get(request.socket);
+      openResponses?.add(response);
       response.once('close', () => {
-        open?.delete(response);
-        // Closes the connection after its last answer, whose head can have promised keep-alive.
-        if (!server.listening && open?.size === 0) request.socket.destroySoon();
+        openResponses?.delete(response);
+        // While stopping, closes the connection after its last answer, even if keep-alive was sent.
+        if (!server.listening && openResponses?.size === 0) request.socket.destroySoon();
       });
       if (!server.listening) response.setHeader('connection', 'close');
       listener(request, response);
     },
   );
-  connectionsByServer.set(server, connections);
+  connectionsByServer.set(server, responsesBySocket);
   server.on('connection', (socket) => {
-    connections.set(socket, new Set());
-    socket.once('close', () => connections.delete(socket));
+    responsesBySocket.set(socket, new Set());
+    socket.once('close', () => responsesBySocket.delete(socket));
   });
-  // Closes connections that are idle for longer than any answer takes.
+  // Closes connections that are idle for longer than any request or answer takes.
   server.timeout = requestMs + 30_000;
   server.maxConnections = config.MAX_CONNECTIONS + maxStreams;
   server.maxHeadersCount = maxHeaders;
@@ -194,14 +194,14 @@ function openServer(
  */
 async function closeServer(server: Server, limitMs: number): Promise<void> {
   const closed = once(server, 'close');
-  // Calls `close` of the TCP server: that of the HTTP server would cut off answers to slow clients.
+  // Calls `close` of the TCP server, as that of the HTTP server cuts off answers to slow clients.
   NetServer.prototype.close.call(server);
-  for (const [socket, open] of connectionsByServer.get(server) ?? []) {
-    if (open.size === 0) socket.destroy();
-    for (const response of open)
+  for (const [socket, openResponses] of connectionsByServer.get(server) ?? []) {
+    if (openResponses.size === 0) socket.destroy();
+    for (const response of openResponses)
       if (!response.headersSent) response.setHeader('connection', 'close');
   }
-  const limit = setTimeout(() => server.closeAllConnections(), limitMs);
+  const closeTimer = setTimeout(() => server.closeAllConnections(), limitMs);
   await closed;
-  clearTimeout(limit);
+  clearTimeout(closeTimer);
 }

@@ -11,11 +11,11 @@ import { type CallPool, UserLimiter } from './user-limiter.js';
 /** Options of one call of a service. */
 export interface ServiceCallOptions {
   /**
-   * Largest expected answer to a read, in bytes, which the call reserves in its user's pool. It
-   * does not limit the answer. Default: 16,384.
+   * Bytes that a read reserves in its user's pool: those of its largest expected answer. A larger
+   * answer is still sent. Default: 16,384.
    */
   readonly reservedBytes?: number;
-  /** Name of the write, if its HTTP request makes several; the same if the request is repeated. */
+  /** Name of one of several writes of an HTTP request; the same when the request is repeated. */
   readonly part?: string | undefined;
   /** Time limit of the call in ms, if it is less than the contract's `deadlineMs`. */
   readonly timeLimitMs?: number;
@@ -97,9 +97,9 @@ export class Services {
           }),
         ),
     );
-    // Counts the bytes of the answer. That of a write is sent even above the limits, because the
-    // write has taken effect.
-    request.hold?.(jsonBytes(reply), isWrite);
+    // Counts the bytes of the answer. The answer to a write is sent even above the limits, because
+    // the write has taken effect.
+    request.hold?.(countJsonBytes(reply), isWrite);
     return reply;
   }
 
@@ -114,12 +114,12 @@ export class Services {
   }
 }
 
-/** Returns the length of the JSON texts in a reply, which are nearly all of it. */
-function jsonBytes(reply: unknown): number {
+/** Returns the length of a reply's JSON texts in bytes. The rest of a reply is small. */
+function countJsonBytes(reply: unknown): number {
   if (reply instanceof JsonText) return reply.text.length;
   if (typeof reply !== 'object' || reply === null) return 0;
   return Object.values(reply).reduce<number>(
-    (sum, part) => sum + (part instanceof JsonText ? part.text.length : 0),
+    (sum, value) => sum + (value instanceof JsonText ? value.text.length : 0),
     0,
   );
 }

@@ -2,7 +2,7 @@ import { unavailable } from '#contracts';
 import type { RequestEnd } from './request-hooks.js';
 
 /**
- * Counts bytes that a request keeps in memory. A negative number means that they are released.
+ * Counts bytes that a request keeps in memory. A negative number releases bytes.
  *
  * @param always true to count them even above the limits, because they are already in memory.
  * @throws Failure `unavailable` above the limits.
@@ -48,7 +48,7 @@ export interface PendingBody {
   readonly lastByteAt: number;
   /** Calls `listener` when the whole body has arrived. */
   onArrived(listener: () => void): void;
-  /** Ends the request, whose body is too slow or makes room for others. */
+  /** Ends the request, because its body is too slow or there are too many bodies. */
   drop(): void;
 }
 
@@ -73,7 +73,7 @@ interface LimitedUser {
  * - A request's bytes are released when it ends, in any way.
  * - In each pool, a user's calls run within the pool's limits. Further calls wait, and start in
  *   order of arrival.
- * - Waiting counts against a call's budget. No call starts after its budget ends.
+ * - The time limit of a call includes its wait. No call starts after its time limit.
  * - The end of a request removes its queued calls. Users without requests and calls are not stored.
  */
 export class UserLimiter {
@@ -117,11 +117,11 @@ export class UserLimiter {
     if (body) {
       const { bodies } = user;
       if (bodies.size >= this.limits.requests) {
-        const slowest = [...bodies].reduce((one, other) =>
+        const stalledBody = [...bodies].reduce((one, other) =>
           other.lastByteAt < one.lastByteAt ? other : one,
         );
-        bodies.delete(slowest);
-        slowest.drop();
+        bodies.delete(stalledBody);
+        stalledBody.drop();
       }
       bodies.add(body);
       body.onArrived(() => bodies.delete(body));
@@ -141,8 +141,11 @@ export class UserLimiter {
     });
     return (bytes, always = false) => {
       if (end.reached) throw failures.disconnected;
-      const allowed = Math.min(this.limits.bytes / 4, (this.limits.bytes - this.totalBytes) / 2);
-      if (!always && user.bytes + bytes > allowed) throw failures.bytes;
+      const allowedBytes = Math.min(
+        this.limits.bytes / 4,
+        (this.limits.bytes - this.totalBytes) / 2,
+      );
+      if (!always && user.bytes + bytes > allowedBytes) throw failures.bytes;
       this.totalBytes += bytes;
       user.bytes += bytes;
       requestBytes += bytes;
@@ -152,8 +155,8 @@ export class UserLimiter {
   /**
    * Runs a call as soon as the pool has room for it.
    *
-   * @param run the call; its argument is the remaining budget in milliseconds.
-   * @throws Failure `unavailable` if the budget or the request ends first; errors of `run`.
+   * @param run makes the call; its argument is the remaining time in milliseconds.
+   * @throws Failure `unavailable` if the time limit or the request ends first; errors of `run`.
    */
   async run<Result>(
     pool: CallPool,
@@ -168,7 +171,7 @@ export class UserLimiter {
     else await waitForRoom(pool, calls, call);
     try {
       const remainingMs = deadline - performance.now();
-      // Checks again: after a long event loop iteration, a call can start before its timer has run.
+      // Checks again, because a call can start before its timer runs in a busy event loop.
       if (remainingMs <= 0) throw failures.tooLate;
       return await run(remainingMs);
     } finally {
@@ -209,22 +212,22 @@ async function waitForRoom(
   if (end.reached) throw failures.disconnected;
   await new Promise<void>((resolve, reject) => {
     // Runs synchronously, so that no call starts after it has left the queue.
-    const leave = (settle: () => void) => {
-      calls.waiting.delete(entry);
+    const leaveQueue = (settle: () => void) => {
+      calls.waiting.delete(queuedCall);
       unsubscribe();
       clearTimeout(timer);
       settle();
     };
     const giveUp = (failure: Error) =>
-      leave(() => {
+      leaveQueue(() => {
         reject(failure);
-        // Starts smaller calls behind this one, for which there can be room now.
+        // Starts queued calls behind this one, because there can be room for a smaller call.
         startQueued(pool, calls);
       });
-    const entry = { bytes, start: () => leave(resolve) };
+    const queuedCall = { bytes, start: () => leaveQueue(resolve) };
     const timer = setTimeout(() => giveUp(failures.tooLate), timeLimitMs);
     const unsubscribe = end.onReached(() => giveUp(failures.disconnected));
-    calls.waiting.add(entry);
+    calls.waiting.add(queuedCall);
   });
 }
 
@@ -242,7 +245,7 @@ function addRunning(calls: PoolCalls, bytes: number): void {
   calls.bytes += bytes;
 }
 
-/** Failures for rejected requests, created once: an error per rejected request would cost CPU. */
+/** Failures for rejected requests, created once, as an error per request would cost CPU time. */
 const failures = {
   requests: unavailable('the user has too many running and queued requests'),
   bytes: unavailable('requests hold too many bytes (MAX_HELD_BYTES)'),

@@ -21,15 +21,15 @@ export interface AppPasswordBounds {
    * client that retries continuously causes one lookup per `ttl`.
    */
   readonly missing: { readonly max: number; readonly ttl: number };
-  /** Maximum concurrent lookups of all app passwords. */
+  /** Maximum concurrent lookups of all app passwords; further ones fail as `unavailable`. */
   readonly pending: number;
   /** Maximum concurrent lookups of app passwords that were never cached. */
   readonly uncached: number;
   /** Maximum concurrent lookups of app passwords from one network that were never cached. */
   readonly uncachedPerNetwork: number;
-  /** Maximum nonexistent app passwords from one network in a minute. */
+  /** Maximum nonexistent app passwords from one network in a minute; then RateLimited is thrown. */
   readonly failures: number;
-  /** Maximum networks whose failures are counted; the one with the oldest failure is evicted. */
+  /** Maximum networks whose failures are counted; the least recently used is evicted. */
   readonly networks: number;
 }
 
@@ -48,23 +48,23 @@ const defaultBounds: AppPasswordBounds = {
  * Looks up the user of an app password in the account service, and caches the answer ({@link
  * CredentialCache}). Invariants:
  * - The network of a client that guesses well-formed app passwords has at most `uncachedPerNetwork`
- *   concurrent lookups. After `failures` wrong guesses in a minute it is refused without a lookup.
+ *   concurrent lookups. After `failures` wrong guesses in a minute, further ones cause no lookup.
  * - Lookups of app passwords that this process has cached before do not count against these limits.
  */
 export class AppPasswordVerifier {
   private readonly cache: CredentialCache<VerifiedCredential, string>;
-  private readonly failures: RateCounter;
-  private pending = 0;
+  private readonly failureCounter: RateCounter;
+  private pendingLookups = 0;
   /** Limits lookups of app passwords that were never cached, by network. */
-  private readonly uncached: LookupLimit;
+  private readonly uncachedLimit: LookupLimit;
 
   constructor(
     private readonly client: StreamClient,
     revocations: Revocations,
     private readonly bounds: AppPasswordBounds = defaultBounds,
   ) {
-    this.failures = new RateCounter(bounds.failures, bounds.networks);
-    this.uncached = new LookupLimit(bounds.uncached, bounds.uncachedPerNetwork);
+    this.failureCounter = new RateCounter(bounds.failures, bounds.networks);
+    this.uncachedLimit = new LookupLimit(bounds.uncached, bounds.uncachedPerNetwork);
     this.cache = new CredentialCache({
       max: bounds.max,
       ttl: bounds.ttl,
@@ -79,7 +79,7 @@ export class AppPasswordVerifier {
 
   /** Numbers of cached entries and counted networks, for tests. */
   get size(): { found: number; missing: number; networks: number } {
-    return { ...this.cache.size, networks: this.failures.size };
+    return { ...this.cache.size, networks: this.failureCounter.size };
   }
 
   /**
@@ -94,8 +94,8 @@ export class AppPasswordVerifier {
   }
 
   private async lookUp(hash: string): Promise<VerifiedCredential | undefined> {
-    if (this.pending >= this.bounds.pending) throw tooMany;
-    this.pending += 1;
+    if (this.pendingLookups >= this.bounds.pending) throw tooManyLookups;
+    this.pendingLookups += 1;
     try {
       const { credential } = await this.client.call(
         checkCredential,
@@ -104,7 +104,7 @@ export class AppPasswordVerifier {
       );
       return credential ?? undefined;
     } finally {
-      this.pending -= 1;
+      this.pendingLookups -= 1;
     }
   }
 
@@ -112,15 +112,15 @@ export class AppPasswordVerifier {
     hash: string,
     network: string,
   ): Promise<VerifiedCredential | undefined> {
-    this.failures.check(network);
+    this.failureCounter.check(network);
     const lookUp = async () => {
       const credential = await this.lookUp(hash);
-      if (!credential) this.failures.add(network);
+      if (!credential) this.failureCounter.add(network);
       return credential;
     };
-    return this.uncached.run(network, lookUp, () => tooMany);
+    return this.uncachedLimit.run(network, lookUp, () => tooManyLookups);
   }
 }
 
-/** Created once, because creating an error for every refused request would cost too much. */
-const tooMany = unavailable('too many lookups of app passwords are running');
+/** Created once, because an error for every rejected request would cost too much CPU time. */
+const tooManyLookups = unavailable('too many lookups of app passwords are running');

@@ -6,13 +6,13 @@ export interface CredentialCacheOptions<Value, Input> {
   readonly max: number;
   /** Lifetime of a value in milliseconds; its own expiry can be earlier. */
   readonly ttl: number;
-  /** Negative cache: maximum keys, and their lifetime in milliseconds. By default none. */
+  /** Maximum cached keys without a value, and their lifetime in ms. Default: not cached. */
   readonly missing?: { readonly max: number; readonly ttl: number };
   /**
-   * Looks up the value of a key. All waiting callers get its errors, which are not cached.
+   * Looks up the value of a key. All waiting callers get its error. Errors are not cached.
    *
    * @param input a further input of the lookup, such as the token or the client's address.
-   * @param wasCached true if the key had a value before, valid or not.
+   * @param wasCached true if the cache has a value of the key that is no longer valid.
    * @returns `undefined` if the key has no value.
    */
   lookUp(key: string, input: Input, wasCached: boolean): Promise<Value | undefined>;
@@ -30,41 +30,41 @@ interface CacheEntry<Value> {
 
 /**
  * Caches credentials, so that most requests need no lookup. Invariants:
- * - A value is used for at most `ttl`, and never after its expiry or revocation. It is then looked
- *   up again, as is a value whose revocation arrived during the lookup.
- * - A key has one lookup at a time, which all requests share.
+ * - A value is used for at most `ttl`, and never after its expiry or revocation. After that it is
+ *   looked up again. If a revocation arrives during a lookup, there is a second lookup.
+ * - A key has one lookup at a time. All requests for the key share it.
  * - Keys without a value have their own cache, so that guesses evict no credential.
  */
 export class CredentialCache<Value extends object, Input = undefined> {
   /** Values stay here after their `ttl`, because they show which keys were valid before. */
-  private readonly cachedValues: LRUCache<string, CacheEntry<Value>>;
+  private readonly cachedEntries: LRUCache<string, CacheEntry<Value>>;
   private readonly missingKeys: LRUCache<string, true> | undefined;
   private readonly pendingLookups = new Map<string, Promise<CacheEntry<Value> | undefined>>();
 
   constructor(private readonly options: CredentialCacheOptions<Value, Input>) {
-    this.cachedValues = new LRUCache({ max: options.max });
+    this.cachedEntries = new LRUCache({ max: options.max });
     if (options.missing) this.missingKeys = new LRUCache(options.missing);
   }
 
-  /** Numbers of cached values and of cached keys without one, for tests. */
+  /** Numbers of cached values and of cached keys without a value, for tests. */
   get size(): { found: number; missing: number } {
-    return { found: this.cachedValues.size, missing: this.missingKeys?.size ?? 0 };
+    return { found: this.cachedEntries.size, missing: this.missingKeys?.size ?? 0 };
   }
 
   /** Returns the value of a key; `undefined` if it has none. @throws errors of the lookup. */
   async find(key: string, input: Input): Promise<Value | undefined> {
-    const cached = this.cachedValues.get(key);
+    const cached = this.cachedEntries.get(key);
     if (cached && this.isValid(cached, key)) return cached.value;
     if (this.missingKeys?.has(key)) return undefined;
-    const found = await this.lookUpOnce(key, input, cached !== undefined);
-    if (!found || this.isValid(found, key)) return found?.value;
-    const foundAgain = await this.lookUpOnce(key, input, true);
-    return foundAgain && this.isValid(foundAgain, key) ? foundAgain.value : undefined;
+    const entry = await this.lookUpOnce(key, input, cached !== undefined);
+    if (!entry || this.isValid(entry, key)) return entry?.value;
+    const secondEntry = await this.lookUpOnce(key, input, true);
+    return secondEntry && this.isValid(secondEntry, key) ? secondEntry.value : undefined;
   }
 
   /** Removes the value of a key and adds the key to the negative cache. */
   remove(key: string): void {
-    this.cachedValues.delete(key);
+    this.cachedEntries.delete(key);
     this.missingKeys?.set(key, true);
   }
 
@@ -97,8 +97,8 @@ export class CredentialCache<Value extends object, Input = undefined> {
       this.remove(key);
       return undefined;
     }
-    const found = { value, lookedUpAt };
-    this.cachedValues.set(key, found);
-    return found;
+    const entry = { value, lookedUpAt };
+    this.cachedEntries.set(key, entry);
+    return entry;
   }
 }

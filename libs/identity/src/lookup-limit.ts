@@ -3,7 +3,7 @@
  * network of a client that guesses, cannot use up all of them.
  */
 export class LookupLimit {
-  private running = 0;
+  private totalRunning = 0;
   private readonly runningByKey = new Map<string, number>();
 
   /**
@@ -15,26 +15,26 @@ export class LookupLimit {
     private readonly maxPerKey: number,
   ) {}
 
-  /** Runs a lookup. @throws the error of `busy` if too many run; errors of the lookup. */
+  /** Runs a lookup. @throws the error of `createError` if too many run; errors of the lookup. */
   async run<Result>(
     key: string,
     lookUp: () => Promise<Result>,
-    busy: () => Error,
+    createError: () => Error,
   ): Promise<Result> {
-    const ofKey = this.runningByKey.get(key) ?? 0;
-    if (this.running >= this.max || ofKey >= this.maxPerKey) throw busy();
-    this.count(key, 1);
+    const runningOfKey = this.runningByKey.get(key) ?? 0;
+    if (this.totalRunning >= this.max || runningOfKey >= this.maxPerKey) throw createError();
+    this.changeCounts(key, 1);
     try {
       return await lookUp();
     } finally {
-      this.count(key, -1);
+      this.changeCounts(key, -1);
     }
   }
 
-  private count(key: string, change: 1 | -1): void {
-    const ofKey = (this.runningByKey.get(key) ?? 0) + change;
-    this.running += change;
-    if (ofKey > 0) this.runningByKey.set(key, ofKey);
+  private changeCounts(key: string, change: 1 | -1): void {
+    const runningOfKey = (this.runningByKey.get(key) ?? 0) + change;
+    this.totalRunning += change;
+    if (runningOfKey > 0) this.runningByKey.set(key, runningOfKey);
     else this.runningByKey.delete(key);
   }
 }

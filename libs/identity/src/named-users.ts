@@ -7,27 +7,27 @@ import { type IdentityConfig, issuerAliases, userId } from './user-id.js';
 /** A user in a file that an operator passes to a program. */
 export interface NamedUser {
   readonly id: string;
-  /** The user as named in the file; an id does not reveal the issuer and subject. */
+  /** The user as named in the file, because `id` does not show the issuer and subject. */
   readonly name: Readonly<DataUser>;
 }
 
-/** Thrown for a line that is neither a user's id nor an issuer and a subject. */
+/** Thrown for a line that contains neither a user's id nor an issuer and a subject. */
 export class UnknownUserLine extends Error {}
 
-/** Reads users, one per line (docs/reference/data.md). @throws UnknownUserLine */
+/** Reads users, one per line (docs/reference/data.md). @throws UnknownUserLine for other lines. */
 export async function* usersIn(
   input: Readable,
   path: string,
   config: IdentityConfig,
 ): AsyncGenerator<NamedUser> {
-  let number = 0;
+  let lineNumber = 0;
   for await (const line of createInterface({ input, crlfDelay: Infinity })) {
-    number += 1;
+    lineNumber += 1;
     if (line.trim() === '') continue;
     const name = dataUserSchema.safeParse(parseJson(line)).data;
     if (!name)
       throw new UnknownUserLine(
-        `line ${number} of ${path} is neither {"issuer","subject"} nor {"id"}`,
+        `line ${lineNumber} of ${path} is neither {"issuer","subject"} nor {"id"}`,
       );
     yield { id: namedUserId(name, config), name };
   }

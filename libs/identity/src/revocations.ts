@@ -18,20 +18,20 @@ export interface Revocation {
 
 /**
  * Redis streams of revocations, on one node of a Redis Cluster. App passwords and their sessions
- * have their own stream: any user can create and revoke many of them, which must not evict other
- * revocations.
+ * have their own stream, because any user can create and revoke many of them, and these must not
+ * evict other revocations.
  */
 export const revocationStreams = {
   tokens: '{revocations}:tokens',
   credentials: '{revocations}:credentials',
 } as const;
-const streams = Object.values(revocationStreams);
-const ofCredentials: readonly string[] = ['credential', 'gpodder_session'];
+const streamNames = Object.values(revocationStreams);
+const credentialKinds: readonly string[] = ['credential', 'gpodder_session'];
 
 /** Retention of a revocation in ms: longer than access tokens of the account app are valid. */
 const retentionMs = 11 * 60_000;
 
-/** Maximum revocations of a stream. Tokens of older revocations stay valid until they expire. */
+/** Maximum revocations of a stream. Above it, tokens of the oldest stay valid until they expire. */
 const maxRevocations = 100_000;
 
 /** Adds entries to the stream of their kind, and trims both by age (Redis time) and length. */
@@ -77,21 +77,21 @@ export class RevocationWriter {
    * - App passwords and gpodder sessions stay valid until their next lookup, at most 60 s
    *   ({@link CredentialCache}).
    * - Access tokens stay valid until they expire, at most ten minutes.
-   * - Ending a gpodder session again publishes again, and so does each attempt of an erasure.
+   * - A repeated end of a gpodder session or attempt of an erasure publishes the revocation again.
    */
   async revoke(revocations: readonly Revocation[]): Promise<void> {
     try {
-      for (let from = 0; from < revocations.length; from += maxPerCall) {
-        const step = revocations
-          .slice(from, from + maxPerCall)
+      for (let start = 0; start < revocations.length; start += maxPerCall) {
+        const kindsAndIds = revocations
+          .slice(start, start + maxPerCall)
           .flatMap(({ kind, id }) => [kind, id]);
         await this.redis.eval(
           addScript,
-          streams.length,
-          ...streams,
+          streamNames.length,
+          ...streamNames,
           retentionMs,
           maxRevocations,
-          ...step,
+          ...kindsAndIds,
         );
       }
       for (const { kind } of revocations) this.counts[kind] += 1;
@@ -111,7 +111,7 @@ export interface AcceptedCredential {
   readonly userId: string;
   /** Id of the grant or browser session of a token, or of a gpodder session. */
   readonly gid?: string | undefined;
-  /** Time of issue of a token in seconds. Without it, any revocation of the user applies. */
+  /** Time of a token's issue, in s since 1970. Without it, any revocation of the user counts. */
   readonly issuedAt?: number | undefined;
   readonly credentialId?: string;
   /** Time of the lookup of an app password (`performance.now()`). */
@@ -121,12 +121,12 @@ export interface AcceptedCredential {
 interface StoredRevocation {
   /** Time of the revocation in milliseconds, by the clock of Redis. */
   readonly at: number;
-  /** Time of its first receipt by this process (`performance.now()`). */
+  /** Time at which this process first received the revocation (`performance.now()`). */
   readonly receivedAt: number;
 }
 
-/** Creates an empty cache. With `max` instead of `maxSize` it would allocate all entries now. */
-const noRevocations = () =>
+/** Creates an empty cache. With `max` instead of `maxSize`, it would allocate all entries now. */
+const createRevocationCache = () =>
   new LRUCache<string, StoredRevocation>({
     maxSize: maxRevocations,
     sizeCalculation: () => 1,
@@ -135,12 +135,12 @@ const noRevocations = () =>
   });
 
 /** Entries of a stream in the reply to a read. */
-type Entries = [stream: string, entries: [id: string, fields: string[]][]];
+type StreamEntries = [stream: string, entries: [id: string, fields: string[]][]];
 
-/** Blocking time of a read in milliseconds. */
+/** Maximum time in ms that a read waits for new revocations. */
 const blockMs = 2_000;
 /** Maximum entries of one read. */
-const perRead = 1_000;
+const maxPerRead = 1_000;
 /**
  * Time limit at the start for reading the retained revocations, in milliseconds. The app then
  * starts without them.
@@ -152,46 +152,49 @@ const retryMs = 250;
 /**
  * Subscribes to revocations and stores those of the last 11 minutes in memory. Invariants:
  * - A revocation arrives as soon as it is written, while Redis is available. After a start or a
- *   reconnect, all retained revocations are read again: Redis can be another server.
+ *   reconnect, all retained revocations are read again, because Redis can be another server.
  * - The stored revocations have the same maximum number and age as those of a stream.
  */
 export class Revocations {
-  private readonly tokens = noRevocations();
-  private readonly credentials = noRevocations();
-  private count = 0;
+  private readonly tokenRevocations = createRevocationCache();
+  private readonly credentialRevocations = createRevocationCache();
+  private receivedCount = 0;
   private readonly redis: Redis | Cluster;
-  private readonly ending = new AbortController();
+  private readonly closeController = new AbortController();
   private readonly lastState = new LastState<'connected' | 'disconnected'>('connected');
   private readonly subscription: Promise<void>;
-  private caughtUp!: () => void;
-  private readonly first = new Promise<void>((resolve) => (this.caughtUp = resolve));
+  private resolveFirstRead!: () => void;
+  private readonly firstRead = new Promise<void>((resolve) => (this.resolveFirstRead = resolve));
 
   constructor(
     config: RedisConfig,
     private readonly log: Log,
   ) {
     this.redis = connectRedis(config);
-    // The method `subscribe` logs failures of Redis.
+    // Ignores errors of the connection, because `subscribe` logs failures of Redis.
     this.redis.on('error', () => {});
     this.subscription = this.subscribe();
   }
 
   /** Resolves when all retained revocations are read, or after {@link openLimitMs}. */
   async waitUntilOpen(): Promise<void> {
-    await Promise.race([this.first, delay(openLimitMs, undefined, { ref: false })]);
+    await Promise.race([this.firstRead, delay(openLimitMs, undefined, { ref: false })]);
   }
 
   /**
-   * Returns true if a received revocation ends a credential: that of its grant, session or app
-   * password, or one of its user after its issue or lookup.
+   * Returns true if a received revocation ends a credential. It is one of the grant, session or app
+   * password, or one of the user that is later than the credential's issue or lookup.
    */
   isRevoked({ userId, gid, issuedAt, credentialId, lookedUpAt }: AcceptedCredential): boolean {
     if (this.size === 0) return false;
-    if (gid !== undefined && (this.tokens.has(`gid:${gid}`) || this.credentials.has(`gid:${gid}`)))
+    if (
+      gid !== undefined &&
+      (this.tokenRevocations.has(`gid:${gid}`) || this.credentialRevocations.has(`gid:${gid}`))
+    )
       return true;
-    if (credentialId !== undefined && this.credentials.has(`credential:${credentialId}`))
+    if (credentialId !== undefined && this.credentialRevocations.has(`credential:${credentialId}`))
       return true;
-    const user = this.tokens.peek(`user:${userId}`);
+    const user = this.tokenRevocations.peek(`user:${userId}`);
     if (!user) return false;
     if (lookedUpAt !== undefined) return lookedUpAt <= user.receivedAt;
     return issuedAt === undefined || issuedAt * 1_000 <= user.at;
@@ -199,21 +202,21 @@ export class Revocations {
 
   /** Number of received revocations. While it does not change, no credential becomes revoked. */
   get received(): number {
-    return this.count;
+    return this.receivedCount;
   }
 
   get size(): number {
-    return this.tokens.size + this.credentials.size;
+    return this.tokenRevocations.size + this.credentialRevocations.size;
   }
 
   async close(): Promise<void> {
-    this.ending.abort();
+    this.closeController.abort();
     this.redis.disconnect();
     await this.subscription;
   }
 
   private async subscribe(): Promise<void> {
-    const { signal } = this.ending;
+    const { signal } = this.closeController;
     while (!signal.aborted) {
       try {
         if (this.redis.status !== 'ready') await once(this.redis, 'ready', { signal });
@@ -234,45 +237,54 @@ export class Revocations {
   /** Reads retained revocations, then new ones, until an error such as a lost connection. */
   private async readStreams(): Promise<never> {
     const [seconds] = await this.redis.time();
-    const last = new Map<string, string>(
-      streams.map((stream) => [stream, `${Number(seconds) * 1_000 - retentionMs}-0`]),
+    const lastIds = new Map<string, string>(
+      streamNames.map((stream) => [stream, `${Number(seconds) * 1_000 - retentionMs}-0`]),
     );
     /** True until all retained revocations are read. Then reads wait for new ones. */
     let isBehind = true;
     for (;;) {
-      const reply: Entries[] | null = isBehind
-        ? await this.redis.xread('COUNT', perRead, 'STREAMS', ...streams, ...last.values())
+      const reply: StreamEntries[] | null = isBehind
+        ? await this.redis.xread(
+            'COUNT',
+            maxPerRead,
+            'STREAMS',
+            ...streamNames,
+            ...lastIds.values(),
+          )
         : await this.redis.xread(
             'COUNT',
-            perRead,
+            maxPerRead,
             'BLOCK',
             blockMs,
             'STREAMS',
-            ...streams,
-            ...last.values(),
+            ...streamNames,
+            ...lastIds.values(),
           );
       for (const [stream, entries] of reply ?? []) {
-        for (const [id, fields] of entries) this.store(Number.parseInt(id), fields);
-        last.set(stream, entries.at(-1)?.[0] as string);
+        for (const [id, fields] of entries) this.storeRevocation(Number.parseInt(id), fields);
+        lastIds.set(stream, entries.at(-1)?.[0] as string);
       }
-      isBehind = (reply ?? []).some(([, entries]) => entries.length === perRead);
-      // While revocations arrive, their maximum number limits the memory.
-      if (!reply) for (const stored of [this.tokens, this.credentials]) stored.purgeStale();
+      isBehind = (reply ?? []).some(([, entries]) => entries.length === maxPerRead);
+      // Deletes expired revocations only if none arrived. Otherwise `maxRevocations` limits them.
+      if (!reply)
+        for (const cache of [this.tokenRevocations, this.credentialRevocations]) cache.purgeStale();
       if (isBehind) continue;
-      this.caughtUp();
+      this.resolveFirstRead();
       if (this.lastState.changeTo('connected'))
         this.log.info({ outage: 'Redis' }, 'revocation stream available again');
     }
   }
 
-  private store(at: number, fields: readonly string[]): void {
-    this.count += 1;
-    // In the order of the script `addScript`.
+  private storeRevocation(revokedAt: number, fields: readonly string[]): void {
+    this.receivedCount += 1;
+    // The fields have the order in which `addScript` adds them.
     const [, kind = '', , id = ''] = fields;
     const key = `${kind === 'user' || kind === 'credential' ? kind : 'gid'}:${id}`;
-    const stored = ofCredentials.includes(kind) ? this.credentials : this.tokens;
-    const existing = stored.peek(key);
-    if (existing && existing.at >= at) return;
-    stored.set(key, { at, receivedAt: performance.now() });
+    const cache = credentialKinds.includes(kind)
+      ? this.credentialRevocations
+      : this.tokenRevocations;
+    const existing = cache.peek(key);
+    if (existing && existing.at >= revokedAt) return;
+    cache.set(key, { at: revokedAt, receivedAt: performance.now() });
   }
 }

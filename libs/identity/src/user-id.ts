@@ -17,9 +17,9 @@ export const identityConfig = z.object({
 export type IdentityConfig = z.output<typeof identityConfig>;
 
 /**
- * Returns the user id of a credential: the subject, if it is a UUID and its issuer is one of
- * `ownIssuers`. Otherwise it is a UUIDv5 of issuer and subject. The result must never change,
- * because it is the key of stored data.
+ * Returns the user id of a credential: the subject if it is a UUID and `ownIssuers` contains the
+ * issuer, otherwise a UUIDv5 of issuer and subject. The result must never change, because it is the
+ * key of stored data.
  */
 export function userId(
   issuer: string,
@@ -34,6 +34,6 @@ export function userId(
 export function issuerAliases(setting: string | undefined): ReadonlyMap<string, string> {
   const pairs = setting
     ?.split(',')
-    .map((pair) => pair.split('=').map((name) => name.trim()) as [string, string]);
+    .map((pair) => pair.split('=').map((issuer) => issuer.trim()) as [string, string]);
   return new Map(pairs);
 }

@@ -1,36 +1,39 @@
 import type { Cluster, Redis } from 'ioredis';
 import { LastState, type Log } from '#runtime';
 
-/** Returns the Redis channel of a user's clock. Never change it: releases run side by side. */
+/**
+ * Returns the Redis channel of a user's clock. Never change it, because two releases run together
+ * during an upgrade.
+ */
 export function clockChannel(userId: string): string {
   return `clock:${userId}`;
 }
 
-/** Maximum notifications that wait for an answer of Redis. Others are dropped. */
+/** Maximum notifications that wait for an answer of Redis; further ones are dropped. */
 const maxUnanswered = 1_000;
 
 /**
- * Notifies the gateways when a user's clock advances (ADR 26). A client that misses a notification
- * polls. So a notification never delays or fails a write, and is never sent twice.
+ * Notifies the gateways when a user's clock advances (ADR 26). Clients poll if notifications are
+ * missing, so a notification never delays or fails a write, and is never sent twice.
  */
 export class ClockNotifier {
-  /** Numbers of notifications; `dropped` while Redis is disconnected or slow. */
+  /** Numbers of notifications: sent to Redis, and dropped because it was unavailable or slow. */
   readonly counts = { sent: 0, dropped: 0 };
   private unanswered = 0;
   private readonly lastState = new LastState<'sent' | 'dropped'>('sent');
 
-  /** @param redis connection without an offline queue, which {@link close} closes. */
+  /** @param redis connection without an offline queue. {@link close} closes it. */
   constructor(
     private readonly redis: Redis | Cluster,
     private readonly log: Log,
   ) {
-    // Ignores errors of the connection: `notify` counts and logs failures.
+    // Ignores errors of the connection, because `notify` counts and logs failures.
     redis.on('error', () => {});
   }
 
-  /** Publishes the stamp of a user's clock, after the commit. Never throws. */
+  /** Publishes the stamp of a user's clock after a commit; drops it without Redis. Never throws. */
   notify(userId: string, stamp: string): void {
-    if (this.redis.status !== 'ready' || this.unanswered >= maxUnanswered) return this.drop();
+    if (this.redis.status !== 'ready' || this.unanswered >= maxUnanswered) return this.recordDrop();
     this.unanswered += 1;
     this.redis.publish(clockChannel(userId), stamp).then(
       () => {
@@ -44,7 +47,7 @@ export class ClockNotifier {
       },
       (error: unknown) => {
         this.unanswered -= 1;
-        this.drop(error);
+        this.recordDrop(error);
       },
     );
   }
@@ -53,7 +56,7 @@ export class ClockNotifier {
     this.redis.disconnect();
   }
 
-  private drop(error?: unknown): void {
+  private recordDrop(error?: unknown): void {
     this.counts.dropped += 1;
     if (this.lastState.changeTo('dropped'))
       this.log.warn(

@@ -4,9 +4,9 @@ import type { Cluster, Redis } from 'ioredis';
 import { clockChannel } from './clock-notifier.js';
 import { LastState, type Log, withTimeLimit } from '#runtime';
 
-/** Called by {@link ClockSubscriptions}. */
+/** Callbacks of {@link ClockSubscriptions}. */
 interface ClockEvents {
-  /** Called when a user's clock advanced to this stamp; also late, repeatedly or out of order. */
+  /** Called when a user's clock has advanced to `stamp`. Can be late, repeated or unordered. */
   onNotification(userId: string, stamp: string): void;
   /**
    * Called when heartbeats arrive again after a loss. All subscriptions have ended, and
@@ -26,7 +26,7 @@ const defaultTimings: HeartbeatTimings = {
   heartbeatTimeoutMs: 10_000,
 };
 
-/** Maximum time in ms that Redis can take to confirm a subscription. */
+/** Time in ms after which a subscription fails if Redis has not confirmed it. */
 const confirmLimitMs = 2_000;
 
 /**
@@ -39,19 +39,19 @@ const confirmLimitMs = 2_000;
 export class ClockSubscriptions {
   /** Redis channel of the heartbeats of this object. */
   private readonly heartbeatChannel = `clock:listener:${randomUUID()}`;
-  /** Subscribed users; each promise resolves when Redis has confirmed the subscription. */
-  private readonly users = new Map<string, Promise<unknown>>();
+  /** Subscriptions by user id; each promise resolves when Redis has confirmed the subscription. */
+  private readonly subscriptions = new Map<string, Promise<unknown>>();
   private readonly channelPrefix = clockChannel('');
   private readonly lastState = new LastState<'connected' | 'disconnected'>('disconnected');
-  private readonly timer: NodeJS.Timeout;
+  private readonly heartbeatTimer: NodeJS.Timeout;
   private heartbeatReceivedAt = performance.now();
   private heartbeatSentAt = Number.NEGATIVE_INFINITY;
   /** True from a disconnection until `onReconnected` is called. */
   private hasUnreportedLoss = false;
-  /** Number of the last sent heartbeat. */
-  private sentHeartbeat = 0;
-  /** Number of the last heartbeat that was received since the subscription. */
-  private receivedHeartbeat: number | undefined;
+  /** Sequence number of the last sent heartbeat. */
+  private lastSentHeartbeat = 0;
+  /** Sequence number of the last received heartbeat; undefined while disconnected. */
+  private lastReceivedHeartbeat: number | undefined;
 
   /** @param redis connection for subscriptions only. @param writer connection for heartbeats. */
   constructor(
@@ -65,13 +65,16 @@ export class ClockSubscriptions {
     redis.on('message', (channel: string, message: string) => {
       if (channel === this.heartbeatChannel) return this.onHeartbeat(Number(message));
       const userId = channel.slice(this.channelPrefix.length);
-      if (this.users.has(userId)) this.events.onNotification(userId, message);
-      // Unsubscribes again: after a reconnection a Cluster also restores ended subscriptions.
+      if (this.subscriptions.has(userId)) this.events.onNotification(userId, message);
+      // Unsubscribes again, because a Cluster restores ended subscriptions after a reconnect.
       else this.redis.unsubscribe(channel).catch(() => {});
     });
     redis.on('close', () => this.onDisconnected());
     redis.on('ready', () => void this.subscribeTo(this.heartbeatChannel).catch(() => {}));
-    this.timer = setInterval(() => this.sendHeartbeat(), timings.heartbeatIntervalMs).unref();
+    this.heartbeatTimer = setInterval(
+      () => this.sendHeartbeat(),
+      timings.heartbeatIntervalMs,
+    ).unref();
   }
 
   /** True while the heartbeats of this object arrive. */
@@ -81,22 +84,22 @@ export class ClockSubscriptions {
 
   /** Number of subscribed users. */
   get size(): number {
-    return this.users.size;
+    return this.subscriptions.size;
   }
 
   /**
-   * Subscribes to the clock of a user, until {@link unsubscribe}. Resolves when all later
-   * notifications will arrive.
+   * Subscribes to the clock of a user, until {@link unsubscribe}. Resolves when Redis has confirmed
+   * the subscription. Notifications sent before that can be missed.
    *
    * @throws Failure `unavailable` if Redis does not confirm the subscription in time.
    */
   async subscribe(userId: string): Promise<void> {
-    const existing = this.users.get(userId);
+    const existing = this.subscriptions.get(userId);
     const confirmation = existing ?? this.subscribeTo(clockChannel(userId));
     if (!existing) {
-      this.users.set(userId, confirmation);
+      this.subscriptions.set(userId, confirmation);
       confirmation.catch(() => {
-        if (this.users.get(userId) === confirmation) this.users.delete(userId);
+        if (this.subscriptions.get(userId) === confirmation) this.subscriptions.delete(userId);
       });
     }
     await confirmation.catch((error: unknown) => {
@@ -105,12 +108,12 @@ export class ClockSubscriptions {
   }
 
   unsubscribe(userId: string): void {
-    if (!this.users.delete(userId)) return;
+    if (!this.subscriptions.delete(userId)) return;
     this.redis.unsubscribe(clockChannel(userId)).catch(() => {});
   }
 
   close(): void {
-    clearInterval(this.timer);
+    clearInterval(this.heartbeatTimer);
     this.redis.removeAllListeners('close');
     this.redis.disconnect();
     this.writer.disconnect();
@@ -126,7 +129,11 @@ export class ClockSubscriptions {
     const now = performance.now();
     const { heartbeatTimeoutMs } = this.timings;
     // Sends fewer heartbeats without subscriptions, but enough to keep the connections open.
-    if (this.users.size === 0 && this.isUp && now - this.heartbeatSentAt < heartbeatTimeoutMs / 2)
+    if (
+      this.subscriptions.size === 0 &&
+      this.isUp &&
+      now - this.heartbeatSentAt < heartbeatTimeoutMs / 2
+    )
       return;
     this.heartbeatSentAt = now;
     if (now - this.heartbeatReceivedAt > heartbeatTimeoutMs && this.isUp) {
@@ -134,18 +141,20 @@ export class ClockSubscriptions {
       this.redis.disconnect(true);
     }
     if (this.redis.status !== 'ready') return;
-    // Subscribes again while no heartbeats arrive: a Cluster can replace its connection silently.
+    // Subscribes again if no heartbeats arrive, as a Cluster can replace its connection silently.
     if (!this.isUp) this.redis.subscribe(this.heartbeatChannel).catch(() => {});
-    this.writer.publish(this.heartbeatChannel, String((this.sentHeartbeat += 1))).catch(() => {});
-    // Detects a dead connection by a ping, because subscriptions only receive.
+    this.writer
+      .publish(this.heartbeatChannel, String((this.lastSentHeartbeat += 1)))
+      .catch(() => {});
+    // The ping detects a dead connection. Otherwise a connection for subscriptions sends nothing.
     this.redis.ping().catch(() => {});
   }
 
   private onHeartbeat(heartbeat: number): void {
-    // Takes a lost heartbeat as a loss, because notifications can be lost too.
-    if (this.receivedHeartbeat !== undefined && heartbeat !== this.receivedHeartbeat + 1)
+    // Treats a missing heartbeat as a disconnection, because notifications can be missing too.
+    if (this.lastReceivedHeartbeat !== undefined && heartbeat !== this.lastReceivedHeartbeat + 1)
       this.onDisconnected();
-    this.receivedHeartbeat = heartbeat;
+    this.lastReceivedHeartbeat = heartbeat;
     this.heartbeatReceivedAt = performance.now();
     if (!this.lastState.changeTo('connected')) return;
     if (!this.hasUnreportedLoss) return;
@@ -159,7 +168,7 @@ export class ClockSubscriptions {
 
   private onDisconnected(): void {
     // Reports a loss also before the first heartbeat, if users are already subscribed.
-    if (this.lastState.changeTo('disconnected') || this.users.size > 0) {
+    if (this.lastState.changeTo('disconnected') || this.subscriptions.size > 0) {
       if (!this.hasUnreportedLoss)
         this.log.warn(
           { outage: 'Redis' },
@@ -168,7 +177,7 @@ export class ClockSubscriptions {
         );
       this.hasUnreportedLoss = true;
     }
-    this.users.clear();
-    this.receivedHeartbeat = undefined;
+    this.subscriptions.clear();
+    this.lastReceivedHeartbeat = undefined;
   }
 }

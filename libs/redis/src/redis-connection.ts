@@ -52,18 +52,18 @@ export const redisConfig = z.object({
 export type RedisConfig = z.output<typeof redisConfig>;
 
 /**
- * Opens a connection that reconnects permanently. While disconnected, commands fail immediately: it
- * has no offline queue, and sends no command twice.
+ * Opens a connection that reconnects permanently. While it is disconnected, commands fail
+ * immediately, because it has no offline queue. It sends no command twice.
  *
- * @param overrides other options of ioredis, e.g. for commands that block longer than
- *   `socketTimeout`.
+ * @param overrides options of ioredis that replace the defaults, e.g. for commands that block for
+ *   longer than `socketTimeout`.
  * @throws ConfigurationError if both Sentinels and a Cluster are configured.
  */
 export function connectRedis(
   config: RedisConfig,
   overrides: Partial<RedisOptions> = {},
 ): Redis | Cluster {
-  const options = { ...connectionOptions(config), ...overrides };
+  const options = { ...createOptions(config), ...overrides };
   if (config.REDIS_CLUSTER && config.REDIS_SENTINELS)
     throw new ConfigurationError([
       'REDIS_CLUSTER: set either REDIS_CLUSTER or REDIS_SENTINELS, not both',
@@ -74,7 +74,7 @@ export function connectRedis(
   return guardErrors(new Redis(config.REDIS_URL, options));
 }
 
-/** Returns the delay before an attempt to reconnect, in ms: exponential up to 1.25 s, random. */
+/** Returns the delay before an attempt to reconnect, in ms: random, exponential, at most 1.25 s. */
 export function reconnectDelay(attempt: number): number {
   return Math.min(50 * 2 ** Math.min(attempt - 1, 10), 1_000) * (0.75 + Math.random() / 2);
 }
@@ -88,7 +88,7 @@ export function isAccessDenied({ message, code }: Error & { code?: string }): bo
 }
 
 /** Messages of ioredis for a command without an answer: connection closed or lost, or timeout. */
-const unansweredCommand =
+const unansweredMessages =
   /max retries per request|enableOfflineQueue|connection (is )?close|Command timed out/i;
 /** Error codes of sockets and DNS for a server that cannot be reached. */
 const unreachableCodes = /^(ECONN|EPIPE|ETIMEDOUT|ENOTFOUND|EHOST|ENET|EAI_AGAIN)/;
@@ -100,20 +100,20 @@ const unreachableCodes = /^(ECONN|EPIPE|ETIMEDOUT|ENOTFOUND|EHOST|ENET|EAI_AGAIN
 export function redisOutage(error: unknown): 'Redis' | undefined {
   const { code, message } = error as { code?: unknown; message?: unknown };
   const isOutage =
-    unreachableCodes.test(String(code ?? '')) || unansweredCommand.test(String(message ?? ''));
+    unreachableCodes.test(String(code ?? '')) || unansweredMessages.test(String(message ?? ''));
   return isOutage ? 'Redis' : undefined;
 }
 
-function connectionOptions(config: RedisConfig): RedisOptions {
-  const encrypted = config.REDIS_TLS || config.REDIS_URL.startsWith('rediss:');
+function createOptions(config: RedisConfig): RedisOptions {
+  const usesTls = config.REDIS_TLS || config.REDIS_URL.startsWith('rediss:');
   return {
     username: config.REDIS_USERNAME,
     password: config.REDIS_PASSWORD,
-    ...(encrypted && { tls: config.REDIS_TLS_CA ? { ca: config.REDIS_TLS_CA } : {} }),
+    ...(usesTls && { tls: config.REDIS_TLS_CA ? { ca: config.REDIS_TLS_CA } : {} }),
     enableOfflineQueue: false,
     autoResendUnfulfilledCommands: false,
-    // Lets callers subscribe again after a loss. ioredis does not catch the rejection of its own
-    // subscription, so a second loss during that would end the process.
+    // Callers subscribe again after a reconnect. ioredis does not catch the rejection of its own
+    // subscription, so a connection that is lost during it would end the process.
     autoResubscribe: false,
     // Rejects unanswered commands of a lost connection immediately. With any other number, and
     // resending off, ioredis drops these commands and never settles their promises.
@@ -147,26 +147,26 @@ function connectToSentinels(
 
 function connectToCluster(startupNodes: Address[], options: RedisOptions): Cluster {
   const { retryStrategy: _, enableOfflineQueue, lazyConnect, ...redisOptions } = options;
-  const servers = new Cluster(startupNodes, {
+  const cluster = new Cluster(startupNodes, {
     enableOfflineQueue,
     lazyConnect,
     redisOptions,
     clusterRetryStrategy: reconnectDelay,
-    // Disables resending of unanswered commands, which a Cluster does regardless of other options.
+    // 0 disables resending, because a Cluster ignores `autoResendUnfulfilledCommands`.
     ...(!options.autoResendUnfulfilledCommands && { retryDelayOnFailover: 0 }),
     slotsRefreshTimeout: 2_000,
     slotsRefreshInterval: 2_000,
     // Keeps host names unresolved with TLS, because certificates contain names, not addresses.
     ...(options.tls && { dnsLookup: (name, done) => done(null, name) }),
   });
-  servers.on('+node', guardErrors);
-  return servers;
+  cluster.on('+node', guardErrors);
+  return cluster;
 }
 
 /**
  * Removes the command from the errors of a connection, because it can contain the password and
  * errors are logged. Also handles a second error of a TLS socket, such as the alert about a
- * certificate: ioredis handles only the first, and an unhandled error would end the process.
+ * certificate. ioredis handles only the first, and an unhandled error would end the process.
  */
 function guardErrors(redis: Redis): Redis {
   return redis.on('error', (error: Error & { command?: unknown }) => {
@@ -181,9 +181,9 @@ interface Address {
 }
 
 function parseAddress(node: string): Address {
-  const colon = node.lastIndexOf(':');
+  const colonIndex = node.lastIndexOf(':');
   return {
-    host: node.slice(0, colon).replace(/^\[|\]$/g, ''),
-    port: Number(node.slice(colon + 1)),
+    host: node.slice(0, colonIndex).replace(/^\[|\]$/g, ''),
+    port: Number(node.slice(colonIndex + 1)),
   };
 }

@@ -4,8 +4,8 @@ import { LastState } from '#runtime';
 import { isAccessDenied } from './redis-connection.js';
 
 /**
- * Warns about servers that evict keys when memory is short: they would lose requests or jobs
- * without an error. Ignores servers that do not report their policy.
+ * Logs a warning if a server evicts keys when memory is short, because it would lose requests or
+ * jobs without an error. Ignores servers that do not report their policy.
  *
  * @param purpose what the server stores and the variable of its URL, for the log, such as
  *   `the requests (REDIS_URL)`.
@@ -20,10 +20,10 @@ export async function warnOfEviction(
       server.info('memory').then(parseEvictionPolicy, () => undefined),
     ),
   );
-  const evicting = policies.find((policy) => policy !== undefined && policy !== 'noeviction');
-  if (evicting)
+  const unsafePolicy = policies.find((policy) => policy !== undefined && policy !== 'noeviction');
+  if (unsafePolicy)
     log.warn(
-      { policy: evicting },
+      { policy: unsafePolicy },
       `the Redis of ${purpose} evicts keys when memory is short, which loses requests, jobs ` +
         'or events without an error: set maxmemory-policy to noeviction',
     );
@@ -32,13 +32,14 @@ export async function warnOfEviction(
 /**
  * Logs, once per outage, that Redis denies access or has an untrusted certificate.
  *
- * @param purpose what the server stores and the variable of its URL, as above.
+ * @param purpose what the server stores and the variable of its URL, for the log, such as
+ *   `the requests (REDIS_URL)`.
  */
 export function warnOfDenial(redis: Redis | Cluster, log: Logger, purpose: string): void {
-  const access = new LastState<'granted' | 'denied'>('granted');
-  const failed = (error: Error) => {
-    if (!isAccessDenied(error) || !access.changeTo('denied')) return;
-    // Logs only the message: the error object contains the command AUTH with the password.
+  const lastAccess = new LastState<'granted' | 'denied'>('granted');
+  const logDenial = (error: Error) => {
+    if (!isAccessDenied(error) || !lastAccess.changeTo('denied')) return;
+    // Logs only the message, because the error contains the command AUTH with the password.
     const reason = error.message;
     log.error(
       { reason },
@@ -46,42 +47,42 @@ export function warnOfDenial(redis: Redis | Cluster, log: Logger, purpose: strin
         'check user, password and certificates',
     );
   };
-  redis.on('error', failed);
+  redis.on('error', logDenial);
   // A Cluster does not report the errors of its nodes in its own `error` event.
-  redis.on('node error', failed);
-  redis.on('ready', () => access.changeTo('granted'));
+  redis.on('node error', logDenial);
+  redis.on('ready', () => lastAccess.changeTo('granted'));
 }
 
 function parseEvictionPolicy(info: string): string | undefined {
   return /^maxmemory_policy:(\S+)/m.exec(info)?.[1];
 }
 
-/** Number of largest replies that Redis must be able to buffer for a busy gateway. */
+/** Number of replies of `maxReplyBytes` that Redis must be able to buffer for a busy gateway. */
 const minBufferedReplies = 8;
 
-/** Warns about servers whose output buffers are too small: they would disconnect busy gateways. */
+/** Logs a warning if a server's reply buffers are small, as it would disconnect busy gateways. */
 export async function warnOfSmallReplyBuffers(
   redis: Redis | Cluster,
   log: Logger,
   maxReplyBytes: number,
 ): Promise<void> {
-  const needed = minBufferedReplies * maxReplyBytes;
-  const ask = (server: Redis) =>
+  const neededBytes = minBufferedReplies * maxReplyBytes;
+  const readLimits = (server: Redis) =>
     server.config('GET', 'client-output-buffer-limit') as Promise<string[]>;
   // Ignores servers whose configuration clients cannot read, such as many hosted ones.
   const limits = await Promise.all(
-    listMasters(redis).map((server) => ask(server).then(parsePubsubLimit, () => undefined)),
+    listMasters(redis).map((server) => readLimits(server).then(parsePubsubLimit, () => undefined)),
   );
-  const lowest = Math.min(...limits.map((limit) => limit || Number.POSITIVE_INFINITY));
-  if (lowest < needed)
+  const lowestLimit = Math.min(...limits.map((limit) => limit || Number.POSITIVE_INFINITY));
+  if (lowestLimit < neededBytes)
     log.warn(
-      { limit: lowest, needed },
+      { limit: lowestLimit, needed: neededBytes },
       'Redis of the requests (REDIS_URL) would disconnect gateways after a few large replies: ' +
-        `set the hard limit of client-output-buffer-limit pubsub to at least ${needed} bytes`,
+        `set the hard limit of client-output-buffer-limit pubsub to at least ${neededBytes} bytes`,
     );
 }
 
-/** Returns the hard limit in bytes: 0 for no limit, `undefined` if it is not reported. */
+/** Returns the hard limit of subscribers in bytes: 0 for none, `undefined` if not reported. */
 function parsePubsubLimit([, limits]: readonly string[]): number | undefined {
   const limit = /\bpubsub (\d+)/.exec(limits ?? '')?.[1];
   return limit === undefined ? undefined : Number(limit);

@@ -4,12 +4,12 @@ import { z } from 'zod';
 /** The schema of a variable that lists values, separated by commas. */
 export const commaList = z
   .string()
-  .transform((text) => text.split(',').map((value) => value.trim()));
+  .transform((list) => list.split(',').map((value) => value.trim()));
 
 /** Returns the schema of a variable that is an integer in a range. */
 export const integer = (min: number, max: number) => z.coerce.number().int().min(min).max(max);
 
-/** Thrown for an unusable environment; the message names every variable at fault. */
+/** Thrown if environment variables are missing or invalid. The message names each of them. */
 export class ConfigurationError extends Error {
   constructor(readonly problems: readonly string[]) {
     super(
@@ -20,7 +20,7 @@ export class ConfigurationError extends Error {
 }
 
 /**
- * Reads an app's configuration: a zod object whose keys are names of environment variables.
+ * Reads an app's configuration from environment variables, whose names are the keys of `schema`.
  * `NAME_FILE` names a file with the value of `NAME`, for secrets. An empty variable counts as
  * unset.
  *
@@ -47,10 +47,10 @@ export function loadConfig<Schema extends z.ZodObject>(
     }
   }
   const result = schema.safeParse(values);
-  const unread = new Set(problems.map((problem) => problem.split(/_FILE:|:/)[0]));
+  const unreadableNames = new Set(problems.map((problem) => problem.split(/_FILE:|:/)[0]));
   for (const issue of result.error?.issues ?? []) {
     const name = String(issue.path[0] ?? '');
-    if (!unread.has(name))
+    if (!unreadableNames.has(name))
       problems.push(`${name}: ${name in values ? issue.message : 'is required'}`);
   }
   if (problems.length > 0) throw new ConfigurationError(problems);

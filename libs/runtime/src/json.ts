@@ -1,4 +1,4 @@
-/** Returns the value of a JSON text; `undefined` for any other text. */
+/** Returns the value of a JSON text; `undefined` for invalid JSON. */
 export function parseJson(text: string): unknown {
   try {
     return JSON.parse(text);

@@ -3,7 +3,7 @@ import { setMaxListeners } from 'node:events';
 /** A signal with a time limit. */
 export interface LimitedSignal {
   readonly signal: AbortSignal;
-  /** Ends the time limit and removes the listeners. Must be called when the work has ended. */
+  /** Stops the timer and removes the listeners. Must be called when the work has ended. */
   readonly release: () => void;
 }
 
@@ -11,9 +11,8 @@ export interface LimitedSignal {
  * Returns a signal that aborts with the reason of the first of `sources` that aborts, or after
  * `limitMs` milliseconds with a `TimeoutError`.
  *
- * It replaces `AbortSignal.any` with `AbortSignal.timeout`: `AbortSignal.any` of Node 20 holds its
- * sources weakly. A garbage collection removes a timeout signal that has no other reference, and
- * its limit has no effect.
+ * `AbortSignal.any` with an `AbortSignal.timeout` does not suffice. In Node 20, `any` holds its
+ * sources weakly, so a garbage collection can remove the timeout, which then has no effect.
  */
 export function createLimitedSignal(
   limitMs: number,
@@ -25,7 +24,7 @@ export function createLimitedSignal(
   }, limitMs);
   const abort = () => controller.abort(sources.find(({ aborted }) => aborted)?.reason);
   for (const source of sources) {
-    // The signal of a shutdown has a listener for each running call, without a limit.
+    // Disables Node's warning of a leak, as each running call adds a listener to a stop signal.
     setMaxListeners(0, source);
     source.addEventListener('abort', abort);
     if (source.aborted) abort();

@@ -14,14 +14,14 @@ export const logLevels = ['trace', 'debug', 'info', 'warn', 'error', 'silent'] a
 const secretPattern =
   /(:\/\/)[^\s/@"\\]+@|(\bBearer +)[\w.~+/-]+|(?<![\w-])(?:eyJ[\w-]+\.[\w-]+\.[\w-]*|pst_[\w-]+)/gi;
 
-/** Returns a line without its secrets. */
+/** Returns a line in which secrets are replaced by `***`. */
 export function withoutSecrets(line: string): string {
-  return line.replace(secretPattern, (_, url?: string, bearer?: string) =>
-    url ? `${url}***@` : `${bearer ?? ''}***`,
+  return line.replace(secretPattern, (_, urlPrefix?: string, bearerPrefix?: string) =>
+    urlPrefix ? `${urlPrefix}***@` : `${bearerPrefix ?? ''}***`,
   );
 }
 
-/** Fields of an SQL error that contain the statement or users' data; `where` can quote JSON. */
+/** Fields of a database error with the statement or users' data. `where` can quote their JSON. */
 const statementFields: ReadonlySet<string> = new Set([
   'query',
   'parameters',
@@ -33,14 +33,15 @@ const statementFields: ReadonlySet<string> = new Set([
 
 /** Serializes an error and its causes for the log, without their SQL statements. */
 function serializeError(error: Error): unknown {
-  return withoutStatements(pino.stdSerializers.err(error));
+  return removeStatements(pino.stdSerializers.err(error));
 }
 
-function withoutStatements(shown: unknown): unknown {
-  if (Array.isArray(shown)) return shown.map(withoutStatements);
-  if (typeof shown !== 'object' || shown === null || !('stack' in shown)) return shown;
-  const kept = Object.entries(shown).filter(([key]) => !statementFields.has(key));
-  return Object.fromEntries(kept.map(([key, value]) => [key, withoutStatements(value)]));
+function removeStatements(serialized: unknown): unknown {
+  if (Array.isArray(serialized)) return serialized.map(removeStatements);
+  if (typeof serialized !== 'object' || serialized === null || !('stack' in serialized))
+    return serialized;
+  const remaining = Object.entries(serialized).filter(([key]) => !statementFields.has(key));
+  return Object.fromEntries(remaining.map(([key, value]) => [key, removeStatements(value)]));
 }
 
 /**
@@ -71,24 +72,24 @@ export function createLog(
 
 /** Returns a logger for Nest that writes to `log`. Nest's messages below `warn` become `debug`. */
 export function nestLogger(log: Log): LoggerService {
-  const write =
+  const createWriter =
     (level: 'debug' | 'warn' | 'error') =>
-    (message: unknown, ...rest: unknown[]) => {
-      const context = rest.at(-1);
+    (message: unknown, ...optionalParams: unknown[]) => {
+      const context = optionalParams.at(-1);
       if (message instanceof Error) log[level]({ err: message, context }, message.message);
       else
         log[level](
-          { context, detail: rest.length > 1 ? rest.slice(0, -1) : undefined },
+          { context, detail: optionalParams.length > 1 ? optionalParams.slice(0, -1) : undefined },
           String(message),
         );
     };
   return Object.assign(new ConsoleLogger(), {
-    log: write('debug'),
-    debug: write('debug'),
-    verbose: write('debug'),
-    warn: write('warn'),
-    error: write('error'),
-    fatal: write('error'),
+    log: createWriter('debug'),
+    debug: createWriter('debug'),
+    verbose: createWriter('debug'),
+    warn: createWriter('warn'),
+    error: createWriter('error'),
+    fatal: createWriter('error'),
   });
 }
 
@@ -116,33 +117,33 @@ export interface FaultMessages {
  * Logs when repeated work starts to fail and when it works again. Invariants:
  * - A failure is logged as one line, however often it repeats. A different failure before the next
  *   success is another line.
- * - The field `outage` names an unavailable server, once at the start of its outage and once at the
- *   end, so that tools which read the log count each outage once.
+ * - The field `outage` names an unavailable server in one line at the start of its outage and one
+ *   line at the end, so that tools can count outages.
  */
 export class FaultLog {
   /** The unavailable server or the message of the last failure; empty after a success. */
-  private readonly fault = new LastState<string>('');
-  /** The server that the last start line names as unavailable. */
+  private readonly lastFault = new LastState<string>('');
+  /** The server whose outage is logged as started and not as ended; undefined if none. */
   private outage: string | undefined;
 
-  /** @param serverOf returns the name of the server whose outage an error shows, if it does. */
+  /** @param findServer returns the server whose outage caused an error; undefined if none did. */
   constructor(
     private readonly log: Log,
     private readonly messages: FaultMessages,
-    private readonly serverOf: (error: unknown) => string | undefined = () => undefined,
+    private readonly findServer: (error: unknown) => string | undefined = () => undefined,
   ) {}
 
   /** Logs the end of the failures, if there were any. */
   recordSuccess(): void {
-    if (!this.fault.changeTo('')) return;
+    if (!this.lastFault.changeTo('')) return;
     this.log.info({ outage: this.outage }, this.messages.recovered);
     this.outage = undefined;
   }
 
-  /** Logs a failure, unless the last line logged the same one. */
+  /** Logs a failure, unless it is the same as the last one since a success. */
   recordFailure(error: unknown): void {
-    const server = this.serverOf(error);
-    if (!this.fault.changeTo(server ?? String(error))) return;
+    const server = this.findServer(error);
+    if (!this.lastFault.changeTo(server ?? String(error))) return;
     const outage = this.outage === undefined ? server : undefined;
     this.outage ??= server;
     this.log.warn({ outage, err: error }, this.messages.failed);

@@ -9,12 +9,12 @@ export const secondsBuckets = [
 export function registerProcessMetrics(app: string, version: string): void {
   // With the default precision of 10 ms, an idle process would wake up a hundred times a second.
   collectDefaultMetrics({ eventLoopMonitoringPrecision: 50 });
-  const info = new Gauge({
+  const buildInfo = new Gauge({
     name: 'podcast_sync_build_info',
     help: '1, with the app and its version as labels.',
     labelNames: ['app', 'version'],
   });
-  info.set({ app, version }, 1);
+  buildInfo.set({ app, version }, 1);
 }
 
 /** Returns the counter with this name; the first call in a process creates it. */
@@ -50,16 +50,17 @@ export function registerCounterByLabel(
   );
 }
 
-/** Registers a gauge; `read` returns its value at collection. Repeated calls sum their values. */
+/** Registers a gauge whose value `read` returns. Repeated calls with a name sum their values. */
 export function registerGauge(name: string, help: string, read: MetricSource): void {
   registerSum(Gauge, name, help, read);
 }
 
-/** Registers a counter; `read` returns its total at collection. Repeated calls sum their values. */
+/** Registers a counter whose total `read` returns. Repeated calls with a name sum their totals. */
 export function registerCounter(name: string, help: string, read: MetricSource): void {
   registerSum(Counter, name, help, read);
 }
 
+/** Returns the current value of a metric; `undefined` counts as 0. */
 type MetricSource = () => number | undefined;
 
 /** The functions that return the values of a metric, by the name of the metric. */
@@ -71,17 +72,17 @@ function registerSum(
   help: string,
   read: MetricSource,
 ): void {
-  const others = register.getSingleMetric(name) && metricSources.get(name);
-  if (others) return void others.push(read);
-  const all = [read];
-  metricSources.set(name, all);
+  const existingSources = register.getSingleMetric(name) && metricSources.get(name);
+  if (existingSources) return void existingSources.push(read);
+  const sources = [read];
+  metricSources.set(name, sources);
   const metric = new Metric({
     registers: [],
     name,
     help,
     collect() {
       metric.reset();
-      metric.inc(all.reduce((sum, each) => sum + (each() ?? 0), 0));
+      metric.inc(sources.reduce((sum, source) => sum + (source() ?? 0), 0));
     },
   });
   register.registerMetric(metric);

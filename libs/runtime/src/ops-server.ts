@@ -22,18 +22,18 @@ export type OpsRoutes = (request: IncomingMessage, response: ServerResponse) => 
 const checkLimitMs = 2_000;
 
 /**
- * The ops port, the same for every app, for its operators only:
+ * The ops port for operators. Its paths are the same for every app:
  * - `GET /livez`: 200 as long as the event loop runs, even if a dependency is unavailable;
  * - `GET /readyz`: 200 if requests should be sent here, else 503 with a line per missing
  *   dependency;
- * - `GET /metrics`: the process' metrics in Prometheus' text format.
+ * - `GET /metrics`: metrics of the process in the text format of Prometheus.
  */
 export class OpsServer {
-  /** Further routes, e.g. the queue's board. Set when the app has started. */
+  /** The app's own routes, e.g. the queue's dashboard. Set when the app has started. */
   routes: OpsRoutes = () => false;
 
   private readonly server = createServer((request, response) => {
-    this.answer(request, response).catch((error: unknown) =>
+    this.answerRequest(request, response).catch((error: unknown) =>
       sendReply(response, 500, String(error)),
     );
   });
@@ -51,7 +51,7 @@ export class OpsServer {
     return (this.server.address() as AddressInfo).port;
   }
 
-  private async answer(request: IncomingMessage, response: ServerResponse): Promise<void> {
+  private async answerRequest(request: IncomingMessage, response: ServerResponse): Promise<void> {
     const [path] = (request.url ?? '').split('?', 1);
     if (request.method !== 'GET' || !['/livez', '/readyz', '/metrics'].includes(path ?? '')) {
       if (!this.routes(request, response)) sendReply(response, 404, 'not found');
@@ -61,8 +61,9 @@ export class OpsServer {
     if (path === '/metrics')
       return sendReply(response, 200, await register.metrics(), register.contentType);
     // A check that fails or times out counts as a missing dependency.
-    const late = () => new Error(`the readiness check took longer than ${checkLimitMs} ms`);
-    const missing = await withTimeLimit(this.missing(), checkLimitMs, late).catch(
+    const createTimeoutError = () =>
+      new Error(`the readiness check took longer than ${checkLimitMs} ms`);
+    const missing = await withTimeLimit(this.missing(), checkLimitMs, createTimeoutError).catch(
       (error: Error) => [error.message],
     );
     sendReply(

@@ -1,4 +1,4 @@
-import { setImmediate as nextTick } from 'node:timers/promises';
+import { setImmediate as nextIteration } from 'node:timers/promises';
 
 let lastSlot: Promise<void> = Promise.resolve();
 
@@ -8,6 +8,6 @@ let lastSlot: Promise<void> = Promise.resolve();
  * other requests.
  */
 export function parsingSlot(): Promise<void> {
-  lastSlot = lastSlot.then(() => nextTick());
+  lastSlot = lastSlot.then(() => nextIteration());
   return lastSlot;
 }

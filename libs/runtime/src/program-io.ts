@@ -19,17 +19,20 @@ export class ProgressLine {
   private readonly startedAt = performance.now();
   private readonly outputTimer: NodeJS.Timeout;
 
-  /** @param name the prefix of lines outside a terminal. */
+  /**
+   * @param name the prefix of lines outside a terminal.
+   * @param formatProgress returns the text of a line, given the seconds since the start.
+   */
   constructor(
     private readonly stream: ProgramIo['stderr'],
     name: string,
-    text: (seconds: number) => string,
+    formatProgress: (seconds: number) => string,
   ) {
-    const say = () => {
-      const now = text(this.seconds);
-      stream.write(stream.isTTY ? `\r\x1b[K${now}` : `${name}: ${now}\n`);
+    const writeLine = () => {
+      const progress = formatProgress(this.seconds);
+      stream.write(stream.isTTY ? `\r\x1b[K${progress}` : `${name}: ${progress}\n`);
     };
-    this.outputTimer = setInterval(say, stream.isTTY ? terminalMs : logMs).unref();
+    this.outputTimer = setInterval(writeLine, stream.isTTY ? terminalMs : logMs).unref();
   }
 
   get seconds(): number {

@@ -1,11 +1,11 @@
-/** Runs a task again some time after each run. An error of a run does not stop it. */
+/** Runs a task repeatedly, with a pause before each run. A failed run does not end this. */
 export class RepeatingTask {
   private timer: NodeJS.Timeout | undefined;
   private lastRun: Promise<void> = Promise.resolve();
   private isStopped = true;
 
   /**
-   * @param intervalMs returns the time until the next run, in milliseconds.
+   * @param intervalMs returns the length of the next pause in milliseconds.
    * @param onError receives the errors of runs. Without it, the task must not reject.
    */
   constructor(
@@ -20,7 +20,7 @@ export class RepeatingTask {
     this.pauseAndRun();
   }
 
-  /** Starts no further run; resolves at the end of the current one. A task can stop itself. */
+  /** Starts no further run; resolves when the current run has ended. A task can stop itself. */
   stop(): Promise<void> {
     this.isStopped = true;
     clearTimeout(this.timer);
@@ -34,7 +34,7 @@ export class RepeatingTask {
   }
 
   private pauseAndRun(): void {
-    // Keeps one timer: after `stop` and `start` during a run, both `start` and the run set one.
+    // Keeps one timer. After `stop` and `start` during a run, `start` and the run each set one.
     clearTimeout(this.timer);
     this.timer = setTimeout(() => {
       this.timer = undefined;

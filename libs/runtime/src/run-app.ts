@@ -6,14 +6,14 @@ import { registerProcessMetrics } from './metrics.js';
 import { startTracing, type TracingConfig } from './tracing.js';
 import { type OpsConfig, type OpsRoutes, OpsServer } from './ops-server.js';
 
-/** Configuration that every app has. */
+/** Configuration variables of every app. */
 export const commonConfig = z.object({
   LOG_LEVEL: z.enum(logLevels).default('info').describe('Least important level that is logged.'),
 });
 
 /** A started app, as {@link runApp} needs it. */
 export interface RunningProcess {
-  /** Finishes the started work and closes every connection. Called once. */
+  /** Finishes the started work and closes every connection. Called at most once. */
   stop(): Promise<void>;
   /** Values to send to the parent process together with `ready`, such as the port. */
   facts?: Record<string, unknown>;
@@ -22,7 +22,7 @@ export interface RunningProcess {
   opsRoutes?: OpsRoutes;
 }
 
-/** Sets the check that `/readyz` runs while an app starts. It returns the missing dependencies. */
+/** Sets the check that `/readyz` runs while an app starts. The check returns what is missing. */
 export type WaitFor = (missing: () => Promise<readonly string[]>) => void;
 
 /** The message to the parent process over IPC once the app serves requests. */
@@ -48,8 +48,8 @@ const heapGrowthPercent = 300;
 
 /**
  * Runs an app as a process: reads its configuration, starts it and reports that it is ready. Stops
- * it in order on SIGTERM, SIGINT or after its parent process ended. Exit codes: 0 stopped in order,
- * 78 (EX_CONFIG) unusable configuration, 1 any other error.
+ * it on SIGTERM, on SIGINT, or when its parent process has ended. Exit codes: 0 after a stop, 78
+ * (EX_CONFIG) for a missing or invalid configuration, 1 for any other error.
  */
 export async function runApp<Schema extends z.ZodObject>(
   app: string,
@@ -59,43 +59,45 @@ export async function runApp<Schema extends z.ZodObject>(
   setFlagsFromString(`--heap-growing-percent=${heapGrowthPercent}`);
   const config = loadConfigOrExit(app, schema);
   const log = createLog(app, (config as z.output<typeof commonConfig>).LOG_LEVEL);
-  const die = (error: unknown): never => {
+  const exitWithError = (error: unknown): never => {
     if (error instanceof ConfigurationError) return exitForConfiguration(app, error);
     log.fatal({ err: error }, 'process ends: unexpected error');
     process.exit(1);
   };
-  process.on('uncaughtException', die);
-  process.on('unhandledRejection', die);
+  process.on('uncaughtException', exitWithError);
+  process.on('unhandledRejection', exitWithError);
 
   const flushTraces = await startTracing(app, config as Partial<OpsConfig & TracingConfig>);
   let running: RunningProcess | undefined;
-  let stopping = false;
-  let missingAtStart: () => Promise<readonly string[]> = async () => [];
+  let isStopping = false;
+  let findMissingAtStart: () => Promise<readonly string[]> = async () => [];
   const ops = await openOps(app, config as Partial<OpsConfig>, async () => {
-    if (stopping) return ['the process is stopping'];
-    if (!running) return ['the process is starting', ...(await missingAtStart())];
+    if (isStopping) return ['the process is stopping'];
+    if (!running) return ['the process is starting', ...(await findMissingAtStart())];
     return (await running.missing?.()) ?? [];
-  }).catch(die);
+  }).catch(exitWithError);
   const stop = (cause: string) => {
-    if (stopping) return;
-    stopping = true;
+    if (isStopping) return;
+    isStopping = true;
     log.info({ cause }, 'app stopping');
-    // An app that is still starting has no work to finish. It could wait for a server permanently.
+    // An app that is still starting has no work to finish, and its start can wait without a limit.
     if (!running) process.exit(0);
     setTimeout(
-      () => die(new Error(`the stop took longer than ${stopLimitMs} ms`)),
+      () => exitWithError(new Error(`the stop took longer than ${stopLimitMs} ms`)),
       stopLimitMs,
     ).unref();
     running
       .stop()
       .then(flushTraces)
-      .then(() => process.exit(0), die);
+      .then(() => process.exit(0), exitWithError);
   };
   process.on('SIGTERM', () => stop('SIGTERM'));
   process.on('SIGINT', () => stop('SIGINT'));
   if (process.send) process.on('disconnect', () => stop('the parent process ended'));
 
-  running = await start(config, log, (missing) => (missingAtStart = missing)).catch(die);
+  running = await start(config, log, (missing) => (findMissingAtStart = missing)).catch(
+    exitWithError,
+  );
   if (ops && running.opsRoutes) ops.server.routes = running.opsRoutes;
   const facts = { ...running.facts, ...(ops && { opsPort: ops.port }) };
   log.info(facts, 'app ready');

@@ -1,12 +1,12 @@
-/** Milliseconds in which a second signal counts as the first one: npm repeats a Ctrl-C. */
+/** Time in ms for which further signals are ignored, because npm repeats a Ctrl-C. */
 const sameSignalMs = 1_000;
 
 /**
- * Runs a function that cleans up after an abort, which SIGINT and SIGTERM cause. A signal more than
- * a second later ends the process immediately.
+ * Runs a function until it ends. SIGINT or SIGTERM aborts `stopped`; the function must then clean
+ * up. A further signal, at least a second later, ends the process immediately.
  *
  * @returns the result of the function.
- * @throws Error with the name of the signal; otherwise the error of the function.
+ * @throws the error of the function; after a signal, an Error with the name of the signal instead.
  */
 export async function withStopSignal<Result>(
   run: (stopped: AbortSignal) => Promise<Result>,

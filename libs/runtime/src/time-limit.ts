@@ -1,16 +1,17 @@
 /**
- * Waits for a promise for at most `limitMs` milliseconds. A later outcome is ignored.
+ * Returns the result of a promise that settles within `limitMs` milliseconds. A later result or
+ * rejection is ignored.
  *
- * @throws the promise's rejection; after the limit the error of `late`, by default an `Error`.
+ * @throws the promise's rejection; after the limit the error that `createError` returns.
  */
 export function withTimeLimit<Result>(
   work: Promise<Result>,
   limitMs: number,
-  late: () => Error = () => new Error(`no answer within ${limitMs} ms`),
+  createError: () => Error = () => new Error(`no answer within ${limitMs} ms`),
 ): Promise<Result> {
   let timer: NodeJS.Timeout | undefined;
-  const limit = new Promise<never>((_, reject) => {
-    timer = setTimeout(() => reject(late()), Math.max(limitMs, 0));
+  const timeout = new Promise<never>((_, reject) => {
+    timer = setTimeout(() => reject(createError()), Math.max(limitMs, 0));
   });
-  return Promise.race([work, limit]).finally(() => clearTimeout(timer));
+  return Promise.race([work, timeout]).finally(() => clearTimeout(timer));
 }

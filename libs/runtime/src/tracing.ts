@@ -42,8 +42,8 @@ const flushLimitMs = 2_000;
  * Starts sending traces, if configured. Otherwise the SDK is not loaded, and spans cost almost
  * nothing.
  *
- * @returns a function that sends the remaining spans and ends tracing. It never rejects, as a
- * missing collector does not affect the app.
+ * @returns a function that sends the remaining spans and ends tracing. It never rejects, because a
+ *   missing collector must not affect the app.
  */
 export async function startTracing(
   app: string,
@@ -80,19 +80,19 @@ export async function startTracing(
   return () => withTimeLimit(provider.shutdown(), flushLimitMs).catch(() => undefined);
 }
 
-/** Returns the trace in these headers, as a parent of spans. */
+/** Returns the trace in W3C headers as a parent of spans; an empty context without a trace. */
 export function traceOf(headers: Readonly<Record<string, unknown>>): Context {
   return propagation.extract(ROOT_CONTEXT, headers);
 }
 
-/** Returns the current trace as W3C headers `traceparent` and `tracestate`, if there is one. */
+/** Returns the current trace as W3C headers `traceparent` and `tracestate`; `{}` without one. */
 export function traceHeaders(): Record<string, string> {
   const headers: Record<string, string> = {};
   propagation.inject(context.active(), headers);
   return headers;
 }
 
-/** Starts a span that the caller ends, for work that starts and ends in different places. */
+/** Starts a span that the caller must end, for work that starts and ends in different functions. */
 export function beginSpan(
   name: string,
   kind: SpanKind,
@@ -102,7 +102,7 @@ export function beginSpan(
   return { span, context: trace.setSpan(parent, span) };
 }
 
-/** Runs a function in a span, which records its error. Costs almost nothing without tracing. */
+/** Runs a function in a span, and marks the span as failed if the function throws. */
 export function inSpan<Result>(
   name: string,
   { parent = context.active(), ...options }: SpanOptions & { parent?: Context },

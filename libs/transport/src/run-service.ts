@@ -28,7 +28,7 @@ import { StreamServer } from './server/stream-server.js';
 import { handlerMetrics, watchReplica } from './transport.metrics.js';
 import { traceHandlers } from './transport-tracing.js';
 
-/** The variables that all services share. The configuration of a service adds its own. */
+/** Configuration variables of every service. Each service adds its own. */
 export const serviceConfig = z.object({
   ...commonConfig.shape,
   ...opsConfig.shape,
@@ -50,7 +50,8 @@ export type ServiceConfig = z.output<typeof serviceConfig>;
  * - When it stops, it answers its running requests before it closes the connections to Postgres.
  *
  * @param module creates the service's module.
- * @param opsRoutes creates the service's own routes on the ops port, after the app has started.
+ * @param opsRoutes creates the service's own routes on the ops port, after the app has started. Not
+ *   called without `OPS_PORT`.
  */
 export function runService<Schema extends z.ZodObject>(
   app: string,
@@ -72,14 +73,17 @@ export function runService<Schema extends z.ZodObject>(
     );
     const strategy = openReplica(service, config, database, log);
     const imports = [DatabaseModule.forRoot(database), module(values, log)];
-    const root: DynamicModule = { module: ServiceModule, imports };
-    const nest = await NestFactory.createMicroservice(root, { strategy, logger: nestLogger(log) });
+    const rootModule: DynamicModule = { module: ServiceModule, imports };
+    const nest = await NestFactory.createMicroservice(rootModule, {
+      strategy,
+      logger: nestLogger(log),
+    });
     await nest.listen();
     return {
       missing: async () => [
         ...(strategy.isUp ? [] : ['Redis: reconnecting']),
-        // While statements use every connection, a check would wait for one: report the last result
-        // instead.
+        // Reports the last result while statements use every connection, because a check would
+        // have to wait for one.
         ...(database.isPoolBusy
           ? database.availability.problems
           : await database.availability.check()),
@@ -145,20 +149,20 @@ export async function waitForDatabase(
   const database = openDatabase(config, app);
   const { availability } = database;
   waitFor(() => availability.check());
-  const problem = new LastState<string>('');
+  const lastProblems = new LastState<string>('');
   for (;;) {
     const problems = await availability.check();
     if (problems.length === 0) break;
-    const isFirst = problem.state === '';
-    // Logs the list again only if it changes: operators often correct one item after the other.
-    if (problem.changeTo(problems.join('; ')))
+    const isFirst = lastProblems.state === '';
+    // Logs the list again only if it changes, because operators correct one item after the other.
+    if (lastProblems.changeTo(problems.join('; ')))
       log.warn(
         { ...(isFirst && { outage }), problems },
         'service not started: waiting for Postgres and its migrations',
       );
     await delay(retryMs);
   }
-  if (problem.state !== '')
+  if (lastProblems.state !== '')
     log.info({ outage }, 'Postgres available with all migrations: service starts');
   return database;
 }

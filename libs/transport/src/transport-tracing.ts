@@ -17,13 +17,13 @@ export function traceHandlers(server: StreamServer): void {
   const spans = new WeakMap<object, Span>();
   server.setOnProcessingStartHook((_transport, call, done) => {
     const { pattern } = call as CallContext;
-    const started = beginSpan(
+    const { span, context: spanContext } = beginSpan(
       pattern,
       SpanKind.SERVER,
       traceOf((call as CallContext).getMetadata()),
     );
-    spans.set(call as object, started.span);
-    void context.with(started.context, done);
+    spans.set(call as object, span);
+    void context.with(spanContext, done);
   });
   server.setOnProcessingEndHook((_transport, call) => spans.get(call as object)?.end());
 }

@@ -3,7 +3,7 @@ import { Gauge, Histogram, register } from 'prom-client';
 import type { ClientCounters } from './client/stream-client.js';
 import type { ReplicaCounters } from './server/replica-options.js';
 
-/** Registers the histogram of handled requests. @returns a function that adds a request to it. */
+/** Registers the histogram of handled requests. @returns a function that records a request. */
 export function handlerMetrics(): (contract: string, outcome: string, ms: number) => void {
   const durations = new Histogram({
     name: 'podcast_sync_rpc_handler_duration_seconds',

@@ -3,14 +3,15 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { Failure, type ReplyOf, type RequestOf, type Rpc } from '#contracts';
 import type { StreamClient } from './stream-client.js';
 
-/** Pauses after an `unavailable` answer, in ms: each is twice as long as the one before. */
+/** First and longest pause between attempts, in ms. Pauses double, and vary by 25 %. */
 const [firstPauseMs, maxPauseMs] = [100, 5_000];
 
 /**
  * Calls a service until it answers something other than `unavailable`. All attempts have one
  * request id, so a write takes effect once.
  *
- * @throws Failure with another code; AbortError once `stopped` is aborted.
+ * @param options `onUnavailable` is called before each pause.
+ * @throws Failure with another code; AbortError, or the reason of `stopped`, after an abort.
  */
 export async function callUntilAvailable<C extends Rpc>(
   client: StreamClient,

@@ -15,15 +15,15 @@ export interface ClientLinksOptions {
   readonly readIntervalMs: number;
   /** Redis channel on which this client receives its replies. */
   readonly channel: string;
-  /** Called with each message of that channel: one or more replies. */
+  /** Called with each message of `channel`. A message contains one or more replies. */
   readonly onMessage: (message: Buffer) => void;
-  /** Called after a connection was lost: replies in transit can be lost with it. */
+  /** Called after a connection was lost, because replies in transit can be lost too. */
   readonly onLost: () => void;
 }
 
 /**
- * Interval at which an idle client reads the state of all services, in milliseconds. This also
- * tests its connections, because networks drop connections that are idle for minutes.
+ * Interval in ms at which the client reads the state of all services, called or not. These reads
+ * also test its connections, because networks drop connections that are idle for minutes.
  */
 const keepAliveMs = 5_000;
 
@@ -43,8 +43,8 @@ export class ClientLinks {
   readonly writer: RedisLink;
   readonly subscriber: RedisLink;
   readonly views = new Map<string, ServiceView>();
-  private readonly regularReads: RepeatingTask;
-  private readonly keepAlive: RepeatingTask;
+  private readonly usedViewsTask: RepeatingTask;
+  private readonly keepAliveTask: RepeatingTask;
   private isSubscribed = false;
   private readonly closed = new ManualResetEvent();
 
@@ -54,18 +54,18 @@ export class ClientLinks {
     this.subscriber = new RedisLink('subscriber', connect(), log);
     for (const { redis } of this.bothLinks) redis.on('close', () => this.onLinkLost());
     this.subscriber.redis.on('ready', () => void this.subscribe());
-    // Messages stay Buffers: most of a reply is forwarded to the HTTP client without parsing.
-    this.subscriber.redis.on('messageBuffer', (from: Buffer, message: Buffer) => {
-      if (from.toString() === channel) onMessage(message);
+    // Messages stay Buffers, because most of a reply is forwarded to the HTTP client unparsed.
+    this.subscriber.redis.on('messageBuffer', (channelName: Buffer, message: Buffer) => {
+      if (channelName.toString() === channel) onMessage(message);
     });
     const { logFault } = this.writer;
-    this.regularReads = new RepeatingTask(
+    this.usedViewsTask = new RepeatingTask(
       () => readIntervalMs,
       () => this.readUsedViews(),
       logFault,
     );
     const readAllViews = () => this.readViews(this.views.values());
-    this.keepAlive = new RepeatingTask(() => keepAliveMs, readAllViews, logFault);
+    this.keepAliveTask = new RepeatingTask(() => keepAliveMs, readAllViews, logFault);
     for (const service of services) this.addView(service);
   }
 
@@ -84,18 +84,18 @@ export class ClientLinks {
    * @throws Failure `unavailable` if `close` is called before Redis answers.
    */
   async open(): Promise<void> {
-    this.keepAlive.start();
+    this.keepAliveTask.start();
     while (!this.closed.isSet) {
       await Promise.race([
         Promise.all(this.bothLinks.map((link) => link.ready())),
         this.closed.wait(),
       ]);
       await this.subscribe();
-      const hasRead = await this.readViews(this.views.values()).then(
+      const hasReadViews = await this.readViews(this.views.values()).then(
         () => true,
         this.writer.logFault,
       );
-      if (hasRead && this.isUp) return;
+      if (hasReadViews && this.isUp) return;
       await delay(faultPauseMs);
     }
     throw unavailable('the client is closed');
@@ -104,7 +104,7 @@ export class ClientLinks {
   async close(): Promise<void> {
     this.closed.set();
     this.isSubscribed = false;
-    const tasks = [this.regularReads.stop(), this.keepAlive.stop()];
+    const tasks = [this.usedViewsTask.stop(), this.keepAliveTask.stop()];
     await Promise.all([...this.bothLinks.map((link) => link.close()), ...tasks]);
   }
 
@@ -112,7 +112,7 @@ export class ClientLinks {
   useView(service: string): ServiceView {
     const view = this.views.get(service) ?? this.addView(service);
     view.isUsed = true;
-    if (!this.closed.isSet) this.regularReads.start();
+    if (!this.closed.isSet) this.usedViewsTask.start();
     return view;
   }
 
@@ -128,7 +128,8 @@ export class ClientLinks {
   }
 
   private async subscribe(): Promise<void> {
-    // After a reconnect ioredis subscribes too, but does not report when Redis has confirmed it.
+    // Needed after each reconnect, because `autoResubscribe` is off. A Cluster ignores that option,
+    // but does not report when Redis has confirmed its new subscription.
     await this.subscriber.redis
       .subscribe(this.options.channel)
       .then(
@@ -139,14 +140,14 @@ export class ClientLinks {
 
   /** Reads the state of services in use. Stops the regular reads if no service is in use. */
   private async readUsedViews(): Promise<void> {
-    const used = [...this.views.values()].filter((view) => view.isInUse);
-    if (used.length === 0) return void this.regularReads.stop();
-    for (const view of used) view.isUsed = false;
-    await this.readViews(used);
+    const usedViews = [...this.views.values()].filter((view) => view.isInUse);
+    if (usedViews.length === 0) return void this.usedViewsTask.stop();
+    for (const view of usedViews) view.isUsed = false;
+    await this.readViews(usedViews);
   }
 
   private async readViews(views: Iterable<ServiceView>): Promise<void> {
-    // The ping detects a lost subscriber connection, which sends no other commands.
+    // Only this ping detects a lost `subscriber`, because that connection sends nothing else.
     await Promise.all([
       this.subscriber.redis.ping(),
       ...[...views].map((view) => view.readFromRedis()),

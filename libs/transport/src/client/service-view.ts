@@ -10,50 +10,50 @@ import {
 import type { RedisLink } from '../wire/redis-link.js';
 
 /**
- * Maximum age of the backlog as a share of a call's time limit. Behind an older backlog, replicas
- * would answer most requests after their deadline, so the client does not send them.
+ * Maximum age of the backlog as a share of a call's time limit. A call fails immediately if the
+ * backlog is older, because its reply would probably arrive too late.
  */
 const maxBacklogShare = 0.5;
 
 /**
- * Maximum age of the last read heartbeat that a call relies on, in milliseconds. A stopping
- * replica still takes requests for a little longer than this (`drainGraceMs`).
+ * Age of the last heartbeat read, in milliseconds, above which a call reads the heartbeat again. It
+ * is less than `drainGraceMs`, for which a stopping replica still reads requests.
  */
 const maxReadAgeMs = 550;
 
-/** Time in ms after which calls stop waiting for a read, which hangs e.g. during a failover. */
+/** Duration in ms after which a read counts as hanging. Later calls do not wait for it. */
 const hangingReadMs = 500;
 
-/** Maximum bytes of requests that one script call adds: Redis runs no other command meanwhile. */
+/** Maximum bytes of requests per script call, because Redis runs no other command meanwhile. */
 const maxBatchBytes = 4 * 2 ** 20;
 
 /** A request that waits for the next batch. */
 interface QueuedRequest {
-  /** Names and values of its stream entry, alternating. */
+  /** Field names and values of the request's stream entry, alternating. */
   readonly fields: readonly string[];
-  /** Called when Redis has it, or with the reason why Redis does not. */
+  /** Called without an argument when Redis has the request, else with the error. */
   readonly onSent: (error?: Error) => void;
 }
 
-/** One service as a client sees it: heartbeat and backlog as last read, and requests to send. */
+/** A client's view of one service: the heartbeat and backlog last read, and requests to send. */
 export class ServiceView {
   /** True if a call used the service since the last regular read. */
   isUsed = false;
   /** Number of calls to the service whose reply this client awaits. */
   inFlight = 0;
-  /** Time that the oldest unread request had waited at the last read, in milliseconds. */
+  /** Wait of the oldest unread request at the last read, in ms; 0 if there was none. */
   backlogMs = 0;
   private readonly keys: ServiceKeys;
   private readonly batcher = new Batcher<QueuedRequest>(
     (queued) => this.addToStream(queued),
-    bytesOf,
+    countBytes,
     maxBatchBytes,
   );
-  /** Expiry of the latest heartbeat of a replica, by `performance.now()`. */
+  /** Time at which the latest heartbeat of any replica expires (`performance.now()`). */
   private aliveUntil = 0;
-  /** Start of the last read that Redis answered. */
+  /** Start of the last read that Redis answered (`performance.now()`). */
   private answeredReadAt = Number.NEGATIVE_INFINITY;
-  /** Start of the last read, which can still be running. */
+  /** Start of the last read, answered or not (`performance.now()`). */
   private lastReadAt = Number.NEGATIVE_INFINITY;
   private runningRead?: Promise<void>;
 
@@ -66,8 +66,9 @@ export class ServiceView {
   }
 
   /**
-   * True if a call must first read the heartbeat again: it is old, or seems expired. It seems
-   * expired after a stalled event loop, although replicas are alive. No call awaits a hanging read.
+   * True if a call must first read the heartbeat again, because the last read is old or its
+   * heartbeat has expired. After a stalled event loop, replicas are alive although the heartbeat
+   * has expired. False while a read hangs, because a call would wait for that read.
    */
   get needsRead(): boolean {
     const now = performance.now();
@@ -75,7 +76,10 @@ export class ServiceView {
     return !isHanging && (!this.isAlive || now - this.answeredReadAt > maxReadAgeMs);
   }
 
-  /** True while heartbeat and backlog are read regularly: for calls, replies or the metric. */
+  /**
+   * True if the regular reads include the service: after a call, while a reply is awaited, or while
+   * there is a backlog, which a metric reports.
+   */
   get isInUse(): boolean {
     return this.isUsed || this.inFlight > 0 || this.backlogMs > 0;
   }
@@ -96,12 +100,12 @@ export class ServiceView {
     return this.inFlight >= this.maxInFlight;
   }
 
-  /** True until the heartbeat of the last read expires. */
+  /** True until the heartbeat that was last read expires. */
   get isAlive(): boolean {
     return performance.now() < this.aliveUntil;
   }
 
-  /** Returns why a call with this budget would fail; `undefined` if it can be sent. */
+  /** Returns why a call with this time limit must fail; `undefined` if it can be sent. */
   rejectionReason(timeLimitMs: number): string | undefined {
     const { service } = this;
     if (!this.isAlive) return `no replica of the service ${service} is alive`;
@@ -110,7 +114,11 @@ export class ServiceView {
     return undefined;
   }
 
-  /** Adds a request to the service's stream. @throws Failure `unavailable` if Redis does not. */
+  /**
+   * Adds a request to the service's stream.
+   *
+   * @throws Failure `unavailable` if Redis does not answer or has no such stream.
+   */
   send(fields: readonly string[]): Promise<void> {
     return new Promise((resolve, reject) => {
       this.batcher.add({ fields, onSent: (error) => (error ? reject(error) : resolve()) });
@@ -146,13 +154,13 @@ export class ServiceView {
       heartbeats,
       consumerGroup,
     );
-    // Counts from the start of the read: a slow answer must not extend the heartbeat's validity.
+    // Counts from the start of the read, because a slow answer must not extend the validity.
     this.aliveUntil = startedAt + aliveMs;
     this.answeredReadAt = startedAt;
     this.backlogMs = waitedMs;
   }
 }
 
-function bytesOf({ fields }: QueuedRequest): number {
+function countBytes({ fields }: QueuedRequest): number {
   return fields.reduce((bytes, field) => bytes + Buffer.byteLength(field), 0);
 }

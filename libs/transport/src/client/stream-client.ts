@@ -28,13 +28,11 @@ export interface StreamClientOptions {
   /** Opens a connection. The client uses two: one writes, one is subscribed to replies. */
   readonly connect: () => Redis | Cluster;
   readonly log: Logger;
-  /** Services whose heartbeats the client reads from its start on, and not from the first call. */
+  /** Services whose heartbeats the client reads before their first call. Default: none. */
   readonly services?: readonly string[];
-  /**
-   * Maximum number of running calls to one service; further ones fail immediately. Default 1,000.
-   */
+  /** Maximum running calls to one service; further ones fail immediately. Default 1,000. */
   readonly maxInFlight?: number;
-  /** Interval at which heartbeats and backlogs are read while there are calls. Default 500 ms. */
+  /** Interval in ms at which the state of called services is read from Redis. Default 500. */
   readonly readIntervalMs?: number;
 }
 
@@ -49,7 +47,7 @@ export interface ClientCounters {
   /** Replies that arrived after their call had ended. */
   readonly lateReplies: number;
   readonly lostConnections: number;
-  /** Wait of the oldest unread request of each service, in milliseconds. */
+  /** Wait of the oldest unread request in ms, by service; 0 if there is none. */
   readonly backlogMs: Readonly<Record<string, number>>;
 }
 
@@ -76,17 +74,17 @@ const timedOutResult: WireResult = { error: unavailable('no reply within the dea
  * Invariants:
  * - Every call is settled once: by its reply, its deadline or a fault, whichever comes first.
  * - A call fails immediately if no replica is alive, Redis is disconnected, too many calls run, or
- *   the backlog leaves too little of its deadline.
+ *   the oldest unread request has waited for more than half of the call's time limit.
  * - The client has its own channel for replies, and matches each reply to its call by id.
  * - No request is sent twice.
  */
 export class StreamClient extends ClientProxy {
   private readonly channel = replyChannel(randomUUID());
   private readonly pending = new Map<string, PendingCall>();
-  private lastId = 0;
+  private lastCallId = 0;
   private readonly counts = { sentCalls: 0, rejectedCalls: 0, timedOutCalls: 0, lateReplies: 0 };
   private links?: ClientLinks;
-  private opening?: Promise<void>;
+  private openPromise?: Promise<void>;
 
   constructor(private readonly options: StreamClientOptions) {
     super();
@@ -113,23 +111,24 @@ export class StreamClient extends ClientProxy {
    * backlog from Redis. Waits for Redis without a time limit.
    */
   override connect(): Promise<void> {
-    this.opening ??= this.open();
-    return this.opening;
+    this.openPromise ??= this.open();
+    return this.openPromise;
   }
 
   /** Closes the connections; waiting calls fail as `unavailable`. */
   override async close(): Promise<void> {
     const links = this.links;
     this.links = undefined;
-    this.opening = undefined;
-    this.settleAll(unavailable('the client is closed'));
+    this.openPromise = undefined;
+    this.failAllCalls(unavailable('the client is closed'));
     await links?.close();
   }
 
   /**
-   * Calls the handler of a contract and resolves to its reply, which it validates.
+   * Calls the handler of a contract, validates its reply, and resolves to it.
    *
-   * @throws Failure only: the handler's, `unavailable`, or `internal` for anything else.
+   * @throws Failure, and no other error. Its code is that of the handler's failure, `unavailable`
+   *   without a reply in time, or `internal`.
    */
   async call<C extends Rpc>(
     contract: C,
@@ -187,7 +186,7 @@ export class StreamClient extends ClientProxy {
       readIntervalMs,
       channel: this.channel,
       onMessage: (message) => this.onMessage(message),
-      onLost: () => this.settleAll(unavailable('the connection to Redis was lost')),
+      onLost: () => this.failAllCalls(unavailable('the connection to Redis was lost')),
     });
     this.links = links;
     await links.open();
@@ -196,7 +195,7 @@ export class StreamClient extends ClientProxy {
 
   private onMessage(message: Buffer): void {
     decodeReplies(message, (id, result) => {
-      if (!this.settle(id, result)) this.counts.lateReplies += 1;
+      if (!this.settleCall(id, result)) this.counts.lateReplies += 1;
     });
   }
 
@@ -206,7 +205,7 @@ export class StreamClient extends ClientProxy {
     request: Omit<WireRequest, 'data' | 'reply'>,
     data: object,
   ): Promise<WireResult> {
-    const id = (this.lastId += 1).toString(36);
+    const id = (this.lastCallId += 1).toString(36);
     view.inFlight += 1;
     return new Promise((resolve) => {
       const settle = (result: WireResult) => {
@@ -214,17 +213,20 @@ export class StreamClient extends ClientProxy {
         if (result === timedOutResult) this.counts.timedOutCalls += 1;
         resolve(result);
       };
-      const timer = setTimeout(() => this.settle(id, () => timedOutResult), request.timeLimitMs);
+      const timer = setTimeout(
+        () => this.settleCall(id, () => timedOutResult),
+        request.timeLimitMs,
+      );
       this.pending.set(id, { settle, timer });
       const reply = { channel: this.channel, id };
-      this.transmit(view, { ...request, reply }, data).catch((error: unknown) =>
-        this.settle(id, () => ({ error })),
+      this.sendRequest(view, { ...request, reply }, data).catch((error: unknown) =>
+        this.settleCall(id, () => ({ error })),
       );
     });
   }
 
   /** Ends a call. @returns false if it had already ended. */
-  private settle(id: string, result: () => WireResult): boolean {
+  private settleCall(id: string, result: () => WireResult): boolean {
     const call = this.pending.get(id);
     if (!call) return false;
     this.pending.delete(id);
@@ -233,12 +235,12 @@ export class StreamClient extends ClientProxy {
     return true;
   }
 
-  private settleAll(error: Failure): void {
-    for (const id of this.pending.keys()) this.settle(id, () => ({ error }));
+  private failAllCalls(error: Failure): void {
+    for (const id of this.pending.keys()) this.settleCall(id, () => ({ error }));
   }
 
   /** Adds a request to its service's stream. @throws Failure `unavailable`. */
-  private async transmit(
+  private async sendRequest(
     view: ServiceView,
     request: Omit<WireRequest, 'data'>,
     data: object,
@@ -254,7 +256,7 @@ export class StreamClient extends ClientProxy {
   }
 }
 
-/** Returns an error of a call as a Failure: anything unknown is `internal`. */
+/** Converts an error of a call to a Failure; one without a known code becomes `internal`. */
 function toFailure(error: unknown): Failure {
   if (error instanceof Failure) return error;
   const parsed = failureSchema.safeParse(error);

@@ -4,10 +4,10 @@ import { consumerGroup, type ServiceKeys } from '../wire/format.js';
 import type { RedisLink } from '../wire/redis-link.js';
 import type { ReplicaTimings } from './replica-options.js';
 
-/** Growth of a time sample's uncertainty per ms of age: more than the drift of two clocks. */
+/** Growth of a time sample's uncertainty, in ms per ms of age; exceeds the drift of two clocks. */
 const driftPerMs = 0.001;
 
-/** Age in ms after which any new time sample replaces the best one, even a less certain one. */
+/** Age in ms from which the best time sample is replaced by the next, even a less certain one. */
 const maxSampleAgeMs = 10_000;
 
 /**
@@ -17,7 +17,7 @@ const maxSampleAgeMs = 10_000;
  * - It uses only the monotonic clock of this machine, so a change of the system time has no effect.
  * - The uncertainty of a sample is half its round trip, and grows with its age. A new sample that
  *   is less certain than the current one is ignored, for at most 10 s.
- * - A sample that contradicts the current one shows that Redis' time was set, and replaces it.
+ * - A sample that contradicts the current one replaces it, because Redis' time was then changed.
  */
 export class RedisClock {
   private bestSample?: { offsetMs: number; uncertaintyMs: number; takenAt: number };
@@ -32,18 +32,18 @@ export class RedisClock {
   /** Calls Redis, takes a sample of its time from the answer, and returns the answer. */
   async sampleFrom<Answer>(
     call: () => Promise<Answer>,
-    timeIn: (answer: Answer) => number,
+    readTimeMs: (answer: Answer) => number,
   ): Promise<Answer> {
     const sentAt = this.monotonicMs();
     const answer = await call();
-    this.addSample(timeIn(answer), sentAt, this.monotonicMs());
+    this.addSample(readTimeMs(answer), sentAt, this.monotonicMs());
     return answer;
   }
 
   /** Adds a sample: Redis reported `redisMs` at some time between `sentAt` and `receivedAt`. */
   addSample(redisMs: number, sentAt: number, receivedAt: number): void {
     const offsetMs = redisMs - (sentAt + receivedAt) / 2;
-    // Adds 1, because Redis' time is cut to whole milliseconds.
+    // Adds 1 ms, because Redis reports whole milliseconds.
     const uncertaintyMs = (receivedAt - sentAt) / 2 + 1;
     const current = this.bestSample;
     if (current) {
@@ -57,15 +57,15 @@ export class RedisClock {
   }
 }
 
-/** Time in ms without commands after which a dead replica's empty consumer is deleted. */
+/** Idle time in ms after which a dead replica's consumer is deleted if it has no requests. */
 const deadConsumerMs = 60_000;
 
-/** Validity in ms of the heartbeat of a replica that clients must ignore: expired when written. */
+/** Validity in ms of the heartbeat of a replica that does not serve. It is expired when written. */
 const expiredTtlMs = -1;
 
-/** A replica's membership of its consumer group, and its heartbeat, which samples Redis' time. */
+/** A replica's membership of its consumer group, and its heartbeats. These sample Redis' time. */
 export class Membership {
-  private servingState = true;
+  private shouldServe = true;
   private aliveReplicas = 0;
   private pendingRequests = 0;
 
@@ -79,7 +79,7 @@ export class Membership {
 
   /** Creates stream and consumer group if they are missing, and writes the first heartbeat. */
   async join(): Promise<void> {
-    // The heartbeat creates the group only together with the stream.
+    // The heartbeat's script creates the group only if the stream is missing too.
     await this.link.redis
       .xgroup('CREATE', this.keys.requests, consumerGroup, '0', 'MKSTREAM')
       .catch((error: Error) => {
@@ -90,7 +90,7 @@ export class Membership {
 
   /** True if the next heartbeat tells clients to send requests. */
   get isServing(): boolean {
-    return this.servingState;
+    return this.shouldServe;
   }
 
   /** True if no other replica was alive at the last heartbeat. */
@@ -107,30 +107,34 @@ export class Membership {
    * Writes the heartbeat and returns the ids of abandoned requests. While the replica does not
    * serve, it writes an expired heartbeat.
    *
-   * @param isIdle true if the next heartbeat can follow later, by the longer interval.
+   * @param isIdle true to keep the heartbeat valid for `abandonedMs` longer, because the next one
+   *   follows later.
    */
   async sendHeartbeat(isIdle = true): Promise<readonly string[]> {
     const { requests, heartbeats } = this.keys;
     const { heartbeatTtlMs, abandonedMs } = this.timings;
     const validMs = heartbeatTtlMs + (isIdle ? abandonedMs : 0);
-    const ttlMs = this.servingState ? validMs : expiredTtlMs;
+    const ttlMs = this.shouldServe ? validMs : expiredTtlMs;
     const { redis } = this.link;
     const write = () =>
       redis.rpcHeartbeat(requests, heartbeats, consumerGroup, this.replica, ttlMs, abandonedMs);
-    const [, count, pending, abandoned] = await this.clock.sampleFrom(write, ([now]) => now);
-    this.aliveReplicas = count;
-    this.pendingRequests = pending;
-    return abandoned;
+    const [, aliveCount, pendingCount, abandonedIds] = await this.clock.sampleFrom(
+      write,
+      ([now]) => now,
+    );
+    this.aliveReplicas = aliveCount;
+    this.pendingRequests = pendingCount;
+    return abandonedIds;
   }
 
   /**
-   * Starts or stops serving; resolves when Redis has the heartbeat. A last replica that stops
-   * resolves `drainGraceMs` later: clients that have not read its heartbeat still send requests.
+   * Starts or stops serving; resolves when Redis has the heartbeat. If no other replica is alive, a
+   * stop resolves `drainGraceMs` later, because clients that have not read it still send requests.
    */
   async setServing(isServing: boolean, drainGraceMs: number): Promise<void> {
-    this.servingState = isServing;
+    this.shouldServe = isServing;
     await this.sendHeartbeat();
-    if (!this.servingState && this.aliveReplicas === 0)
+    if (!this.shouldServe && this.aliveReplicas === 0)
       await delay(drainGraceMs, undefined, { ref: false });
   }
 
@@ -142,7 +146,11 @@ export class Membership {
     );
   }
 
-  /** Leaves the consumer group unless requests are unanswered. @returns the number of these. */
+  /**
+   * Deletes the heartbeat. Leaves the consumer group if this replica has no unanswered request.
+   *
+   * @returns the number of unanswered requests, at most 100.
+   */
   async leave(): Promise<number> {
     return this.link.redis.rpcLeave(
       this.keys.requests,

@@ -1,11 +1,11 @@
 import type { Cluster, Redis } from 'ioredis';
 import type { Logger } from 'pino';
 
-/** Times of a replica, in ms. With the defaults, others take its requests over in about 2 s. */
+/** Times in ms. With the defaults, replicas take over a dead one's requests in about 2 s. */
 export interface ReplicaTimings {
   /**
    * Interval of heartbeats, renewals of running requests, and checks for abandoned requests. It is
-   * longer by `abandonedMs` while no replica has a request: none can become abandoned sooner.
+   * longer by `abandonedMs` while no replica has a request, because none can be abandoned sooner.
    */
   readonly heartbeatMs: number;
   /**
@@ -15,18 +15,18 @@ export interface ReplicaTimings {
   /** Time without a renewal after which a request counts as abandoned by its replica. */
   readonly abandonedMs: number;
   /**
-   * Maximum time that a read blocks until a request arrives; in a Cluster `heartbeatMs`. Less than
-   * the `socketTimeout` of the connection.
+   * Maximum time that a read waits for a request; less than the connection's `socketTimeout`. In a
+   * Cluster, `heartbeatMs` applies instead.
    */
   readonly blockMs: number;
   /**
-   * Time for which a stopping replica still reads requests, because clients cache the list of
-   * replicas.
+   * Time for which a stopping replica still reads requests, because clients rely on the heartbeat
+   * that they last read.
    */
   readonly drainGraceMs: number;
   /**
-   * Maximum time that a stopping replica waits for its running requests. Others then take over the
-   * rest.
+   * Maximum time that a stopping replica waits for its running requests. Other replicas then take
+   * over the unanswered ones.
    */
   readonly drainMs: number;
 }
@@ -40,7 +40,7 @@ export const defaultTimings: ReplicaTimings = {
   drainMs: 20_000,
 };
 
-/** Default limit of a reply in bytes: above the largest answer, below what Redis can buffer. */
+/** Default maximum bytes of a reply. Larger than any valid reply, smaller than Redis' buffers. */
 export const defaultMaxReplyBytes = 8 * 2 ** 20;
 
 export interface ReplicaOptions {

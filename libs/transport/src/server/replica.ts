@@ -13,10 +13,10 @@ import { Takeover } from './takeover.js';
 /** Interval at which consumers of dead replicas are deleted, in milliseconds. */
 const cleanUpMs = 30_000;
 
-/** Maximum requests per read while other replicas serve, so that each gets a part of a burst. */
+/** Maximum requests per read if other replicas are alive, so that each gets a share of a burst. */
 const maxReadAmongReplicas = 4;
 
-/** Length of a request above which parsing and validation block the event loop noticeably. */
+/** Length of a payload, in characters, above which its parsing blocks the event loop noticeably. */
 const largeRequestLength = 65_536;
 
 /** Pause before a new attempt after Redis rejected a command, in milliseconds. */
@@ -27,22 +27,22 @@ const faultPauseMs = 250;
  *
  * Invariants:
  * - It writes its heartbeat only after the group exists. While no replica has a request, heartbeats
- *   are less frequent. The first request makes them frequent again, because they renew requests.
- * - While it takes no requests it neither reads nor takes over, and clients ignore its heartbeat.
- *   It still answers the requests that it has read. If no other replica serves, it first continues
- *   to read until clients have read that its heartbeat has expired.
+ *   are less frequent. The first request makes them frequent again, because their timer renews it.
+ * - While it does not serve, it neither reads requests nor takes them over, and clients ignore its
+ *   heartbeat. It still answers the requests that it has read. If no other replica serves, it first
+ *   continues to read for `drainGraceMs`.
  * - It never runs more than `maxInFlight` requests; further requests stay in the stream.
  * - A request past its deadline is acknowledged and never run.
- * - A request is acknowledged in the step that sends its reply, so a dying replica leaves all
- *   unanswered requests to other replicas.
- * - A request that was taken over runs alone: if it kills this replica, it interrupts no other
+ * - One script acknowledges a request and sends its reply, so a dying replica leaves all unanswered
+ *   requests to other replicas.
+ * - A request that was taken over runs alone. If it kills this replica, it interrupts no other
  *   request.
  * - It stops in order: it stops reading, answers all running requests, and leaves the group. A
  *   consumer with pending requests is never deleted.
  * - After any fault of Redis it reconnects, creates the group again and continues to read.
  */
 export class Replica {
-  /** Name of its consumer and of its heartbeat in Redis. */
+  /** Name of this replica's consumer and heartbeat in Redis. */
   readonly id = `${hostname()}:${process.pid}:${randomUUID().slice(0, 8)}`;
   readonly links: readonly [reader: RedisLink, writer: RedisLink];
   private readonly clock = new RedisClock();
@@ -55,21 +55,21 @@ export class Replica {
   /** Running requests before their deadline, by entry id. */
   private readonly running = new Map<string, StreamEntry>();
   /** Entry ids of running requests after their deadline. */
-  private readonly overdue = new Set<string>();
+  private readonly overdueIds = new Set<string>();
   /** Set while the replica can run another request. */
   private readonly hasCapacity = new ManualResetEvent(true);
-  /** Set while no request runs whose caller still waits; while draining, while no request runs. */
+  /** Set while all running requests are past their deadline; while draining, while none runs. */
   private readonly hasNoRunningRequest = new ManualResetEvent(true);
   /** Set from the moment when the stopping replica reads no more requests. */
   private readonly draining = new ManualResetEvent();
-  private stopping?: Promise<void>;
-  private reading?: Promise<void>;
-  /** Id of the reading connection, for CLIENT UNBLOCK. Unused in a Cluster: nodes differ. */
+  private stopPromise?: Promise<void>;
+  private readLoop?: Promise<void>;
+  /** Client id of the reader, for CLIENT UNBLOCK. Unused in a Cluster, as ids differ by node. */
   private readerId?: number | undefined;
   private isReadBlocked = false;
   private isStopping = false;
   private isServing = true;
-  private takeoverIsDue = false;
+  private isTakeoverDue = false;
   /** True if this replica read a request since its last heartbeat. */
   private hasReadRequest = true;
   /** True while no replica has a request, so that heartbeats are less frequent. */
@@ -80,7 +80,7 @@ export class Replica {
   constructor(
     private readonly options: ReplicaOptions,
     /** Runs a request and returns the encoded result; must not reject. */
-    private readonly handle: (entry: StreamEntry, now: () => number) => Promise<string>,
+    private readonly handleRequest: (entry: StreamEntry, now: () => number) => Promise<string>,
   ) {
     const { log, timings, connect } = options;
     const now = () => this.clock.now();
@@ -121,7 +121,7 @@ export class Replica {
   }
 
   private get inFlight(): number {
-    return this.running.size + this.overdue.size;
+    return this.running.size + this.overdueIds.size;
   }
 
   private get canRead(): boolean {
@@ -144,13 +144,13 @@ export class Replica {
     await this.joinGroup();
     if (this.draining.isSet) return;
     for (const task of this.tasks) task.start();
-    this.reading = this.readUntilDraining();
+    this.readLoop = this.readUntilDraining();
   }
 
-  /** Stops reading, then answers running requests. Leaves what runs after `drainMs` to others. */
+  /** Stops reading, then answers running requests. After `drainMs`, other replicas answer them. */
   stop(): Promise<void> {
-    this.stopping ??= this.drain();
-    return this.stopping;
+    this.stopPromise ??= this.drain();
+    return this.stopPromise;
   }
 
   private async drain(): Promise<void> {
@@ -159,14 +159,14 @@ export class Replica {
     this.isStopping = true;
     await heartbeat.stop();
     this.isGroupIdle = false;
-    // Renews running requests until they end, so that no other replica takes them over.
+    // While stopping, this timer sends no heartbeat and only renews running requests.
     heartbeat.start();
-    const hadClients = this.membership.isServing && this.isUp && (await this.membership.withdraw());
-    if (hadClients) await delay(drainGraceMs);
+    const withdrew = this.membership.isServing && this.isUp && (await this.membership.withdraw());
+    if (withdrew) await delay(drainGraceMs);
     this.draining.set();
     this.updateSignals();
-    const ended = Promise.resolve(this.reading).then(() => this.hasNoRunningRequest.wait());
-    await Promise.race([ended, delay(drainMs, undefined, { ref: false })]);
+    const allEnded = Promise.resolve(this.readLoop).then(() => this.hasNoRunningRequest.wait());
+    await Promise.race([allEnded, delay(drainMs, undefined, { ref: false })]);
     await Promise.all([heartbeat.stop(), cleanUp.stop()]);
     await this.leaveGroup();
     await Promise.all(this.links.map((link) => link.close()));
@@ -208,7 +208,7 @@ export class Replica {
   private async readUntilDraining(): Promise<void> {
     while (!this.draining.isSet) {
       try {
-        if (this.takeoverIsDue) await this.takeOver();
+        if (this.isTakeoverDue) await this.takeOver();
         await this.hasCapacity.wait();
         if (this.canRead) await this.startRequests(await this.readRequests());
       } catch (error) {
@@ -276,10 +276,10 @@ export class Replica {
       }
       if (!(await this.takeover.startReserved(entry))) continue;
       void this.runRequest(entry);
-      // Ends at the deadline of the request, so that a hanging one does not block reads.
+      // Waits no longer than the request's deadline, so that a hanging request blocks no reads.
       await this.hasNoRunningRequest.wait();
     }
-    this.takeoverIsDue = false;
+    this.isTakeoverDue = false;
   }
 
   /** Runs a request and answers it; never rejects. */
@@ -288,7 +288,7 @@ export class Replica {
     this.endIdleInterval();
     this.updateSignals();
     if (this.clock.now() < entry.deadline) {
-      const result = await this.handle(entry, () => this.clock.now());
+      const result = await this.handleRequest(entry, () => this.clock.now());
       this.handledRequests += 1;
       await this.replySender.finish(entry, result);
     } else {
@@ -296,11 +296,11 @@ export class Replica {
       await this.replySender.finish(entry);
     }
     this.running.delete(entry.id);
-    this.overdue.delete(entry.id);
+    this.overdueIds.delete(entry.id);
     this.updateSignals();
   }
 
-  /** Makes heartbeats frequent again: they renew the requests that now run. */
+  /** Makes heartbeats frequent again, because their timer renews the running request. */
   private endIdleInterval(): void {
     this.hasReadRequest = true;
     if (!this.isGroupIdle) return;
@@ -315,10 +315,10 @@ export class Replica {
       (this.canRead && this.inFlight < this.options.maxInFlight) || isDraining,
     );
     this.hasNoRunningRequest.assign((isDraining ? this.inFlight : this.running.size) === 0);
-    if (this.isReadBlocked && (this.takeoverIsDue || !this.canRead)) this.unblockRead();
+    if (this.isReadBlocked && (this.isTakeoverDue || !this.canRead)) this.unblockRead();
   }
 
-  /** Ends a blocked read. Each heartbeat does it again, in case the read reached Redis later. */
+  /** Ends a blocked read. Heartbeats repeat this, because a read can arrive after the command. */
   private unblockRead(): void {
     if (this.readerId === undefined) return;
     this.links[1].redis.client('UNBLOCK', this.readerId).catch(this.logFault);
@@ -332,7 +332,7 @@ export class Replica {
     const now = this.clock.now();
     for (const entry of [...this.running.values()].filter(({ deadline }) => now >= deadline)) {
       this.running.delete(entry.id);
-      this.overdue.add(entry.id);
+      this.overdueIds.add(entry.id);
       void this.replySender.finish(entry);
     }
     this.updateSignals();
@@ -343,9 +343,9 @@ export class Replica {
   private async sendHeartbeat(): Promise<void> {
     if (this.isStopping) return;
     const wasAlone = this.membership.isAlone;
-    // Decides this before the heartbeat: its time of expiry depends on it.
+    // Set before the heartbeat is sent, because the heartbeat's expiry depends on it.
     this.isGroupIdle =
-      !this.hasReadRequest && this.running.size === 0 && this.canRead && !this.takeoverIsDue;
+      !this.hasReadRequest && this.running.size === 0 && this.canRead && !this.isTakeoverDue;
     this.hasReadRequest = false;
     const abandoned = await this.membership
       .sendHeartbeat(this.isGroupIdle)
@@ -355,10 +355,10 @@ export class Replica {
         throw error;
       });
     if (this.membership.hasPending) this.isGroupIdle = false;
-    // Other replicas have joined. While this one was alone, it started a read without a limit,
-    // which would take all requests of a burst.
+    // Ends a read that started before other replicas joined. Its limit is the whole capacity, so it
+    // would take most of a burst.
     if (wasAlone && !this.membership.isAlone && this.isReadBlocked) this.unblockRead();
-    this.takeoverIsDue ||= this.canRead && abandoned.some((id) => !this.running.has(id));
+    this.isTakeoverDue ||= this.canRead && abandoned.some((id) => !this.running.has(id));
     this.updateSignals();
   }
 }

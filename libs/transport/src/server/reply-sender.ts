@@ -9,8 +9,9 @@ const retryMs = 250;
 /** A request to acknowledge, and its reply. */
 interface PendingReply {
   readonly entry: StreamEntry;
+  /** Encoded result; undefined to acknowledge the request without a reply. */
   readonly result?: string;
-  /** Called when Redis has the reply, or its caller no longer waits. */
+  /** Called when Redis has the reply, or the caller no longer waits. */
   readonly onSent: () => void;
 }
 
@@ -20,7 +21,7 @@ interface PendingReply {
  * Invariants:
  * - A request is acknowledged, deleted and answered in one step, together with all requests of its
  *   batch.
- * - After a fault of Redis it sends a reply again for as long as the caller waits.
+ * - After a fault of Redis it sends a batch again for as long as one of the callers waits.
  */
 export class ReplySender {
   private readonly batcher: Batcher<PendingReply>;
@@ -31,18 +32,18 @@ export class ReplySender {
     private readonly now: () => number,
     maxBytes: number,
   ) {
-    const bytesOf = ({ result }: PendingReply) =>
+    const countBytes = ({ result }: PendingReply) =>
       result === undefined ? 0 : Buffer.byteLength(result);
     this.batcher = new Batcher<PendingReply>(
       (pending) => this.sendBatch(pending),
-      bytesOf,
+      countBytes,
       maxBytes,
     );
   }
 
   /**
    * Acknowledges a request, and sends its encoded result unless that is undefined. Resolves when
-   * Redis has done both, or when the caller no longer waits; never rejects.
+   * Redis has done both, or when no caller of the batch waits any more; never rejects.
    */
   finish(entry: StreamEntry, result?: string): Promise<void> {
     return new Promise((onSent) => this.batcher.add({ entry, result, onSent }));
@@ -50,23 +51,23 @@ export class ReplySender {
 
   private async sendBatch(pending: readonly PendingReply[]): Promise<void> {
     const ids = pending.map(({ entry }) => entry.id);
-    const replies = groupByChannel(pending).flatMap(([channel, texts]) => [
+    const replies = groupByChannel(pending).flatMap(([channel, encodedReplies]) => [
       channel,
-      joinReplies(texts),
+      joinReplies(encodedReplies),
     ]);
     const finishAll = () => pending.forEach(({ onSent }) => onSent());
     if (await this.trySend(ids, replies)) return finishAll();
     // Not awaited, so that later replies do not wait for the retries of this batch.
-    const untilMs = Math.max(...pending.map(({ entry }) => entry.deadline));
-    void this.sendAgainUntil(ids, replies, untilMs).then(finishAll);
+    const lastDeadline = Math.max(...pending.map(({ entry }) => entry.deadline));
+    void this.sendAgainUntil(ids, replies, lastDeadline).then(finishAll);
   }
 
   private async sendAgainUntil(
     ids: readonly string[],
     replies: readonly string[],
-    untilMs: number,
+    lastDeadline: number,
   ): Promise<void> {
-    while (this.now() < untilMs) {
+    while (this.now() < lastDeadline) {
       await delay(retryMs);
       if (await this.trySend(ids, replies)) return;
     }
@@ -87,10 +88,10 @@ function groupByChannel(pending: readonly PendingReply[]): [channel: string, rep
   const replies = new Map<string, string[]>();
   for (const { entry, result } of pending) {
     if (result === undefined) continue;
-    const to = entry.request.reply;
-    const others = replies.get(to.channel);
-    if (others) others.push(encodeReply(to.id, result));
-    else replies.set(to.channel, [encodeReply(to.id, result)]);
+    const address = entry.request.reply;
+    const channelReplies = replies.get(address.channel);
+    if (channelReplies) channelReplies.push(encodeReply(address.id, result));
+    else replies.set(address.channel, [encodeReply(address.id, result)]);
   }
   return [...replies];
 }

@@ -38,8 +38,8 @@ export class CallContext
   implements CallMetadata
 {
   /**
-   * Request id. A write takes effect once per id. All deliveries of a request have the same id. The
-   * id of a repetition by the client is the same only if it sends the same `Idempotency-Key`.
+   * Request id. A write takes effect once per id. All deliveries of a request have the same id. A
+   * client that repeats its HTTP request gets the same id only for the same `Idempotency-Key`.
    */
   get requestId(): string {
     return this.entry.request.metadata.requestId ?? this.entry.id;
@@ -50,7 +50,7 @@ export class CallContext
     return this.entry.request.metadata.fingerprint;
   }
 
-  /** `X-Request-Id` of the caller's request, for logs. */
+  /** Correlation id of the caller's HTTP request, for logs; undefined for calls without one. */
   get correlationId(): string | undefined {
     return this.entry.request.metadata.correlationId;
   }
@@ -99,8 +99,8 @@ export class CallContext
  * - Every handler has a contract, and gets only valid payloads. The caller validates replies.
  * - A thrown `Failure` is sent as data. Any other error is logged once, with its cause, and sent as
  *   `internal`, without details.
- * - A reply that is too large is sent as `internal`: Redis would cut the caller's connection with
- *   all its waiting calls.
+ * - A reply above `maxReplyBytes` is replaced by `internal`, because Redis would close the caller's
+ *   connection with all its waiting calls.
  */
 export class StreamServer extends Server implements CustomTransportStrategy {
   private readonly log: Logger;
@@ -124,8 +124,8 @@ export class StreamServer extends Server implements CustomTransportStrategy {
   }
 
   /**
-   * Starts or stops taking requests, e.g. while Postgres is unavailable. While stopped, clients
-   * ignore this replica. Without any other replica, their calls fail immediately.
+   * Starts or stops serving, e.g. while Postgres is unavailable. Clients ignore a replica that does
+   * not serve. Without any other replica, their calls fail immediately.
    */
   setServing(isServing: boolean): void {
     this.isServing = isServing;
@@ -184,26 +184,29 @@ export class StreamServer extends Server implements CustomTransportStrategy {
     const { pattern, data } = entry.request;
     const context = new CallContext([entry, now]);
     const handler = this.messageHandlers.get(pattern);
-    const start = performance.now();
+    const startedAt = performance.now();
     let outcome = 'ok';
     try {
-      // During an upgrade, callers can be newer than this replica: `unavailable` makes them retry.
+      // During an upgrade, callers can be newer than this replica. They can retry `unavailable`,
+      // and then reach a newer replica.
       if (!handler) throw new Failure('unavailable', { cause: `no handler for ${pattern}` });
-      const payload = contractOf(handler).request.safeParse(JSON.parse(data));
+      const payload = getContract(handler).request.safeParse(JSON.parse(data));
       if (!payload.success) throw new Failure('invalid');
-      const result = encodeResult({ value: await this.invoke(handler, payload.data, context) });
+      const result = encodeResult({
+        value: await this.invokeHandler(handler, payload.data, context),
+      });
       this.checkSize(result);
       return result;
     } catch (error) {
-      const failure = this.toFailure(error, context, handler && contractOf(handler).secret);
+      const failure = this.toFailure(error, context, handler && getContract(handler).secret);
       outcome = failure.code;
       return encodeResult({ error: failure });
     } finally {
-      if (handler) this.options.onHandled?.(pattern, outcome, performance.now() - start);
+      if (handler) this.options.onHandled?.(pattern, outcome, performance.now() - startedAt);
     }
   }
 
-  /** @throws Error for a reply above the limit. */
+  /** @throws Error for a reply above `maxReplyBytes`. */
   private checkSize(result: string): void {
     const bytes = Buffer.byteLength(result);
     if (bytes > this.maxReplyBytes)
@@ -211,7 +214,7 @@ export class StreamServer extends Server implements CustomTransportStrategy {
   }
 
   /** Runs a handler between Nest's processing hooks, which start and end its trace span. */
-  private invoke(
+  private invokeHandler(
     handler: MessageHandler,
     payload: unknown,
     context: CallContext,
@@ -224,20 +227,25 @@ export class StreamServer extends Server implements CustomTransportStrategy {
     });
   }
 
-  /** Returns the failure to send to the caller, and logs the details of the error. */
-  private toFailure(error: unknown, context: CallContext, secret = false): FailureData {
+  /**
+   * Returns the failure to send to the caller. Logs the cause of a Failure, if it has one, and any
+   * other error.
+   *
+   * @param isSecret true to log no message of an error, because it can contain the user's data.
+   */
+  private toFailure(error: unknown, context: CallContext, isSecret = false): FailureData {
     const { pattern, requestId, correlationId } = context;
     const fields = { pattern, requestId, correlationId };
-    const logged = (thrown: unknown) => (secret ? withoutUserData(thrown) : thrown);
+    const toLogged = (thrown: unknown) => (isSecret ? removeUserData(thrown) : thrown);
     if (error instanceof Failure) {
       if (error.cause !== undefined)
         this.log.warn(
-          { err: logged(error.cause), ...fields },
+          { err: toLogged(error.cause), ...fields },
           `service request failed: ${error.code}`,
         );
       return { code: error.code };
     }
-    this.log.error({ err: logged(error), ...fields }, 'service request failed: internal error');
+    this.log.error({ err: toLogged(error), ...fields }, 'service request failed: internal error');
     return { code: 'internal' };
   }
 }
@@ -246,7 +254,7 @@ export class StreamServer extends Server implements CustomTransportStrategy {
  * Returns an error's name, code and stack for the log of a secret request. The message and other
  * properties of a Postgres error can contain the parameters of the statement.
  */
-function withoutUserData(thrown: unknown): unknown {
+function removeUserData(thrown: unknown): unknown {
   if (!(thrown instanceof Error)) return { type: typeof thrown };
   const { name, stack = '', code } = thrown as Error & { code?: unknown };
   return {
@@ -259,6 +267,6 @@ function withoutUserData(thrown: unknown): unknown {
   };
 }
 
-function contractOf(handler: MessageHandler): Rpc {
+function getContract(handler: MessageHandler): Rpc {
   return handler.extras?.contract as Rpc;
 }

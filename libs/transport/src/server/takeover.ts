@@ -17,12 +17,12 @@ const maxAbandonedRead = 100;
 /** Reply to the caller of a request that became a dead letter. */
 const deadLetterResult = encodeResult({ error: { code: 'unavailable' } });
 
-/** Options of the takeover of abandoned requests. */
 export interface TakeoverOptions {
   readonly keys: ServiceKeys;
   readonly replica: string;
   /** Age in milliseconds of the last renewal after which a request counts as abandoned. */
   readonly abandonedMs: number;
+  /** Returns Redis' time in milliseconds. */
   readonly now: () => number;
   /** Returns true if a request runs in this process and its caller still waits. */
   readonly isRunning: (entryId: string) => boolean;
@@ -38,14 +38,14 @@ interface PendingRequest {
  * Takes over the requests of dead replicas.
  *
  * Invariants:
- * - A request belongs to one replica at a time: of several concurrent `XCLAIM` with a minimum idle
- *   time, one succeeds.
+ * - A request belongs to one replica at a time, because only one of several concurrent `XCLAIM`
+ *   with a minimum idle time succeeds.
  * - A run counts as a delivery, and a reservation does not. So requests that wait while replicas
  *   die do not become dead letters.
  * - A request past its deadline is never run.
  */
 export class Takeover {
-  /** Entry id of the request that this replica has reserved and not started. */
+  /** Entry id of the request that this replica has reserved and not started; undefined if none. */
   reservedId?: string;
   takeovers = 0;
   deadLetters = 0;
@@ -58,8 +58,8 @@ export class Takeover {
   ) {}
 
   /**
-   * Reserves an abandoned request and returns it; `undefined` if there is none. Removes abandoned
-   * requests that have expired or were delivered too often.
+   * Reserves an abandoned request and returns it; `undefined` if there is none. Removes expired
+   * ones, and moves those that were delivered too often to the dead letters.
    */
   async reserve(): Promise<StreamEntry | undefined> {
     const { keys, replica, abandonedMs } = this.options;
@@ -150,7 +150,10 @@ export class Takeover {
       .filter(({ id }) => !isRunning(id));
   }
 
-  /** Returns true if a request can run again. Else it removes the request or dead-letters it. */
+  /**
+   * Returns true if a request can run again. Otherwise removes it, or moves it to the dead letters,
+   * and returns false.
+   */
   private async endUnlessRunnable(entry: StreamEntry, deliveries: number): Promise<boolean> {
     const isLate = this.options.now() >= entry.deadline;
     // A request that two replicas did not answer can have killed both. Even if it is late, a dead

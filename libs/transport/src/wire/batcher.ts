@@ -1,19 +1,20 @@
-/** Maximum items per batch: Lua can pass about 8,000 arguments, and a script blocks Redis. */
+/** Maximum items per batch, because Lua passes at most 8,000 arguments and blocks Redis. */
 const maxItems = 1_000;
 
 /**
  * Collects items and sends them in batches, because a command with ten items costs about as much as
- * a command with one. A batch contains the items of one event loop iteration, or all items added
- * before the answer to the previous batch. An item larger than `maxBytes` is sent alone.
+ * a command with one. A batch contains the items of one event loop iteration, or those added before
+ * the answer to the previous batch. Above 1,000 items or `maxBytes` there are several batches. An
+ * item larger than `maxBytes` is sent alone.
  */
 export class Batcher<Item> {
   private readonly items: Item[] = [];
   private isSending = false;
 
-  /** @param send sends a batch, and resolves when the next one can be sent; must not reject. */
+  /** @param sendBatch resolves when the next batch can be sent; must not reject. */
   constructor(
-    private readonly send: (items: Item[]) => Promise<void>,
-    private readonly bytesOf: (item: Item) => number,
+    private readonly sendBatch: (items: Item[]) => Promise<void>,
+    private readonly countBytes: (item: Item) => number,
     private readonly maxBytes: number,
   ) {}
 
@@ -24,7 +25,7 @@ export class Batcher<Item> {
   /** Sends batches, one after the other, until no item is left. */
   private async flush(): Promise<void> {
     this.isSending = true;
-    while (this.items.length > 0) await this.send(this.items.splice(0, this.nextBatchSize()));
+    while (this.items.length > 0) await this.sendBatch(this.items.splice(0, this.nextBatchSize()));
     this.isSending = false;
   }
 
@@ -33,7 +34,7 @@ export class Batcher<Item> {
     let bytes = 0;
     const limit = Math.min(this.items.length, maxItems);
     for (let count = 0; count < limit; count += 1) {
-      bytes += this.bytesOf(this.items[count]!);
+      bytes += this.countBytes(this.items[count]!);
       if (bytes > this.maxBytes && count > 0) return count;
     }
     return limit;

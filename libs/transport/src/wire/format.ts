@@ -1,26 +1,30 @@
 import { JsonText } from '#contracts';
 
 /**
- * The format of requests and replies, and the names of keys and channels. Processes of the previous
- * release use the same: add fields, never change a field or a name.
+ * The format of requests and replies, and the names of Redis keys and channels. During an upgrade,
+ * processes of two releases use them together: add fields, but never change a field or a name.
  */
 
 /** The only consumer group of every request stream; its consumers are the replicas. */
 export const consumerGroup = 'replicas';
 
-/** The keys of one service. They share a hash tag, so that a script can use all in a Cluster. */
+/** Redis keys of one service. A script can use all in a Cluster, because they share a hash tag. */
 export interface ServiceKeys {
   /** Stream: requests that are waiting or running. */
   readonly requests: string;
   /** Sorted set: ids of replicas, each with the Redis time (ms) at which its heartbeat expires. */
   readonly heartbeats: string;
-  /** Stream: requests that were given up after repeated deliveries. */
+  /** Stream: requests that were invalid, or had no answer after repeated deliveries. */
   readonly deadLetters: string;
 }
 
 export function serviceKeys(service: string): ServiceKeys {
-  const tag = `{rpc:${service}}`;
-  return { requests: `${tag}:requests`, heartbeats: `${tag}:alive`, deadLetters: `${tag}:dead` };
+  const hashTag = `{rpc:${service}}`;
+  return {
+    requests: `${hashTag}:requests`,
+    heartbeats: `${hashTag}:alive`,
+    deadLetters: `${hashTag}:dead`,
+  };
 }
 
 /** Returns the channel on which one client process receives its replies. */
@@ -28,7 +32,7 @@ export function replyChannel(client: string): string {
   return `rpc:replies:${client}`;
 }
 
-/** Maximum budget of a call in milliseconds; a greater one is reduced to it. */
+/** Maximum time limit of a call in milliseconds; a greater one is reduced to it. */
 export const maxBudgetMs = 60_000;
 /** Age in milliseconds at which requests are deleted from the stream, long after any deadline. */
 export const requestRetentionMs = 2 * maxBudgetMs;
@@ -36,8 +40,9 @@ export const requestRetentionMs = 2 * maxBudgetMs;
 /** A request as it is encoded in a stream entry. */
 export interface WireRequest {
   readonly pattern: string;
+  /** Payload as JSON. */
   readonly data: string;
-  /** Time until the deadline in milliseconds, counted from the addition to the stream. */
+  /** Time from the addition to the stream until the deadline, in milliseconds. */
   readonly timeLimitMs: number;
   /** Data about the call: request id, fingerprint, correlation id, trace context. */
   readonly metadata: Readonly<Record<string, string>>;
@@ -57,7 +62,7 @@ export interface StreamEntry {
 /**
  * Returns a request's payload as JSON. A {@link JsonText} in a field is inserted unchanged.
  *
- * @throws TypeError for values that JSON does not have.
+ * @throws TypeError for a value that JSON cannot represent, such as a BigInt.
  */
 export function encodePayload(payload: object): string {
   const fields = Object.entries(payload).filter(([, value]) => value !== undefined);
@@ -78,11 +83,12 @@ export function encodeRequest(request: WireRequest): string[] {
 
 /** Reads a stream entry; `undefined` if it is not a request. */
 export function decodeEntry(id: string, fields: readonly string[]): StreamEntry | undefined {
-  const field: Record<string, string | undefined> = {};
-  for (let at = 0; at + 1 < fields.length; at += 2) field[fields[at]!] = fields[at + 1];
-  const { pattern, data, channel, id: replyId } = field;
-  const timeLimitMs = Number(field.budget);
-  const metadata = parseObject(field.meta);
+  const fieldValues: Record<string, string | undefined> = {};
+  for (let index = 0; index + 1 < fields.length; index += 2)
+    fieldValues[fields[index]!] = fields[index + 1];
+  const { pattern, data, channel, id: replyId } = fieldValues;
+  const timeLimitMs = Number(fieldValues.budget);
+  const metadata = parseObject(fieldValues.meta);
   if (!pattern || data === undefined || !(timeLimitMs > 0) || !metadata || !channel || !replyId)
     return undefined;
   const request = { pattern, data, timeLimitMs, metadata, reply: { channel, id: replyId } };
@@ -97,7 +103,10 @@ export function addedAt(entryId: string): number {
 /** The outcome of a call: a value, or an error for the caller. `undefined` values are omitted. */
 export type WireResult = { readonly value?: unknown } | { readonly error: unknown };
 
-/** The JSON of a result. A JsonText follows it after a tab; `text` is the name of its field. */
+/**
+ * The JSON of a result. If `text` is set, a JsonText follows after a tab: the value of the field
+ * `text`, or the whole value if `text` is empty.
+ */
 type EncodedResult = { value?: unknown; error?: unknown; text?: string };
 
 /** Bytes that separate the parts of a message. */
@@ -106,9 +115,9 @@ const tab = 9;
 
 /**
  * Returns a result as JSON. If the value or one of its fields is a {@link JsonText}, that text
- * follows unchanged after a tab: neither service nor gateway parses it.
+ * follows unchanged after a tab, so neither service nor gateway parses it.
  *
- * @throws TypeError for values that JSON does not have.
+ * @throws TypeError for a value that JSON cannot represent, such as a BigInt.
  */
 export function encodeResult(result: WireResult): string {
   const value = 'value' in result ? result.value : undefined;
@@ -129,8 +138,8 @@ export function encodeReply(id: string, result: string): string {
 }
 
 /**
- * Joins replies into one message, separated by line feeds. The JSON of `JSON.stringify` contains
- * none; JSON that Postgres formats can, so it must be parsed first.
+ * Joins replies into one message, separated by line feeds. A result must not contain a line feed.
+ * `JSON.stringify` writes none. JSON from Postgres can contain some: parse and stringify it first.
  */
 export function joinReplies(replies: readonly string[]): string {
   return replies.join('\n');
@@ -142,12 +151,12 @@ export function decodeReplies(
   onReply: (id: string, result: () => WireResult) => void,
 ): void {
   for (let start = 0; start < message.length;) {
-    const middle = message.indexOf(lineFeed, start);
-    if (middle < 0) return;
-    const next = message.indexOf(lineFeed, middle + 1);
-    const end = next < 0 ? message.length : next;
-    onReply(message.toString('latin1', start, middle), () =>
-      decodeResult(message.subarray(middle + 1, end)),
+    const idEnd = message.indexOf(lineFeed, start);
+    if (idEnd < 0) return;
+    const nextLineFeed = message.indexOf(lineFeed, idEnd + 1);
+    const end = nextLineFeed < 0 ? message.length : nextLineFeed;
+    onReply(message.toString('latin1', start, idEnd), () =>
+      decodeResult(message.subarray(idEnd + 1, end)),
     );
     start = end + 1;
   }
@@ -155,12 +164,12 @@ export function decodeReplies(
 
 function decodeResult(encoded: Buffer): WireResult {
   try {
-    const split = encoded.indexOf(tab);
-    const json = encoded.toString('utf8', 0, split < 0 ? encoded.length : split);
+    const tabIndex = encoded.indexOf(tab);
+    const json = encoded.toString('utf8', 0, tabIndex < 0 ? encoded.length : tabIndex);
     const { text: field, ...result } = JSON.parse(json) as EncodedResult;
     if (field === undefined) return result;
-    const text = JsonText.from(encoded.subarray(split + 1));
-    return { value: field === '' ? text : { ...(result.value as object), [field]: text } };
+    const jsonText = JsonText.from(encoded.subarray(tabIndex + 1));
+    return { value: field === '' ? jsonText : { ...(result.value as object), [field]: jsonText } };
   } catch (error) {
     return { error };
   }

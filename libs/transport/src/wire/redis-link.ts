@@ -20,8 +20,8 @@ const outage = 'Redis';
  * Invariants:
  * - An outage is logged once at its start and once at its end, regardless of the number of
  *   attempts.
- * - A refused password or an untrusted certificate is logged once as an error: an operator must
- *   act. The link continues to reconnect, because the operator can correct the server.
+ * - A refused password or an untrusted certificate is logged once as an error, because an operator
+ *   must act. The link continues to reconnect, because the operator can correct the server.
  * - Closing ends within about a second in any state of Redis.
  */
 export class RedisLink {
@@ -58,7 +58,7 @@ export class RedisLink {
     return this.connected.wait();
   }
 
-  /** Logs a failed command, unless it failed by a lost connection: that is logged already. */
+  /** Logs a failed command, except repetitions within 10 s. `onClose` logs lost connections. */
   readonly logFault = (error: unknown): void => {
     const message = String(error);
     const now = performance.now();
@@ -97,17 +97,17 @@ export class RedisLink {
   }
 
   private logDenied({ message }: Error): void {
-    const isStart = this.lastState.state === 'connected';
+    const isOutageStart = this.lastState.state === 'connected';
     if (this.isClosing || !this.lastState.changeTo('denied')) return;
-    // Logs only the message: the error object contains the command AUTH with the password.
+    // Logs only the message, because the error contains the command AUTH with the password.
     this.log.error(
-      { ...(isStart && { outage }), link: this.name, reason: message },
+      { ...(isOutageStart && { outage }), link: this.name, reason: message },
       'Redis login denied or certificate not trusted: check user, password and certificates',
     );
   }
 
   private logOutage(): void {
-    // Redis also closes a connection that it denied, which is logged already.
+    // Redis also closes a connection after a denial, which `logDenied` has logged.
     if (
       this.isClosing ||
       this.lastState.state === 'denied' ||

@@ -16,8 +16,8 @@ export interface Scripts {
     abandonedMs: number,
   ): Promise<[now: number, alive: number, pending: number, abandoned: string[]]>;
   /**
-   * Returns for how long the latest heartbeat is still valid, and for how long the oldest unread
-   * request has waited, both in ms.
+   * Returns the remaining validity of the latest heartbeat (0 or less if no replica is alive), and
+   * the wait of the oldest unread request (0 if there is none), both in ms.
    */
   rpcReadState(
     requests: string,
@@ -26,8 +26,9 @@ export interface Scripts {
   ): Promise<[aliveMs: number, waitedMs: number]>;
   /**
    * Adds requests, and deletes requests older than `retentionMs`. Each request is passed as the
-   * number of its fields and values, followed by them. Returns the ids of the requests; null if the
-   * stream is missing. A replica that waits in a read gets all of them together.
+   * number of its field names and values, then the names and values. Returns the ids of the
+   * requests, each null if the stream is missing. A replica that waits in a read gets all requests
+   * together.
    */
   rpcAdd(
     requests: string,
@@ -63,10 +64,10 @@ export interface Scripts {
    */
   rpcRenew(requests: string, group: string, replica: string, ...entryIds: string[]): Promise<void>;
   /**
-   * Moves a request to the dead letters and publishes `result` to its caller. This replica must own
-   * the request: the script does not check it. The dead letter has at most 4 KiB of the request,
-   * and the size of the user's data instead of the data. A request that was deleted meanwhile is
-   * only acknowledged.
+   * Moves a request to the dead letters and publishes `result` to its caller. The script does not
+   * check that this replica owns the request. The dead letter has at most 4 KiB of the request, and
+   * the size of the user's data instead of the data. A request that was deleted meanwhile is only
+   * acknowledged.
    */
   rpcDeadLetter(
     requests: string,
@@ -248,7 +249,7 @@ return deleted`,
   },
 };
 
-/** Adds the scripts to a connection. ioredis calls them by hash, and loads those Redis lacks. */
+/** Adds the scripts to a connection. ioredis sends a script's text only if Redis lacks it. */
 export function withScripts(redis: Redis | Cluster): ScriptedRedis {
   for (const [name, script] of Object.entries(scripts)) redis.defineCommand(name, script);
   return redis as ScriptedRedis;
