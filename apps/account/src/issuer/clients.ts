@@ -12,8 +12,8 @@ import { withOutageErrors } from './outage-errors.js';
 export const deviceGrantType = 'urn:ietf:params:oauth:grant-type:device_code';
 
 /**
- * Client id of the console (../console). The client has no grant type, because only a session of
- * the account pages gets its tokens.
+ * Client id of the console (../console). This client has no grant type, because `ConsoleTokens`
+ * issues the tokens without a token request.
  */
 export const consoleClientId = 'podcast-sync-console';
 
@@ -40,7 +40,7 @@ export const firstPartyClients: readonly ClientMetadata[] = [
 
 /**
  * Limit of registered clients that no user has allowed. Above it, {@link Clients.upsert} deletes
- * clients. `sweep.ts` deletes the others after a day.
+ * the excess. `sweep.ts` deletes the others after a day.
  */
 const unusedClientLimit: LimitedRows = {
   table: 'clients',

@@ -12,6 +12,7 @@ import { hashSecret } from '../people/secret-hash.js';
 /** A user's decision about a device's request, as oidc-provider stores it. */
 interface Decision {
   readonly accountId?: string;
+  /** Time of the user's last sign-in in seconds since 1970. */
   readonly authTime?: number;
   readonly grantId?: string;
   readonly error?: string;
@@ -33,8 +34,8 @@ export class DeviceAuthorizations {
   ) {}
 
   /**
-   * Returns the pending request of a user code; undefined if there is none. A limit per network
-   * prevents guessing.
+   * Returns the pending request of a user code; undefined if none is pending or its client was
+   * deleted. A limit per network prevents guessing.
    *
    * @param userCode code as the user entered it.
    * @param address IP address of the user's browser.

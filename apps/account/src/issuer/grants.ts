@@ -30,8 +30,8 @@ const maxListedGrants = 500;
 /**
  * Lists and ends the grants of apps. Invariants:
  * - A grant ends on all replicas with the commit that deletes its row (oidc-adapter.ts).
- * - Gateways then reject its access tokens. If Redis is unavailable or the process dies, the tokens
- *   stay valid for the rest of their 10 minutes.
+ * - Gateways then reject the grant's access tokens. If Redis is unavailable or the process dies,
+ *   the tokens stay valid for the rest of their 10 minutes.
  */
 @Injectable()
 export class Grants {

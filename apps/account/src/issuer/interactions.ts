@@ -20,7 +20,7 @@ export interface AppRequest {
   readonly startedAt: Date;
   /** IP address of the browser or device that started the request; empty if not stored. */
   readonly address: string;
-  /** Earliest allowed time of the last sign-in (`prompt=login`, `max_age`); absent without one. */
+  /** Earliest allowed time of the last sign-in (`prompt=login`, `max_age`); absent for any time. */
   readonly signInAfter?: Date | undefined;
 }
 

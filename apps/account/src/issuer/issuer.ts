@@ -53,7 +53,7 @@ const issuerRoutes: Readonly<Record<string, Route>> = {
   '/token/revocation': createPostRoute('token'),
   '/reg': createPostRoute('register'),
 };
-/** Routes that pages of any origin can use (CORS), because they need no cookie and no token. */
+/** Routes that get CORS headers for any origin, because they use no cookie and no token. */
 const corsRoutes: ReadonlySet<string> = new Set(['/jwks', '/reg']);
 
 /** Response to a request that the issuer rejects before oidc-provider handles it. */

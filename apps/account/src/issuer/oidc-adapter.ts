@@ -10,7 +10,7 @@ import { withOutageErrors } from './outage-errors.js';
 
 /** Period after the first use of a refresh token or device code in which its reuse is allowed. */
 const reuseWindow = '60 seconds';
-/** Maximum retention of used tokens and codes. Within it, their reuse ends the grant. */
+/** Maximum retention of used tokens and codes. The reuse of a retained value ends the grant. */
 const usedRetention = '30 days';
 
 /** Newest tokens that stay per grant. Older used tokens are deleted after {@link reuseWindow}. */
@@ -26,7 +26,7 @@ const modelsUnderGrant: ReadonlySet<string> = new Set(['RefreshToken', 'Authoriz
 /** Models of pending requests, which unauthenticated clients create. */
 const pendingModels: ReadonlySet<string> = new Set(['Interaction', 'DeviceCode']);
 
-/** Maximum pending requests per model. Above it, {@link deleteExcessRowsByNetwork} deletes some. */
+/** Maximum pending requests per model. Above it, {@link deleteExcessRowsByNetwork} applies. */
 const maxPendingRequests = 20_000;
 
 /** Dependencies of {@link OidcAdapter}. */
@@ -48,8 +48,8 @@ interface ModelRow {
  * - A row id is the SHA-256 of a secret of the client. No column contains the secret.
  * - An authorization code is used once. A refresh token or device code can be used again for 60 s
  *   after its first use, for lost responses and parallel processes. Later reuse ends the grant.
- * - Reuse can create several refresh tokens. The first use of one marks all tokens with the same or
- *   fewer rotations as used, so that only one chain of tokens continues.
+ * - Reuse can create several refresh tokens. The first use of such a token marks all tokens with
+ *   the same or fewer rotations as used, so that only one chain of tokens continues.
  * - A grant has a bounded number of rows.
  * - Nothing is added to an ended grant, since each addition locks the row of the grant.
  * - A grant expires with its last refresh token.

@@ -48,7 +48,10 @@ export interface IssuerDependencies {
   readonly errorPage: (request: IncomingMessage, error: PageError) => string;
 }
 
-/** Returns the issuer's cookie names. All ports of a host share them (RFC 6265, 8.5). */
+/**
+ * Returns the issuer's cookie names. Each name contains `podcast_sync`, because all ports of a host
+ * share cookies (RFC 6265, 8.5).
+ */
 export function cookieNames({
   PUBLIC_URL,
 }: AccountConfig): Record<'session' | 'request' | 'resume', string> {

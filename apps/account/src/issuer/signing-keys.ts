@@ -7,8 +7,8 @@ import type { JSONWebKeySet, JWK } from 'jose';
 const keyPollMs = 2_000;
 
 /**
- * Milliseconds between the publication of a key and its first use. Within this time, verifiers
- * reload the key set.
+ * Milliseconds between the publication of a key and its first use. Longer than the cool-down after
+ * which a verifier fetches the key set again for an unknown key (10 s in the gateway).
  */
 const publicationMs = 60_000;
 
