@@ -83,7 +83,7 @@ export const accountConfig = z.object({
 });
 /** Parsed settings of the account app. */
 export type AccountSettings = z.output<typeof accountConfig>;
-/** Settings in which `API_URLS` is always set. Its default is `PUBLIC_URL`. */
+/** Settings in which `API_URLS` is never undefined. The default is `PUBLIC_URL`. */
 export type AccountConfig = AccountSettings & { readonly API_URLS: [string, ...string[]] };
 
 /** Injection token of the configuration. */

@@ -6,7 +6,7 @@ import { type ConsoleToken, ConsoleTokens } from './console-tokens.js';
 
 /** Response of `POST /console/token`: an access token, and the user of the browser's session. */
 export interface ConsoleTokenResponse extends ConsoleToken {
-  /** Differs from the user of the last response if another user has signed in since. */
+  /** User of the session. Another user can have signed in since the last response. */
   readonly user: { readonly id: string; readonly name: string | null };
 }
 
