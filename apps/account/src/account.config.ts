@@ -83,12 +83,12 @@ export const accountConfig = z.object({
 });
 /** Parsed settings of the account app. */
 export type AccountSettings = z.output<typeof accountConfig>;
-/** The settings, with `API_URLS` always set: by default it is `PUBLIC_URL`. */
+/** Settings in which `API_URLS` is never undefined. The default is `PUBLIC_URL`. */
 export type AccountConfig = AccountSettings & { readonly API_URLS: [string, ...string[]] };
 
 /** Injection token of the configuration. */
 export const CONFIG = Symbol('account configuration');
 /** Injection token of the log. */
 export const LOG = Symbol('log');
-/** Injection token of the Redis connection for commands. */
+/** Injection token of the Redis connection that sends commands and has no subscription. */
 export const REDIS = Symbol('redis');

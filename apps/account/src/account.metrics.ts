@@ -2,26 +2,26 @@ import { registerCounterByLabel, registerGauge, oneCounter } from '#runtime';
 
 /** Registers two metrics: sign-ins by outcome, and password hashes that wait for a slot. */
 export function registerSignInMetrics(
-  read: () => { outcomes: Readonly<Record<string, number>>; waiting: number },
+  readCounts: () => { outcomes: Readonly<Record<string, number>>; waiting: number },
 ): void {
   registerCounterByLabel(
     'podcast_sync_sign_ins_total',
     'Sign-ins of people by outcome: `signed_in`, `needs_code`, `refused`, `limited`, `busy`.',
     'outcome',
-    () => read().outcomes,
+    () => readCounts().outcomes,
   );
   registerGauge(
     'podcast_sync_password_hashes_waiting',
     'Password hashes in the queue.',
-    () => read().waiting,
+    () => readCounts().waiting,
   );
 }
 
 /**
  * Registers the counter of token requests.
  *
- * @returns function that counts one request by grant type (RFC 6749) and outcome: `issued`, or the
- *   OAuth error code.
+ * @returns function that counts one request by its grant type, such as `refresh_token`, and by its
+ *   outcome: `issued`, or the OAuth error code (RFC 6749, 5.2).
  */
 export function createTokenRequestCounter(): (grantType: string, outcome: string) => void {
   const requests = oneCounter(

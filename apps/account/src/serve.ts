@@ -28,8 +28,8 @@ const redisTimeoutMs = 250;
 
 /**
  * Starts the account app: an HTTP server for pages and issuer, and a replica of the service
- * `account`. The start waits for Postgres and its migrations. A later outage does not end the
- * process; pages then show an error.
+ * `account`. The start waits for Postgres and its migrations. A later outage of Postgres does not
+ * end the process; pages then show an error.
  */
 export async function serve(
   config: AccountSettings,
@@ -52,16 +52,16 @@ export async function compose(
   // Without this listener, a lost connection ends the process. Callers handle failed commands.
   redis.on('error', () => {});
   // With SIGN_IN_ISSUER, people register at their OpenID provider and not here.
-  const registration =
+  const registrationOverride =
     config.SIGN_IN_ISSUER === undefined ? {} : { REGISTRATION: 'closed' as const };
   const { API_URLS = [config.PUBLIC_URL] } = config;
-  const own = { ...config, API_URLS, ...registration } as AccountConfig;
-  const module = AccountModule.forRoot({ config: own, log, database, client, redis });
+  const appConfig = { ...config, API_URLS, ...registrationOverride } as AccountConfig;
+  const module = AccountModule.forRoot({ config: appConfig, log, database, client, redis });
   // `startApp` assigns issuer and sessions before the first request.
   let issuer: Issuer | undefined;
   let sessions: Sessions | undefined;
   const adapter = await createHttpAdapter(
-    serverOptions(own, log, limits, {
+    serverOptions(appConfig, log, limits, {
       issuer: (request) => issuer?.handlerFor(request),
       session: async (cookie) => sessions?.findAndRecordUse(cookie),
     }),
@@ -87,7 +87,7 @@ export async function compose(
 
 /** Registers the metrics of sign-ins and revocations. */
 function registerPeopleMetrics(nest: NestFastifyApplication): void {
-  const [signIn, passwords, writer] = [
+  const [signIn, passwords, revocationWriter] = [
     nest.get(SignIn),
     nest.get(Passwords),
     nest.get(RevocationWriter),
@@ -98,6 +98,6 @@ function registerPeopleMetrics(nest: NestFastifyApplication): void {
     'Revocations by kind: `user`, `grant`, `session`, `credential`, `gpodder_session`; ' +
       '`unannounced`: Redis was unavailable.',
     'kind',
-    () => writer.counts,
+    () => revocationWriter.counts,
   );
 }

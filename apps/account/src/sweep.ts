@@ -13,7 +13,7 @@ import { queryRows } from './people/query-rows.js';
 
 /** Minimum milliseconds between sweeps. Each pause is randomly 1 to 2 times as long. */
 const minPauseMs = 60_000;
-/** Maximum rows that a statement of the sweep scans or deletes, so that locks are brief. */
+/** Maximum rows that one SQL statement scans or deletes. Short statements hold locks briefly. */
 const rowsPerStatement = 1_000;
 
 /**
@@ -29,12 +29,16 @@ const expiredRows = {
   clients: `used_at IS NULL AND created_at < now() - interval '1 day'`,
 } as const;
 
-/** Maximum rows per table that a sweep scans for {@link orphanedRows}; the next sweep continues. */
-const maxScanned = 10_000;
+/**
+ * Maximum rows that one sweep scans per table for {@link orphanedRows}. The next sweep scans the
+ * rows after them.
+ */
+const maxScannedRows = 10_000;
 
 /**
- * SQL conditions of orphaned rows by table, with the column that orders the scan: codes and tokens
- * whose grant is deleted, and OAuth clients without a grant that were last used over a day ago.
+ * SQL conditions of orphaned rows by table; `key` is the column that orders the scan. Codes and
+ * tokens are orphaned if their grant is deleted. OAuth clients are orphaned if they have no grant
+ * and their last use is over a day ago.
  */
 const orphanedRows = {
   oidc: {
@@ -54,10 +58,10 @@ const orphanedRows = {
 export class Sweep implements OnApplicationBootstrap, OnApplicationShutdown {
   private readonly task = new RepeatingTask(
     () => minPauseMs * (1 + Math.random()),
-    () => this.run(),
+    () => this.sweepAndLog(),
   );
   private isStopping = false;
-  /** Key at which the next sweep for {@link orphanedRows} continues, by table. */
+  /** Last scanned key of {@link orphanedRows} by table; empty before a scan from the first row. */
   private readonly lastScannedKeys = { oidc: '', clients: '' };
 
   constructor(
@@ -76,14 +80,14 @@ export class Sweep implements OnApplicationBootstrap, OnApplicationShutdown {
 
   /**
    * Deletes all expired rows, and the orphaned rows among the next 10,000 rows of each table. Skips
-   * locked rows.
+   * rows that other transactions have locked.
    *
    * @returns number of deleted rows.
    */
   async sweep(): Promise<number> {
-    let deleted = 0;
+    let deletedCount = 0;
     for (const [table, condition] of Object.entries(expiredRows)) {
-      let step: number;
+      let batchSize: number;
       do {
         const rows = await queryRows(
           this.source.manager,
@@ -91,19 +95,24 @@ export class Sweep implements OnApplicationBootstrap, OnApplicationShutdown {
              SELECT ctid FROM account.${table} WHERE ${condition}
              LIMIT ${rowsPerStatement} FOR UPDATE SKIP LOCKED)) RETURNING 1`,
         );
-        step = rows.length;
-        deleted += step;
-      } while (step === rowsPerStatement && !this.isStopping);
+        batchSize = rows.length;
+        deletedCount += batchSize;
+      } while (batchSize === rowsPerStatement && !this.isStopping);
     }
-    for (const table of ['oidc', 'clients'] as const) deleted += await this.sweepOrphaned(table);
-    return deleted;
+    for (const table of ['oidc', 'clients'] as const)
+      deletedCount += await this.sweepOrphaned(table);
+    return deletedCount;
   }
 
   private async sweepOrphaned(table: keyof typeof orphanedRows): Promise<number> {
     const { key, condition } = orphanedRows[table];
-    let deleted = 0;
-    for (let scanned = 0; scanned < maxScanned && !this.isStopping; scanned += rowsPerStatement) {
-      const [step] = await queryRows<{ last: string | null; seen: number; deleted: number }>(
+    let deletedCount = 0;
+    for (
+      let scanned = 0;
+      scanned < maxScannedRows && !this.isStopping;
+      scanned += rowsPerStatement
+    ) {
+      const [batch] = await queryRows<{ last: string | null; seen: number; deleted: number }>(
         this.source.manager,
         `WITH seen AS (
            SELECT ctid AS place, ${key} AS key FROM account.${table}
@@ -119,22 +128,22 @@ export class Sweep implements OnApplicationBootstrap, OnApplicationShutdown {
            (SELECT count(*)::integer FROM deleted) AS deleted`,
         [this.lastScannedKeys[table]],
       );
-      deleted += step?.deleted ?? 0;
-      this.lastScannedKeys[table] = step?.last ?? '';
-      if (step?.seen !== rowsPerStatement) {
+      deletedCount += batch?.deleted ?? 0;
+      this.lastScannedKeys[table] = batch?.last ?? '';
+      if (batch?.seen !== rowsPerStatement) {
         this.lastScannedKeys[table] = '';
         break;
       }
     }
-    return deleted;
+    return deletedCount;
   }
 
-  private async run(): Promise<void> {
+  private async sweepAndLog(): Promise<void> {
     try {
       const deleted = await this.sweep();
       if (deleted > 0) this.log.debug({ deleted }, 'expired and orphaned rows deleted');
     } catch (error) {
-      // Outages of Postgres are not logged here: `openReplica` logs their start and end.
+      // Omits outages of Postgres, because `openReplica` logs their start and end.
       if (faultKind(error) !== 'unavailable')
         this.log.warn({ err: error }, 'deletion of expired rows failed, retrying in 1 to 2 min');
     }

@@ -6,15 +6,15 @@ import { consoleFolder } from '../pages/site-assets.js';
 
 const consoleRoot = '/console/';
 
-/** Matches the files of `assets`, whose names contain a hash of their content. */
+/** Matches the path of a file in `assets`. The file name contains a hash of the content. */
 const hashedAssetPath = /^\/console\/assets\/[^/]+$/;
 
-/** Matches the path of a console page: at most one word of lower-case letters. */
+/** Matches the path of a console page: `/console/` and at most 20 lower-case letters. */
 const consolePagePath = /^\/console\/[a-z]{0,20}$/;
 
 /**
- * Returns the headers of the console, which allow scripts only from this origin; undefined for
- * other paths.
+ * Returns the response headers for a path of the console; undefined for other paths. Scripts must
+ * come from this origin.
  *
  * @param api URL of the API, to which the console sends requests.
  */
@@ -23,11 +23,11 @@ export function consoleHeaders(
   api: string,
 ): Record<string, string> | undefined {
   if (!url.startsWith(consoleRoot)) return undefined;
-  const site = `'self' ${new URL(api).origin}`;
+  const allowedOrigins = `'self' ${new URL(api).origin}`;
   return {
     'content-security-policy':
       "default-src 'none'; script-src 'self'; style-src 'self'; manifest-src 'self'; " +
-      `img-src ${site} data:; connect-src ${site}; ` +
+      `img-src ${allowedOrigins} data:; connect-src ${allowedOrigins}; ` +
       "form-action 'self'; base-uri 'none'; frame-ancestors 'none'; " +
       "require-trusted-types-for 'script'; trusted-types 'none'",
     'cross-origin-opener-policy': 'same-origin',
@@ -35,11 +35,11 @@ export function consoleHeaders(
 }
 
 /**
- * Serves the built console at `/console/`. All pages share `index.html`, the only file without a
- * content hash in its name.
+ * Serves the built console at `/console/`. The response for each page is `index.html`. All other
+ * files have a content hash in their name, so browsers cache them for a year.
  *
- * @param folder folder of the built console. Without its `index.html`, a response 503 says how to
- *   build it.
+ * @param folder folder of the built console. If it contains no `index.html`, the response is a 503
+ *   with the build command.
  */
 export async function serveConsole(
   fastify: FastifyInstance,

@@ -16,8 +16,8 @@ export interface ConsoleToken {
 }
 
 /**
- * Issues access tokens with all API scopes for the console (ADR 29). Their `gid` is the id of the
- * session instead of a grant, so that they end with the session.
+ * Issues access tokens with all API scopes for the console (ADR 29). The claim `gid` is the id of
+ * the session instead of a grant. So a token ends with its session.
  */
 @Injectable()
 export class ConsoleTokens {
@@ -32,15 +32,15 @@ export class ConsoleTokens {
     const { provider } = this.issuer;
     const client = await provider.Client.find(consoleClientId);
     if (!client) throw new Error('the console is not registered');
-    const info = apiResource(this.config, api);
+    const resourceServerInfo = apiResource(this.config, api);
     const token = new provider.AccessToken({
       accountId,
       client,
       grantId: id,
       gty: 'session',
       scope: scopes.join(' '),
-      resourceServer: new provider.ResourceServer(api, info),
+      resourceServer: new provider.ResourceServer(api, resourceServerInfo),
     } as unknown as ConstructorParameters<typeof provider.AccessToken>[0]);
-    return { access_token: await token.save(), expires_in: info.accessTokenTTL, api };
+    return { access_token: await token.save(), expires_in: resourceServerInfo.accessTokenTTL, api };
   }
 }

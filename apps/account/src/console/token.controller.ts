@@ -4,13 +4,13 @@ import { IssuerLimits } from '../issuer/issuer-limits.js';
 import { PageController } from '../pages/person.guard.js';
 import { type ConsoleToken, ConsoleTokens } from './console-tokens.js';
 
-/** Response of `POST /console/token`: an access token for the console, and its user. */
+/** Response of `POST /console/token`: an access token, and the user of the browser's session. */
 export interface ConsoleTokenResponse extends ConsoleToken {
-  /** User of the session. Another user can have signed in since the last token. */
+  /** User of the session. Another user can have signed in since the last response. */
   readonly user: { readonly id: string; readonly name: string | null };
 }
 
-/** Serves console tokens for the session cookie. The page guard rejects requests of other sites. */
+/** Issues console tokens to signed-in browsers. The page guard rejects requests of other sites. */
 @PageController()
 export class TokenController {
   constructor(
@@ -19,8 +19,8 @@ export class TokenController {
   ) {}
 
   /**
-   * Returns a console token. Without a session it answers 401 instead of a redirect, which would
-   * discard what the person has typed in the console.
+   * Returns a console token; 401 without a session. A redirect to the sign-in page would discard
+   * the text that the person has typed in the console.
    */
   @Post('console/token')
   @HttpCode(200)

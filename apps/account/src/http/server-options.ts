@@ -12,17 +12,17 @@ const responseHeaders = {
     "img-src 'self' data:; manifest-src 'self'; form-action 'self'; frame-ancestors 'none'; " +
     "base-uri 'none'; require-trusted-types-for 'script'; trusted-types 'none'",
   'cache-control': 'no-store',
-  // Under a stricter referrer policy, browsers send `Origin: null` with forms. Without TLS, only
-  // `Origin` proves that this site sent the form.
+  // With the policy `no-referrer`, browsers send `Origin: null` with forms (Fetch standard).
+  // Without TLS, only `Origin` proves that this site sent the form.
   'referrer-policy': 'same-origin',
 };
 
-/** Maximum number of request bodies in progress, per network or signed-in user. */
+/** Maximum request bodies in progress per network or user. Above it, the slowest request ends. */
 const maxBodiesPerClient = 100;
 
-/** Functions of parts that start after the creation of the HTTP server, before its requests. */
+/** Functions for requests. Before issuer and sessions start, each function returns undefined. */
 export interface LateHandlers {
-  /** Returns the issuer's handler of a request; undefined for requests of other parts. */
+  /** Returns the issuer's handler of a request; undefined if the issuer has no such route. */
   readonly issuer: HttpOptions['nodeHandlerFor'];
   /** Returns the session of a cookie; undefined if the session is unknown or has ended. */
   readonly session: (cookie: string) => Promise<{ accountId: string } | undefined>;
@@ -42,19 +42,19 @@ export function serverOptions(
     limits,
     limiter: new UserLimiter({ requests: maxBodiesPerClient, bytes: config.MAX_HELD_BYTES }),
     errors: pageErrorFormat,
-    // The HTTP server authenticates no request: pages and the issuer check sessions and tokens.
+    // The HTTP server authenticates no request. Pages check sessions; the issuer checks tokens.
     authenticate: async () => undefined,
     sessionUser: async (request) => {
       const { session: cookie } = cookies.readBrowser(request);
-      // Without the database, rate limits apply per network, and the page reports the outage.
-      const found = cookie && (await session(cookie).catch(() => undefined));
-      return found ? found.accountId : undefined;
+      // If Postgres is unavailable, limits apply per network, and the page reports the outage.
+      const userSession = cookie && (await session(cookie).catch(() => undefined));
+      return userSession ? userSession.accountId : undefined;
     },
     headers: (request) => ({
       ...responseHeaders,
       ...consoleHeaders(request, config.API_URLS[0]),
     }),
-    // Pages send forms; only the poll of a login flow sends JSON.
+    // Pages send forms. Only the poll of a login flow (`/login/v2/poll`) sends JSON.
     bodies: ['form', 'json'],
     cookies: true,
     nodeHandlerFor: issuer,

@@ -11,7 +11,10 @@ import { withOutageErrors } from './outage-errors.js';
 /** Grant type of the device flow (RFC 8628, 3.4). */
 export const deviceGrantType = 'urn:ietf:params:oauth:grant-type:device_code';
 
-/** Client id of the console (../console). It has no grant type, since its tokens need a session. */
+/**
+ * Client id of the console (../console). This client has no grant type, because `ConsoleTokens`
+ * issues the tokens without a token request.
+ */
 export const consoleClientId = 'podcast-sync-console';
 
 /** OAuth clients of this project, which need no registration. */
@@ -35,7 +38,10 @@ export const firstPartyClients: readonly ClientMetadata[] = [
   },
 ];
 
-/** Limit of registered clients that no user has allowed; `sweep.ts` deletes them after a day. */
+/**
+ * Limit of registered clients that no user has allowed. Above it, {@link Clients.upsert} deletes
+ * the excess. `sweep.ts` deletes the others after a day.
+ */
 const unusedClientLimit: LimitedRows = {
   table: 'clients',
   condition: 'used_at IS NULL',
@@ -57,8 +63,8 @@ export class Clients implements Adapter {
   }
 
   /**
-   * Registers a client. Above 10,000 unused clients, deletes the oldest of the networks with most
-   * unused clients ({@link deleteExcessRowsByNetwork}).
+   * Registers a client. Above {@link unusedClientLimit}, deletes the oldest unused clients of the
+   * networks with the most unused clients ({@link deleteExcessRowsByNetwork}).
    */
   async upsert(id: string, payload: AdapterPayload): Promise<void> {
     await this.runWithOutageErrors(async () => {
@@ -70,10 +76,14 @@ export class Clients implements Adapter {
     });
   }
 
-  /** Records the use of a client, so that `sweep.ts` keeps it. @returns false if it is deleted. */
+  /**
+   * Records the use of a client. `sweep.ts` then keeps the client for at least a day.
+   *
+   * @returns false if the client was deleted.
+   */
   async markUsed(id: string): Promise<boolean> {
     if (firstPartyClients.some((client) => client.client_id === id)) return true;
-    // Writes at most once an hour. The sweep deletes clients without a grant a day after their use.
+    // One write per hour suffices, because the sweep keeps a client for a day after its last use.
     await this.source.query(
       `UPDATE account.clients SET used_at = now()
        WHERE id = $1 AND used_at > now() - interval '1 hour' IS NOT TRUE`,
@@ -82,20 +92,25 @@ export class Clients implements Adapter {
     return this.clients.existsBy({ id });
   }
 
-  /** Returns the names of the registered clients `ids` and of all first-party clients, by id. */
+  /**
+   * Returns client names by client id: of the registered clients `ids`, without deleted ones, and
+   * of all first-party clients.
+   */
   async readNames(ids: readonly string[]): Promise<ReadonlyMap<string, string>> {
-    // Not `findBy([])`, which would read all clients.
-    const registered = await this.clients.findBy({ id: In([...ids]) });
-    const all = [
+    // `In([])` matches no row. `findBy([])` would read all clients.
+    const registeredClients = await this.clients.findBy({ id: In([...ids]) });
+    const allClients = [
       ...firstPartyClients,
-      ...registered.map(({ payload }) => payload as unknown as ClientMetadata),
+      ...registeredClients.map(({ payload }) => payload as unknown as ClientMetadata),
     ];
-    return new Map(all.map((client) => [client.client_id, client.client_name ?? client.client_id]));
+    return new Map(
+      allClients.map((client) => [client.client_id, client.client_name ?? client.client_id]),
+    );
   }
 
-  /** Does nothing: clients cannot delete their registration. `sweep.ts` deletes unused clients. */
+  /** Does nothing, because clients cannot delete their registration. */
   async destroy(): Promise<void> {}
-  /** Does nothing: a registration can be used repeatedly. */
+  /** Does nothing, because a registration can be used repeatedly. */
   async consume(): Promise<void> {}
   async revokeByGrantId(): Promise<void> {}
   async findByUid(): Promise<undefined> {}

@@ -18,7 +18,10 @@ export interface ConsentingUser {
 /** Parameters of an authorization request that oidc-provider has validated. */
 export type RequestParams = Readonly<Record<string, unknown>>;
 
-/** A stored grant: its scopes, separated by spaces, and the APIs that it is for (RFC 8707). */
+/**
+ * A stored grant. `scope` has the granted scopes, separated by spaces. `resource` has the URLs of
+ * the APIs for which the grant is valid (RFC 8707).
+ */
 export interface SavedGrant {
   readonly grantId: string;
   readonly scope: string;
@@ -45,17 +48,18 @@ export class ConsentService {
   async describeRequest(params: RequestParams) {
     const client = await this.issuer.provider.Client.find(String(params['client_id']));
     if (!client) return undefined;
-    const uri = params['redirect_uri'];
+    const redirectUri = params['redirect_uri'];
     return {
       client: { id: client.clientId, name: client.clientName ?? client.clientId },
-      scopes: requestedScopesOf(params).filter((scope) => apiScopeSet.has(scope)),
-      redirectHost: typeof uri === 'string' ? redirectHostOf(uri) : undefined,
+      scopes: readRequestedScopes(params).filter((scope) => apiScopeSet.has(scope)),
+      redirectHost: typeof redirectUri === 'string' ? redirectHostOf(redirectUri) : undefined,
     };
   }
 
   /**
-   * Creates a grant of exactly the requested scopes; undefined for a deleted client.
+   * Creates a grant of exactly the requested scopes.
    *
+   * @returns the grant; undefined for a deleted client.
    * @throws Refusal `credentials` if the session has ended.
    */
   async createGrant(
@@ -65,11 +69,11 @@ export class ConsentService {
     const clientId = String(params['client_id']);
     if (!(await this.clients.markUsed(clientId))) return undefined;
     const grant = new this.issuer.provider.Grant({ accountId, clientId });
-    const scopes = requestedScopesOf(params);
+    const scopes = readRequestedScopes(params);
     const resource = params['resource'] as string | string[];
     grant.addOIDCScope(scopes.filter((scope) => issuerScopes.has(scope)).join(' '));
-    const requested = scopes.filter((scope) => apiScopeSet.has(scope)).join(' ');
-    for (const each of [resource].flat()) grant.addResourceScope(each, requested);
+    const requestedApiScopes = scopes.filter((scope) => apiScopeSet.has(scope)).join(' ');
+    for (const apiUrl of [resource].flat()) grant.addResourceScope(apiUrl, requestedApiScopes);
     const grantId = await grant.save();
     try {
       // Fails if a sign-out ended the session before the grant was committed. A later sign-out ends
@@ -83,7 +87,7 @@ export class ConsentService {
   }
 }
 
-function requestedScopesOf({ scope }: RequestParams): string[] {
+function readRequestedScopes({ scope }: RequestParams): string[] {
   return typeof scope === 'string' ? scope.split(' ').filter(Boolean) : [];
 }
 

@@ -12,6 +12,7 @@ import { hashSecret } from '../people/secret-hash.js';
 /** A user's decision about a device's request, as oidc-provider stores it. */
 interface Decision {
   readonly accountId?: string;
+  /** Time of the user's last sign-in in seconds since 1970. */
   readonly authTime?: number;
   readonly grantId?: string;
   readonly error?: string;
@@ -19,8 +20,9 @@ interface Decision {
 }
 
 /**
- * Authorization requests of devices, at `/device`. The user enters the code that the device shows
- * (RFC 8628, 3.3), or opens a link that contains it. The first decision about a code is final.
+ * Reads and decides authorization requests of devices, for the page `/device`. The user enters the
+ * code that the device shows (RFC 8628, 3.3), or opens a link that contains the code. The first
+ * decision about a code is final.
  */
 @Injectable()
 export class DeviceAuthorizations {
@@ -32,12 +34,12 @@ export class DeviceAuthorizations {
   ) {}
 
   /**
-   * Returns the pending request of a user code; undefined if there is none. A limit per network
-   * prevents guessing.
+   * Returns the pending request of a user code; undefined if none is pending or its client was
+   * deleted. A limit per network prevents guessing.
    *
    * @param userCode code as the user entered it.
    * @param address IP address of the user's browser.
-   * @throws RateLimited if the network tried too many codes.
+   * @throws RateLimited if the network tried more than 20 codes in ten minutes.
    */
   async findAuthorizationRequest(
     userCode: string,
@@ -58,15 +60,20 @@ export class DeviceAuthorizations {
     );
   }
 
-  /** Allows the request of a code. @returns false if no request is pending. */
-  async allowRequest(userCode: string, by: ConsentingUser): Promise<boolean> {
+  /**
+   * Allows the request of a code.
+   *
+   * @returns false if no request is pending or its client was deleted.
+   * @throws Refusal `credentials` if the session has ended.
+   */
+  async allowRequest(userCode: string, user: ConsentingUser): Promise<boolean> {
     const pending = await this.findPending(userCode);
-    const granted = pending && (await this.consent.createGrant(pending.params, by));
-    if (!granted) return false;
-    const { accountId, authenticatedAt } = by;
+    const grant = pending && (await this.consent.createGrant(pending.params, user));
+    if (!grant) return false;
+    const { accountId, authenticatedAt } = user;
     const authTime = Math.floor(authenticatedAt.getTime() / 1_000);
-    const isDecided = await this.storeDecision(userCode, { accountId, authTime, ...granted });
-    if (!isDecided) await this.grants.endUnchecked(granted.grantId);
+    const isDecided = await this.storeDecision(userCode, { accountId, authTime, ...grant });
+    if (!isDecided) await this.grants.endUnchecked(grant.grantId);
     return isDecided;
   }
 
@@ -90,8 +97,8 @@ export class DeviceAuthorizations {
     return { row, params: row.payload['params'] as RequestParams };
   }
 
-  private async storeDecision(userCode: string, result: Decision): Promise<boolean> {
-    const decided = await queryRows(
+  private async storeDecision(userCode: string, decision: Decision): Promise<boolean> {
+    const decidedRows = await queryRows(
       this.rows.manager,
       `UPDATE account.oidc
        SET payload = payload || $2::jsonb, account_id = $3, grant_id = $4, network = NULL
@@ -100,16 +107,16 @@ export class DeviceAuthorizations {
        RETURNING id`,
       [
         hashSecret(normalizeUserCode(userCode)),
-        JSON.stringify(result),
-        result.accountId ?? null,
-        result.grantId ?? null,
+        JSON.stringify(decision),
+        decision.accountId ?? null,
+        decision.grantId ?? null,
       ],
     );
-    return decided.length > 0;
+    return decidedRows.length > 0;
   }
 }
 
-/** Returns the letters of an entered code in upper case, without separators. */
+/** Returns the letters of an entered code in upper case, without hyphens and spaces. */
 function normalizeUserCode(userCode: string): string {
   return userCode
     .slice(0, 64)

@@ -11,6 +11,7 @@ export interface GrantedApp {
   readonly grantId: string;
   readonly client: { readonly id: string; readonly name: string };
   readonly scopes: readonly string[];
+  /** Time at which the user allowed the app. */
   readonly since: Date;
   /** Time at which the newest refresh token was issued. */
   readonly lastUsedAt: Date;
@@ -29,8 +30,8 @@ const maxListedGrants = 500;
 /**
  * Lists and ends the grants of apps. Invariants:
  * - A grant ends on all replicas with the commit that deletes its row (oidc-adapter.ts).
- * - Gateways then reject its access tokens. If Redis is unavailable or the process dies, the tokens
- *   stay valid for the rest of their 10 minutes.
+ * - Gateways then reject the grant's access tokens. If Redis is unavailable or the process dies,
+ *   the tokens stay valid for the rest of their 10 minutes.
  */
 @Injectable()
 export class Grants {
@@ -52,10 +53,12 @@ export class Grants {
        WHERE g.account_id = $1 AND g.model = 'Grant' ORDER BY g.created_at DESC LIMIT $2`,
       [accountId, maxListedGrants],
     )) as GrantRow[];
-    const names = await this.clients.readNames([...new Set(rows.map(({ clientId }) => clientId))]);
+    const clientNames = await this.clients.readNames([
+      ...new Set(rows.map(({ clientId }) => clientId)),
+    ]);
     return rows.map(({ grantId, clientId, scope, since, lastUsedAt }) => ({
       grantId,
-      client: { id: clientId, name: names.get(clientId) ?? clientId },
+      client: { id: clientId, name: clientNames.get(clientId) ?? clientId },
       scopes: scope?.split(' ') ?? [],
       since: new Date(since),
       lastUsedAt: new Date(lastUsedAt),
@@ -64,17 +67,17 @@ export class Grants {
 
   /** Ends a grant of this user. Idempotent. @returns true if the user had this grant. */
   async endGrant(accountId: string, grantId: string): Promise<boolean> {
-    const isOwn = await this.rows.existsBy({ model: 'Grant', accountId, grantId });
-    if (isOwn) await this.endUnchecked(grantId);
-    return isOwn;
+    const hasGrant = await this.rows.existsBy({ model: 'Grant', accountId, grantId });
+    if (hasGrant) await this.endUnchecked(grantId);
+    return hasGrant;
   }
 
-  /** Ends a grant without checking whose it is. */
+  /** Ends a grant of any user. Callers check the owner. */
   async endUnchecked(grantId: string): Promise<void> {
-    // Waits for transactions that add rows to the grant, so that the last statement sees them.
+    // Waits for transactions that add rows to the grant. The last line then deletes their rows.
     await this.rows.delete({ model: 'Grant', grantId });
     await this.revocations.revoke([{ kind: 'grant', id: grantId }]);
-    // Deletes the grant's codes and tokens, which are invalid now. If this fails, `sweep.ts` does.
+    // The grant's codes and tokens are already invalid. `sweep.ts` deletes them if this line fails.
     await this.rows.delete({ grantId });
   }
 }

@@ -1,7 +1,10 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { isPlainText, scopes } from '#contracts';
 
-/** Allows pages of any origin to read the response (Fetch, 3.2.3), which is the same for all. */
+/**
+ * Allows pages of any origin to read the response (CORS; Fetch, 3.2.3). Only for routes that use no
+ * cookie and no token.
+ */
 export function allowAnyOrigin(response: ServerResponse): void {
   response.setHeader('access-control-allow-origin', '*');
   response.setHeader('access-control-allow-methods', 'GET, POST');
@@ -25,14 +28,17 @@ export function sendPage(response: ServerResponse, status: number, page: string)
     .end(page);
 }
 
-/** Reads a body as text; undefined if it exceeds `limit` bytes or the connection fails. */
-export async function readText(raw: IncomingMessage, limit: number): Promise<string | undefined> {
+/** Reads a body as text; undefined above `maxBytes` or if the connection fails. */
+export async function readText(
+  raw: IncomingMessage,
+  maxBytes: number,
+): Promise<string | undefined> {
   const chunks: Buffer[] = [];
-  let bytes = 0;
+  let byteCount = 0;
   try {
     for await (const chunk of raw as AsyncIterable<Buffer>) {
-      bytes += chunk.length;
-      if (bytes > limit) return undefined;
+      byteCount += chunk.length;
+      if (byteCount > maxBytes) return undefined;
       chunks.push(chunk);
     }
     return Buffer.concat(chunks).toString('utf8');
@@ -49,13 +55,13 @@ export function hasOnlyPlainText(value: unknown): boolean {
   if (typeof value === 'string') return isPlainText(value);
   if (typeof value !== 'object' || value === null) return true;
   return Object.entries(value).every(
-    ([name, inner]) => isPlainText(name) && hasOnlyPlainText(inner),
+    ([name, fieldValue]) => isPlainText(name) && hasOnlyPlainText(fieldValue),
   );
 }
 
 /** Returns true if all fields of a query or form fulfil {@link hasOnlyPlainText}. */
-export function isPlainForm(text: string): boolean {
-  return hasOnlyPlainText([...new URLSearchParams(text)]);
+export function isPlainForm(urlEncoded: string): boolean {
+  return hasOnlyPlainText([...new URLSearchParams(urlEncoded)]);
 }
 
 /** Adds all scopes of the API to an authorization request without a scope (RFC 6749, 3.3). */

@@ -12,22 +12,21 @@ import { hashSecret } from '../people/secret-hash.js';
 export interface AppRequest {
   /** Id of the interaction of a browser, or user code of a device. */
   readonly id: string;
-  /** The client chooses its name: at most 64 characters, all visible. */
+  /** App that sends the request. It chooses `name`: at most 64 characters, all visible. */
   readonly client: { readonly id: string; readonly name: string };
   readonly scopes: readonly string[];
   /** Redirect target: a host, or a scheme such as `com.example.app:`. Absent for a device. */
   readonly redirectHost?: string | undefined;
   readonly startedAt: Date;
-  /** Address of the browser or device that started the request. */
+  /** IP address of the browser or device that started the request; empty if not stored. */
   readonly address: string;
-  /** The user must have signed in at or after this time (`prompt=login`, `max_age`). */
+  /** Earliest allowed time of the last sign-in (`prompt=login`, `max_age`); absent for any time. */
   readonly signInAfter?: Date | undefined;
 }
 
 /**
- * Pending authorization requests of browsers, at `/interaction/:uid`. The pages sign the user in
- * and call {@link allowRequest} or {@link denyRequest}. A cookie identifies the request, so no
- * other browser can decide about it.
+ * Reads and decides authorization requests of browsers, for the page `/interaction/:uid`. A cookie
+ * identifies the request, so no other browser can decide about it.
  */
 @Injectable()
 export class Interactions {
@@ -37,7 +36,10 @@ export class Interactions {
     @InjectRepository(OidcEntity) private readonly rows: Repository<OidcEntity>,
   ) {}
 
-  /** Returns the pending authorization request of a browser; undefined without one. */
+  /**
+   * Returns the pending authorization request of a browser; undefined if none is pending or its
+   * client was deleted.
+   */
   async findAuthorizationRequest(
     request: IncomingMessage,
     response: ServerResponse,
@@ -51,7 +53,7 @@ export class Interactions {
     ]);
     if (!details || !row) return undefined;
     const startedAt = row.createdAt;
-    const signInAfter = signInAfterOf(params, startedAt);
+    const signInAfter = readEarliestSignIn(params, startedAt);
     return { ...details, id: uid, startedAt, address: row.address ?? '', signInAfter };
   }
 
@@ -64,15 +66,15 @@ export class Interactions {
   async allowRequest(
     request: IncomingMessage,
     response: ServerResponse,
-    by: ConsentingUser,
+    user: ConsentingUser,
   ): Promise<string | undefined> {
     const interaction = await this.readInteraction(request, response);
-    const granted = interaction && (await this.consent.createGrant(interaction.params, by));
-    if (!granted) return undefined;
-    const ts = Math.floor(by.authenticatedAt.getTime() / 1_000);
+    const grant = interaction && (await this.consent.createGrant(interaction.params, user));
+    if (!grant) return undefined;
+    const authTimeSeconds = Math.floor(user.authenticatedAt.getTime() / 1_000);
     return this.finishInteraction(request, response, {
-      login: { accountId: by.accountId, ts, remember: false },
-      consent: { grantId: granted.grantId },
+      login: { accountId: user.accountId, ts: authTimeSeconds, remember: false },
+      consent: { grantId: grant.grantId },
     });
   }
 
@@ -97,8 +99,11 @@ export class Interactions {
   }
 }
 
-/** Returns the earliest sign-in time that the client accepts (OpenID Connect Core, 3.1.2.1). */
-function signInAfterOf(params: Record<string, unknown>, startedAt: Date): Date | undefined {
+/**
+ * Returns the earliest time of the last sign-in that the client accepts (OpenID Connect Core,
+ * 3.1.2.1); undefined if the client accepts any time.
+ */
+function readEarliestSignIn(params: Record<string, unknown>, startedAt: Date): Date | undefined {
   if (
     String(params['prompt'] ?? '')
       .split(' ')

@@ -9,23 +9,26 @@ import { consumePoint, createLimiter } from '../people/limits.js';
 /** Kinds of requests to the issuer that have a rate limit. */
 export type IssuerRequest = 'token' | 'authorize' | 'register' | 'user-code';
 
-/** User codes that a network can try in ten minutes, of about 2.5 * 10^10 possible ones. */
+/** A network can try 20 user codes in 600 s. There are about 2.5 * 10^10 possible codes. */
 const userCodeLimit = { points: 20, duration: 600 };
 
-/** Rate limits per network, shared by all replicas in Redis; without Redis, per replica. */
+/**
+ * Rate limits per network. All replicas count in Redis. While Redis is unavailable, each replica
+ * counts separately.
+ */
 @Injectable()
 export class IssuerLimits {
   private readonly limiters: Readonly<Record<IssuerRequest, RateLimiterRedis>>;
   private readonly countOutcome = rateLimitMetrics();
 
   constructor(@Inject(REDIS) redis: Redis | Cluster, @Inject(CONFIG) config: AccountConfig) {
-    const limiter = (kind: IssuerRequest, points: number, duration: number) =>
+    const createKindLimiter = (kind: IssuerRequest, points: number, duration: number) =>
       createLimiter(redis, `podcast-sync:issuer:${kind}`, points, duration);
     this.limiters = {
-      token: limiter('token', config.MAX_TOKEN_REQUESTS, 60),
-      authorize: limiter('authorize', config.MAX_AUTHORIZE_REQUESTS, 60),
-      register: limiter('register', config.MAX_REGISTRATIONS, 3_600),
-      'user-code': limiter('user-code', userCodeLimit.points, userCodeLimit.duration),
+      token: createKindLimiter('token', config.MAX_TOKEN_REQUESTS, 60),
+      authorize: createKindLimiter('authorize', config.MAX_AUTHORIZE_REQUESTS, 60),
+      register: createKindLimiter('register', config.MAX_REGISTRATIONS, 3_600),
+      'user-code': createKindLimiter('user-code', userCodeLimit.points, userCodeLimit.duration),
     };
   }
 

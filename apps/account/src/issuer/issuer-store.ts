@@ -25,7 +25,7 @@ export class IssuerStore {
     return this.database.availability.isAvailable;
   }
 
-  /** Returns the storage of a model of oidc-provider. */
+  /** Returns the adapter that stores a model of oidc-provider, such as `RefreshToken`. */
   adapter(model: string): Adapter {
     if (model === 'Client') return this.clients;
     if (model === 'Session') return nullAdapter;
@@ -41,7 +41,7 @@ export class IssuerStore {
   }
 }
 
-/** Adapter for the issuer's sessions, which stores nothing: they end with the request. */
+/** Stores nothing, because each session of the issuer ends with its request. */
 const nullAdapter: Adapter = {
   upsert: async () => {},
   find: async () => undefined,

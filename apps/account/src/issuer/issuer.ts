@@ -31,12 +31,12 @@ import { SigningKeys } from './signing-keys.js';
 
 interface Route {
   readonly methods: readonly string[];
-  /** Rate limit of the route; undefined for a route without one. */
+  /** Rate limit of the route; absent if the route has no limit. */
   readonly limit?: IssuerRequest;
 }
 
 const discoveryRoute: Route = { methods: ['GET', 'HEAD', 'OPTIONS'] };
-const postRoute = (limit: IssuerRequest): Route => ({ methods: ['POST', 'OPTIONS'], limit });
+const createPostRoute = (limit: IssuerRequest): Route => ({ methods: ['POST', 'OPTIONS'], limit });
 
 /** Path at which a browser resumes an authorization after the consent page. */
 const resumePath = '/auth/:uid';
@@ -48,18 +48,18 @@ const issuerRoutes: Readonly<Record<string, Route>> = {
   '/jwks': discoveryRoute,
   '/auth': { methods: ['GET'], limit: 'authorize' },
   [resumePath]: { methods: ['GET'], limit: 'authorize' },
-  '/device/auth': postRoute('authorize'),
-  '/token': postRoute('token'),
-  '/token/revocation': postRoute('token'),
-  '/reg': postRoute('register'),
+  '/device/auth': createPostRoute('authorize'),
+  '/token': createPostRoute('token'),
+  '/token/revocation': createPostRoute('token'),
+  '/reg': createPostRoute('register'),
 };
-/** Routes with CORS for any origin, since their responses are the same for all clients. */
+/** Routes that get CORS headers for any origin, because they use no cookie and no token. */
 const corsRoutes: ReadonlySet<string> = new Set(['/jwks', '/reg']);
 
 /** Response to a request that the issuer rejects before oidc-provider handles it. */
 interface RejectedResponse {
   readonly status: 400 | 429 | 503;
-  readonly retryAfter?: number;
+  readonly retryAfterSeconds?: number;
   readonly error: string;
   readonly error_description: string;
 }
@@ -73,9 +73,9 @@ const metadataOverrides = {
 /** Properties of a request that select its route, and identify its client for rate limits. */
 export type IssuerCall = Pick<FastifyRequest, 'url' | 'method' | 'ip' | 'id'>;
 
-/** Maximum size in bytes of a request that registers a client. */
+/** Maximum bytes of a request that registers a client; above it, the response is 400. */
 const maxRegistrationBytes = 16_384;
-/** Maximum size in bytes of a form, as token requests send it. */
+/** Maximum bytes of a form, as token requests send it; above it, the response is 400. */
 const maxFormBytes = 57_344;
 
 const malformedRequest: RejectedResponse = {
@@ -98,7 +98,7 @@ export class Issuer implements OnApplicationShutdown {
   private readonly countTokenRequest = createTokenRequestCounter();
   private currentProvider: Provider;
   private readonly forwardedHeaders: Readonly<Record<string, string>>;
-  private readonly ownCookies: readonly string[];
+  private readonly providerCookieNames: readonly string[];
 
   constructor(
     @Inject(CONFIG) private readonly config: AccountConfig,
@@ -112,8 +112,8 @@ export class Issuer implements OnApplicationShutdown {
       'x-forwarded-proto': protocol.slice(0, -1),
       'x-forwarded-host': host,
     };
-    const { request, resume: resumed } = cookieNames(config);
-    this.ownCookies = [request, resumed];
+    const { request, resume } = cookieNames(config);
+    this.providerCookieNames = [request, resume];
     this.signingKeys = new SigningKeys(config.KEYS_DIRECTORY, log);
     this.currentProvider = this.createProvider();
     // oidc-provider reads its keys once, so a new key needs a new provider.
@@ -132,15 +132,15 @@ export class Issuer implements OnApplicationShutdown {
   /** Returns the function that answers a request to the issuer; undefined for other requests. */
   handlerFor(request: IssuerCall): NodeHandler | undefined {
     const path = request.url.split('?', 1)[0] as string;
-    const name = routeOf(path);
-    const route = Object.hasOwn(issuerRoutes, name) ? issuerRoutes[name] : undefined;
+    const routeKey = toRouteKey(path);
+    const route = Object.hasOwn(issuerRoutes, routeKey) ? issuerRoutes[routeKey] : undefined;
     if (!route?.methods.includes(request.method)) return undefined;
     return {
-      route: name,
+      route: routeKey,
       listen: (raw, response) =>
         void runWithAddress(request.ip, () => this.answerRequest(path, route, raw, response)).catch(
           (error: unknown) => {
-            const fields = { err: error, correlationId: request.id, route: name };
+            const fields = { err: error, correlationId: request.id, route: routeKey };
             this.log.error(fields, 'OAuth request failed: internal error');
             if (response.headersSent) response.destroy();
             else sendJson(response, 500, { error: 'server_error' });
@@ -169,9 +169,9 @@ export class Issuer implements OnApplicationShutdown {
       return this.sendRejection(path, raw, response, malformedRequest);
     if (path === '/auth') addDefaultScope(raw);
     if (path === '/reg') {
-      const sent = parseJson((await readText(raw, maxRegistrationBytes)) ?? '');
-      if (!hasOnlyPlainText(sent)) return this.sendRejection(path, raw, response, malformedRequest);
-      const registration = validateClientRegistration(sent);
+      const body = parseJson((await readText(raw, maxRegistrationBytes)) ?? '');
+      if (!hasOnlyPlainText(body)) return this.sendRejection(path, raw, response, malformedRequest);
+      const registration = validateClientRegistration(body);
       if ('error' in registration) return sendJson(response, 400, registration);
       // oidc-provider uses `body` and does not read the request again.
       Object.assign(raw, { body: registration });
@@ -185,8 +185,8 @@ export class Issuer implements OnApplicationShutdown {
   }
 
   /**
-   * Counts a request against its rate limit. Returns the response that rejects it: 503 if Postgres
-   * is unavailable, 429 above the limit; undefined if it is allowed.
+   * Counts a request against its rate limit. Returns undefined for an allowed request, otherwise
+   * the response that rejects it: 503 if Postgres is unavailable, 429 above the limit.
    */
   private async countOrReject(
     limit: IssuerRequest,
@@ -195,15 +195,15 @@ export class Issuer implements OnApplicationShutdown {
     const error = 'temporarily_unavailable';
     if (!this.store.isAvailable) {
       const error_description = 'the database is unavailable';
-      return { status: 503, retryAfter: 2, error, error_description };
+      return { status: 503, retryAfterSeconds: 2, error, error_description };
     }
     try {
       await this.limits.countRequest(limit, requestAddress(), isFromWebPage);
       return undefined;
     } catch (limited) {
       if (!(limited instanceof RateLimited)) throw limited;
-      const { retryAfter } = limited;
-      return { status: 429, retryAfter, error, error_description: 'too many requests' };
+      const { retryAfter: retryAfterSeconds } = limited;
+      return { status: 429, retryAfterSeconds, error, error_description: 'too many requests' };
     }
   }
 
@@ -213,23 +213,24 @@ export class Issuer implements OnApplicationShutdown {
     response: ServerResponse,
     rejection: RejectedResponse,
   ): void {
-    const { status, retryAfter, ...error } = rejection;
-    if (retryAfter !== undefined) response.setHeader('retry-after', String(retryAfter));
+    const { status, retryAfterSeconds, ...error } = rejection;
+    if (retryAfterSeconds !== undefined)
+      response.setHeader('retry-after', String(retryAfterSeconds));
     if (path.startsWith('/auth')) return sendPage(response, status, this.errorPage(raw, error));
     sendJson(response, status, error);
   }
 
   /**
-   * Sets the `x-forwarded-` headers by PUBLIC_URL. Removes `authorization` and all cookies except
-   * those of oidc-provider, so that it receives no credential of the account pages.
+   * Sets the `x-forwarded-` headers from PUBLIC_URL. Removes `authorization` and all cookies except
+   * those of oidc-provider, which must receive no credential of the account pages.
    */
   private sanitizeHeaders(raw: IncomingMessage): void {
     delete raw.headers.authorization;
     Object.assign(raw.headers, this.forwardedHeaders);
-    const own = raw.headers.cookie
+    const providerCookies = raw.headers.cookie
       ?.split(/; */)
-      .filter((pair) => this.ownCookies.some((name) => pair.startsWith(`${name}=`)));
-    raw.headers.cookie = own?.join('; ') ?? '';
+      .filter((pair) => this.providerCookieNames.some((name) => pair.startsWith(`${name}=`)));
+    raw.headers.cookie = providerCookies?.join('; ') ?? '';
   }
 
   private createProvider(): Provider {
@@ -257,46 +258,43 @@ export class Issuer implements OnApplicationShutdown {
       // error page instead of a redirect (RFC 9700, 4.11.2).
       if (ctx.oidc.entities.Interaction?.result === undefined) error.allow_redirect = false;
     });
-    const countTokens = (ctx: KoaContextWithOIDC, outcome: string) =>
-      this.countTokenRequest(grantTypeOf(ctx), outcome);
-    provider.on('grant.success', (ctx) => countTokens(ctx, 'issued'));
-    provider.on('grant.error', (ctx, { error }) => countTokens(ctx, error));
+    const countRequest = (ctx: KoaContextWithOIDC, outcome: string) =>
+      this.countTokenRequest(readGrantTypeLabel(ctx), outcome);
+    provider.on('grant.success', (ctx) => countRequest(ctx, 'issued'));
+    provider.on('grant.error', (ctx, { error }) => countRequest(ctx, error));
     provider.on('server_error', ({ res, path }, error) => {
       // The HTTP server has set `x-request-id` to the correlation id.
       const correlationId = res.getHeader('x-request-id');
-      const fields = { err: error, correlationId, route: routeOf(path) };
+      const fields = { err: error, correlationId, route: toRouteKey(path) };
       this.log.error(fields, 'OAuth request failed: oidc-provider error');
     });
     return provider;
   }
 }
 
-/** Returns the key in {@link issuerRoutes} of a path, which can contain an authorization's id. */
-function routeOf(path: string): string {
+/** Returns {@link resumePath} for `/auth/` with the id of an authorization, otherwise the path. */
+function toRouteKey(path: string): string {
   return /^\/auth\/[\w-]{1,64}$/.test(path) ? resumePath : path;
 }
 
 /**
- * Returns true if a script, frame or form of a web page sent the request; false for a link.
+ * Returns true if a script, frame or form of a web page sent the request; false for a link or app.
  * Browsers send `Origin` with each POST and `Sec-Fetch-Dest` with images, frames and `fetch`.
  */
 function isSentByWebPage({
   origin,
-  'sec-fetch-dest': target = 'document',
+  'sec-fetch-dest': destination = 'document',
 }: IncomingHttpHeaders): boolean {
-  return origin !== undefined || target !== 'document';
+  return origin !== undefined || destination !== 'document';
 }
 
-const grantTypes: Readonly<Record<string, string>> = {
-  authorization_code: 'authorization_code',
-  refresh_token: 'refresh_token',
-  'urn:ietf:params:oauth:grant-type:device_code': 'device_code',
-};
+const labelByGrantType: ReadonlyMap<unknown, string> = new Map([
+  ['authorization_code', 'authorization_code'],
+  ['refresh_token', 'refresh_token'],
+  ['urn:ietf:params:oauth:grant-type:device_code', 'device_code'],
+]);
 
-/** Returns the grant type of a token request as a metric label; `other` for an invalid one. */
-function grantTypeOf({ oidc }: KoaContextWithOIDC): string {
-  const named = oidc?.params?.['grant_type'];
-  return (
-    (typeof named === 'string' && Object.hasOwn(grantTypes, named) && grantTypes[named]) || 'other'
-  );
+/** Returns the grant type of a token request as a metric label; `other` if it is invalid. */
+function readGrantTypeLabel({ oidc }: KoaContextWithOIDC): string {
+  return labelByGrantType.get(oidc?.params?.['grant_type']) ?? 'other';
 }

@@ -8,25 +8,26 @@ import { queryRows } from '../people/query-rows.js';
 import { requestAddress, requestNetwork } from './request-address.js';
 import { withOutageErrors } from './outage-errors.js';
 
-/** Period after the first use of a refresh token or device code in which it can be used again. */
+/** Period after the first use of a refresh token or device code in which its reuse is allowed. */
 const reuseWindow = '60 seconds';
-/** Maximum retention of used tokens and codes. Until then, their reuse ends the grant. */
+/** Maximum retention of used tokens and codes. The reuse of a retained value ends the grant. */
 const usedRetention = '30 days';
 
-/** Number of newest tokens kept per grant. Older used ones are deleted after the reuse window. */
+/** Newest tokens that stay per grant. Older used tokens are deleted after {@link reuseWindow}. */
 const maxTokensPerGrant = 50;
 
-/** Models whose values can be used again: an app that lost the response has no other credential. */
+/** Models with reusable values, because an app that lost a response has no other credential. */
 const reusableModels: ReadonlySet<string> = new Set(['RefreshToken', 'DeviceCode']);
-/** Returns SQL for the number of refresh tokens that preceded this one in its grant. */
-const rotationsOf = (payload: string) => `coalesce((${payload} ->> 'rotations')::integer, 0)`;
+/** Returns SQL for the number of refresh tokens that preceded a refresh token in its grant. */
+const buildRotationsSql = (payloadColumn: string) =>
+  `coalesce((${payloadColumn} ->> 'rotations')::integer, 0)`;
 /** Models of oidc-provider whose rows are inserted only if their grant exists. */
 const modelsUnderGrant: ReadonlySet<string> = new Set(['RefreshToken', 'AuthorizationCode']);
 /** Models of pending requests, which unauthenticated clients create. */
 const pendingModels: ReadonlySet<string> = new Set(['Interaction', 'DeviceCode']);
 
-/** Maximum number of pending authorization requests, per model. */
-const maxPending = 20_000;
+/** Maximum pending requests per model. Above it, {@link deleteExcessRowsByNetwork} applies. */
+const maxPendingRequests = 20_000;
 
 /** Dependencies of {@link OidcAdapter}. */
 export interface AdapterContext {
@@ -47,8 +48,8 @@ interface ModelRow {
  * - A row id is the SHA-256 of a secret of the client. No column contains the secret.
  * - An authorization code is used once. A refresh token or device code can be used again for 60 s
  *   after its first use, for lost responses and parallel processes. Later reuse ends the grant.
- * - Reuse can create several refresh tokens. The first use of one marks all tokens with the same or
- *   fewer rotations as used, so that only one chain of tokens continues.
+ * - Reuse can create several refresh tokens. The first use of such a token marks all tokens with
+ *   the same or fewer rotations as used, so that only one chain of tokens continues.
  * - A grant has a bounded number of rows.
  * - Nothing is added to an ended grant, since each addition locks the row of the grant.
  * - A grant expires with its last refresh token.
@@ -62,7 +63,7 @@ export class OidcAdapter implements Adapter {
   async upsert(id: string, payload: AdapterPayload, expiresIn: number): Promise<void> {
     if (modelsUnderGrant.has(this.model)) return this.addToGrant(id, payload, expiresIn);
     const isPendingModel = pendingModels.has(this.model);
-    // The second write of a request contains the decision: it is not pending (network NULL).
+    // The second write of a request stores the decision. Decided requests have no `network`.
     const [row] = await this.runQuery<{ isPending: boolean }>(
       `INSERT INTO account.oidc
          (model, id, payload, account_id, grant_id, user_code, address, network, expires_at)
@@ -72,7 +73,7 @@ export class OidcAdapter implements Adapter {
            grant_id = excluded.grant_id, network = NULL, expires_at = excluded.expires_at
        RETURNING network IS NOT NULL AS "isPending"`,
       [
-        ...this.columnValues(id, payload),
+        ...this.toColumnValues(id, payload),
         ...(isPendingModel ? [requestAddress(), requestNetwork()] : [null, null]),
         expiresIn,
       ],
@@ -88,28 +89,33 @@ export class OidcAdapter implements Adapter {
       [this.model, hashSecret(id), reuseWindow],
     );
     if (!row) return undefined;
-    const stored: AdapterPayload = { ...row.payload, jti: id };
-    // Refresh tokens extend the expiry in the grant's row, but not the one in its payload.
+    const storedPayload: AdapterPayload = { ...row.payload, jti: id };
+    // New refresh tokens extend `expires_at` of the grant's row, but not `exp` in its payload.
     if (this.model === 'Grant' && row.expiresAt)
-      stored.exp = Math.floor(Date.parse(row.expiresAt) / 1_000);
+      storedPayload.exp = Math.floor(Date.parse(row.expiresAt) / 1_000);
     if (row.usedAt && !(row.isWithinReuseWindow && reusableModels.has(this.model)))
-      stored.consumed = Math.floor(Date.parse(row.usedAt) / 1_000);
-    return stored;
+      storedPayload.consumed = Math.floor(Date.parse(row.usedAt) / 1_000);
+    return storedPayload;
   }
 
-  /** Marks a value as used. @throws InvalidGrant if it was used before or the grant ended. */
+  /**
+   * Marks a code or token as used. The reuse of {@link reusableModels} has no effect; the reuse of
+   * other models ends the grant.
+   *
+   * @throws InvalidGrant for such a reuse, and for a deleted code or token.
+   */
   async consume(id: string): Promise<void> {
     // SKIP LOCKED prevents deadlocks with concurrent uses of other tokens of the grant.
-    const [used] = await this.runQuery<{ id: Buffer }>(
+    const [usedRow] = await this.runQuery<{ id: Buffer }>(
       `WITH used AS (
          UPDATE account.oidc
          SET consumed_at = now(), expires_at = LEAST(expires_at, now() + $3::interval)
          WHERE model = $1 AND id = $2 AND consumed_at IS NULL
-         RETURNING id, grant_id, ${rotationsOf('payload')} AS age),
+         RETURNING id, grant_id, ${buildRotationsSql('payload')} AS age),
        others AS (
          SELECT o.id FROM account.oidc o, used
          WHERE $1 = 'RefreshToken' AND o.model = $1 AND o.grant_id = used.grant_id AND o.id <> $2
-           AND o.consumed_at IS NULL AND ${rotationsOf('o.payload')} <= used.age
+           AND o.consumed_at IS NULL AND ${buildRotationsSql('o.payload')} <= used.age
          FOR UPDATE OF o SKIP LOCKED),
        overtaken AS (
          UPDATE account.oidc
@@ -118,7 +124,7 @@ export class OidcAdapter implements Adapter {
        SELECT id FROM used`,
       [this.model, hashSecret(id), usedRetention],
     );
-    if (used) return;
+    if (usedRow) return;
     const [row] = await this.runQuery<{ grantId: string }>(
       'SELECT grant_id AS "grantId" FROM account.oidc WHERE model = $1 AND id = $2',
       [this.model, hashSecret(id)],
@@ -136,17 +142,17 @@ export class OidcAdapter implements Adapter {
     ]);
   }
 
-  /** Does nothing: oidc-provider also destroys the grant, which deletes its tokens. */
+  /** Does nothing, because oidc-provider also calls {@link destroy} with the grant. */
   async revokeByGrantId(): Promise<void> {}
 
-  /** Returns undefined: the issuer's sessions end with the request. */
+  /** Returns undefined, because the issuer's sessions end with the request. */
   async findByUid(): Promise<undefined> {}
 
-  /** Returns undefined: {@link DeviceAuthorizations} reads user codes. */
+  /** Returns undefined, because {@link DeviceAuthorizations} reads user codes. */
   async findByUserCode(): Promise<undefined> {}
 
   private async addToGrant(id: string, payload: AdapterPayload, expiresIn: number): Promise<void> {
-    const [added] = await this.runQuery<{ id: Buffer }>(
+    const [addedRow] = await this.runQuery<{ id: Buffer }>(
       `WITH living AS (
          UPDATE account.oidc
          SET expires_at = GREATEST(expires_at, now() + make_interval(secs => $7))
@@ -163,33 +169,39 @@ export class OidcAdapter implements Adapter {
        SELECT $1, $2, $3, $4::uuid, $5, $6::bytea, now() + make_interval(secs => $7) FROM living
        RETURNING id`,
       [
-        ...this.columnValues(id, payload),
+        ...this.toColumnValues(id, payload),
         expiresIn,
         hashSecret(payload.grantId ?? ''),
         reuseWindow,
         maxTokensPerGrant - 1,
       ],
     );
-    if (!added) throw new errors.InvalidGrant('the grant has ended');
+    if (!addedRow) throw new errors.InvalidGrant('the grant has ended');
   }
 
-  /** Deletes pending requests above {@link maxPending} (see {@link deleteExcessRowsByNetwork}). */
+  /** Deletes pending requests above {@link maxPendingRequests}. */
   private capPendingRequests(): Promise<void> {
     const { source, availability } = this.context;
     const condition = `model = '${this.model}' AND network IS NOT NULL AND expires_at > now()`;
     return withOutageErrors(availability, () =>
-      deleteExcessRowsByNetwork(source.manager, { table: 'oidc', condition, max: maxPending }),
+      deleteExcessRowsByNetwork(source.manager, {
+        table: 'oidc',
+        condition,
+        max: maxPendingRequests,
+      }),
     );
   }
 
-  private columnValues(id: string, { jti: _jti, userCode, ...kept }: AdapterPayload): unknown[] {
-    const grantId = this.model === 'Grant' ? id : (kept.grantId ?? null);
-    const payload = JSON.stringify(kept);
+  private toColumnValues(
+    id: string,
+    { jti: _jti, userCode, ...payload }: AdapterPayload,
+  ): unknown[] {
+    const grantId = this.model === 'Grant' ? id : (payload.grantId ?? null);
     return [
       this.model,
       hashSecret(id),
-      payload,
-      kept.accountId ?? null,
+      JSON.stringify(payload),
+      payload.accountId ?? null,
       grantId,
       userCode ? hashSecret(userCode) : null,
     ];
@@ -200,10 +212,8 @@ export class OidcAdapter implements Adapter {
     return withOutageErrors(availability, () => grants.endUnchecked(grantId));
   }
 
-  private runQuery<Found>(statement: string, values: unknown[]): Promise<Found[]> {
+  private runQuery<Row>(statement: string, values: unknown[]): Promise<Row[]> {
     const { source, availability } = this.context;
-    return withOutageErrors(availability, () =>
-      queryRows<Found>(source.manager, statement, values),
-    );
+    return withOutageErrors(availability, () => queryRows<Row>(source.manager, statement, values));
   }
 }

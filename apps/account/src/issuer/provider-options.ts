@@ -21,9 +21,9 @@ const lifetimes = {
   code: minuteSeconds,
   /** Pending authorization request of a browser or device. */
   request: 15 * minuteSeconds,
-  /** Each use of a refresh token replaces it by one with the full lifetime. */
+  /** Each use of a refresh token replaces it with a new token of the full lifetime. */
   refreshToken: 90 * daySeconds,
-  /** Grant without refresh tokens. Each refresh token extends its lifetime (oidc-adapter.ts). */
+  /** Grant without refresh tokens. Each refresh token extends the grant (oidc-adapter.ts). */
   grant: daySeconds,
 } as const;
 
@@ -34,7 +34,7 @@ export const ERROR_PAGE = Symbol('error page');
 export interface PageError {
   readonly error: string;
   readonly error_description?: string | undefined;
-  /** Redirect URI of the authorization request, if the client has registered it. */
+  /** Redirect URI of the authorization request; undefined if the client did not register it. */
   readonly redirectUri?: string | undefined;
 }
 
@@ -48,16 +48,18 @@ export interface IssuerDependencies {
   readonly errorPage: (request: IncomingMessage, error: PageError) => string;
 }
 
-/** Returns the issuer's cookie names. All ports of a host share cookies, so they name the app. */
+/**
+ * Returns the issuer's cookie names. Each name contains `podcast_sync`, because all ports of a host
+ * share cookies (RFC 6265, 8.5).
+ */
 export function cookieNames({
   PUBLIC_URL,
 }: AccountConfig): Record<'session' | 'request' | 'resume', string> {
-  const name = (what: string) =>
-    `${PUBLIC_URL.startsWith('https:') ? '__Secure-' : ''}podcast_sync_${what}`;
-  return { session: name('issuer'), request: name('request'), resume: name('resume') };
+  const prefix = PUBLIC_URL.startsWith('https:') ? '__Secure-podcast_sync_' : 'podcast_sync_';
+  return { session: `${prefix}issuer`, request: `${prefix}request`, resume: `${prefix}resume` };
 }
 
-function enabledFeatures(config: AccountConfig): Configuration['features'] {
+function createFeatures(config: AccountConfig): Configuration['features'] {
   return {
     devInteractions: { enabled: false },
     dPoP: { enabled: false },
@@ -101,7 +103,7 @@ export function issuerConfiguration({
 }: IssuerDependencies): Configuration {
   const isSecure = config.PUBLIC_URL.startsWith('https:');
   const cookie = { httpOnly: true, sameSite: 'lax', secure: isSecure, overwrite: true } as const;
-  const names = cookieNames(config);
+  const cookies = cookieNames(config);
   return {
     adapter: (model: string) => adapter(model),
     clients: firstPartyClients.map((client) => ({
@@ -111,12 +113,12 @@ export function issuerConfiguration({
     jwks: { keys: [key] as never },
     // The account session identifies the user, so the issuer's session ends with the request.
     cookies: {
-      names: { session: names.session, interaction: names.request, resume: names.resume },
+      names: { session: cookies.session, interaction: cookies.request, resume: cookies.resume },
       long: cookie,
       short: cookie,
     },
-    features: enabledFeatures(config),
-    // Scopes of the issuer itself; `getResourceServerInfo` returns those of the API.
+    features: createFeatures(config),
+    // Scopes of the issuer itself. `getResourceServerInfo` returns the scopes of the API.
     scopes: ['openid', 'offline_access'],
     claims: { openid: ['sub'], auth_time: null, iss: null },
     responseTypes: ['code'],
@@ -136,7 +138,7 @@ export function issuerConfiguration({
     revokeGrantPolicy: () => true,
     extraTokenClaims: (_ctx, token) =>
       'grantId' in token && token.grantId ? { gid: token.grantId } : undefined,
-    // APIs accept a token without the claim `scope` for all scopes, so this sets an empty claim.
+    // The API allows everything to a token without the claim `scope`, so the claim is always set.
     formats: { customizers: { jwt: (_ctx, _token, parts) => void (parts.payload.scope ??= '') } },
     findAccount: async (_ctx, sub) => {
       if (!(await isActive(sub))) return undefined;
@@ -148,7 +150,7 @@ export function issuerConfiguration({
       policy: interactionPolicy.base(),
       url: (_ctx, { uid }) => `/interaction/${uid}`,
     },
-    renderError: (ctx, out) => renderIssuerError(ctx, out, errorPage),
+    renderError: (ctx, pageError) => renderIssuerError(ctx, pageError, errorPage),
   };
 }
 
@@ -158,8 +160,9 @@ export function issuerConfiguration({
  * @throws InvalidTarget if the resource is not in `API_URLS`.
  */
 export function apiResource({ API_URLS, API_AUDIENCE }: AccountConfig, resource: string) {
-  const isSame = (url: string) => withoutSlash(url) === withoutSlash(resource);
-  if (!API_URLS.some(isSame)) throw new errors.InvalidTarget();
+  const isRequestedApi = (url: string) =>
+    removeTrailingSlash(url) === removeTrailingSlash(resource);
+  if (!API_URLS.some(isRequestedApi)) throw new errors.InvalidTarget();
   return {
     scope: apiScopes.join(' '),
     audience: API_AUDIENCE,
@@ -169,21 +172,23 @@ export function apiResource({ API_URLS, API_AUDIENCE }: AccountConfig, resource:
   };
 }
 
-function withoutSlash(url: string): string {
+function removeTrailingSlash(url: string): string {
   return url.endsWith('/') ? url.slice(0, -1) : url;
 }
 
 function renderIssuerError(
   ctx: KoaContextWithOIDC,
-  out: PageError,
+  pageError: PageError,
   errorPage: IssuerDependencies['errorPage'],
 ): void {
   const { client, params } = ctx.oidc;
-  const uri = params?.['redirect_uri'];
+  const requestedUri = params?.['redirect_uri'];
   const redirectUri =
-    typeof uri === 'string' && client?.redirectUriAllowed(uri) === true ? uri : undefined;
-  // oidc-provider reports `login_required` with a redirect's status, but this is an error page.
+    typeof requestedUri === 'string' && client?.redirectUriAllowed(requestedUri) === true
+      ? requestedUri
+      : undefined;
+  // oidc-provider sets a redirect's status for `login_required`. An error page needs at least 400.
   if (ctx.status < 400) ctx.status = 400;
   ctx.type = 'html';
-  ctx.body = errorPage(ctx.req, { ...out, redirectUri });
+  ctx.body = errorPage(ctx.req, { ...pageError, redirectUri });
 }

@@ -9,7 +9,10 @@ const maxUriLength = 2_000;
 /** Hosts for which `http` is allowed: the machine of the app, with any port (RFC 8252, 7.3). */
 const loopbackHosts: ReadonlySet<string> = new Set(['localhost', '127.0.0.1', '[::1]']);
 
-/** Redirect URI. A private scheme contains a dot, as a domain of the app does (RFC 8252, 7.1). */
+/**
+ * Schema of a redirect URI. A private scheme must contain a dot, because it is a reversed domain
+ * name of the app (RFC 8252, 7.1).
+ */
 const redirectUriSchema = z
   .string()
   .max(maxUriLength)
@@ -53,20 +56,27 @@ export interface ClientRegistrationError {
   error_description: string;
 }
 
-/** Returns the metadata to store, or an error. Omits logo and home page, which could deceive. */
+/**
+ * Returns the metadata to store, or an error. Omits the logo and the home page, with which a client
+ * could imitate another app.
+ */
 export function validateClientRegistration(
   body: unknown,
 ): ClientRegistration | ClientRegistrationError {
   const { success, data, error } = clientMetadataSchema.safeParse(body);
   if (!success) {
     const [issue] = error.issues;
-    const about = String(issue?.path[0] ?? 'the request');
-    const code = about === 'redirect_uris' ? 'invalid_redirect_uri' : 'invalid_client_metadata';
-    return { error: code, error_description: `${about}: ${issue?.message ?? 'invalid'}` };
+    const invalidField = String(issue?.path[0] ?? 'the request');
+    const errorCode =
+      invalidField === 'redirect_uris' ? 'invalid_redirect_uri' : 'invalid_client_metadata';
+    return {
+      error: errorCode,
+      error_description: `${invalidField}: ${issue?.message ?? 'invalid'}`,
+    };
   }
   const { client_name, redirect_uris } = data;
-  const hasCodes = data.grant_types.includes('authorization_code');
-  if (hasCodes && redirect_uris.length === 0)
+  const usesCodes = data.grant_types.includes('authorization_code');
+  if (usesCodes && redirect_uris.length === 0)
     return {
       error: 'invalid_redirect_uri',
       error_description: 'redirect_uris: at least one is required',
@@ -74,9 +84,9 @@ export function validateClientRegistration(
   const isWeb = redirect_uris.length > 0 && redirect_uris.every((uri) => uri.startsWith('https:'));
   return {
     client_name: client_name || 'Unnamed app',
-    redirect_uris: hasCodes ? redirect_uris : [],
+    redirect_uris: usesCodes ? redirect_uris : [],
     grant_types: [...new Set([...data.grant_types, 'refresh_token'])],
-    response_types: hasCodes ? ['code'] : [],
+    response_types: usesCodes ? ['code'] : [],
     application_type: isWeb ? 'web' : 'native',
     token_endpoint_auth_method: 'none',
     // Other response modes need a form or script, which the content security policy forbids.

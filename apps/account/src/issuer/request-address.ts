@@ -1,15 +1,15 @@
 import { AsyncLocalStorage } from 'node:async_hooks';
 import { networkOf } from '#identity';
 
-/** Carries the client's IP address to the adapters, to which oidc-provider does not pass it. */
+/** IP address of the client, for adapters: oidc-provider passes no request to an adapter. */
 const clientAddress = new AsyncLocalStorage<string>();
 
-/** Runs a function in which {@link requestAddress} returns the address of the client. */
+/** Runs a function during which {@link requestAddress} returns `address`. */
 export function runWithAddress<Result>(address: string, run: () => Result): Result {
   return clientAddress.run(address, run);
 }
 
-/** Returns the client's IP address in a request to the issuer, otherwise an empty string. */
+/** Returns the client's IP address; an empty string outside a request to the issuer. */
 export function requestAddress(): string {
   return clientAddress.getStore() ?? '';
 }

@@ -7,8 +7,8 @@ import type { JSONWebKeySet, JWK } from 'jose';
 const keyPollMs = 2_000;
 
 /**
- * Milliseconds between the publication of a key and its first use. Verifiers reload the key set
- * for an unknown key after a shorter time.
+ * Milliseconds between the publication of a key and its first use. Longer than the cool-down after
+ * which a verifier fetches the key set again for an unknown key (10 s in the gateway).
  */
 const publicationMs = 60_000;
 
@@ -19,20 +19,20 @@ export type SigningKey = JWK & { readonly kid: string };
  * Signing key and set of public keys, from files that `npm run keys` and `secrets --rotate` write.
  * Invariants:
  * - A changed key set is published immediately. A new key signs {@link publicationMs} later, or
- *   immediately if the set no longer contains the old one, as after a leak.
+ *   immediately if the set no longer contains the old key, as after a leak.
  * - Unreadable files, and a key set without the signing key, change nothing and are logged once.
  */
 export class SigningKeys {
   private currentKey: SigningKey;
   private publicKeys: JSONWebKeySet;
-  /** New key that does not sign yet, with the time at which it was first read. */
+  /** New key that does not sign yet; `since` is when it was first read (`performance.now()`). */
   private pendingKey: { readonly key: SigningKey; readonly since: number } | undefined;
   private readonly timer: NodeJS.Timeout;
   private readonly changeListeners: (() => void)[] = [];
   private readonly reloadFaultLog: FaultLog;
 
   /**
-   * @param directory with `signing-key.json` and `jwks.json`.
+   * @param directory folder of `signing-key.json` and `jwks.json`.
    * @throws Error if the files are unreadable or the set does not contain the signing key.
    */
   constructor(
@@ -44,8 +44,8 @@ export class SigningKeys {
       failed: 'signing keys not reloaded, keeping the current ones',
       recovered: 'signing keys reloaded',
     });
-    const { key, set } = this.readKeys();
-    [this.currentKey, this.publicKeys] = [key, set];
+    const { key, keySet } = this.readKeys();
+    [this.currentKey, this.publicKeys] = [key, keySet];
     this.timer = setInterval(() => this.reloadKeys(), keyPollMs).unref();
   }
 
@@ -54,7 +54,7 @@ export class SigningKeys {
     return this.currentKey;
   }
 
-  /** Public keys of `jwks.json`: of new tokens, of earlier tokens and of a pending key. */
+  /** Public keys of `jwks.json`: of the signing key, of earlier keys and of a pending key. */
   get publicKeySet(): JSONWebKeySet {
     return this.publicKeys;
   }
@@ -71,13 +71,13 @@ export class SigningKeys {
 
   private reloadKeys(): void {
     try {
-      const { key, set } = this.readKeys();
+      const { key, keySet } = this.readKeys();
       this.reloadFaultLog.recordSuccess();
-      this.publicKeys = set;
+      this.publicKeys = keySet;
       if (key.kid === this.currentKey.kid) return void (this.pendingKey = undefined);
       if (this.pendingKey?.key.kid !== key.kid) this.pendingKey = { key, since: performance.now() };
       if (
-        containsKey(set, this.currentKey) &&
+        containsKey(keySet, this.currentKey) &&
         performance.now() - this.pendingKey.since < this.waitMs
       )
         return;
@@ -91,20 +91,20 @@ export class SigningKeys {
   }
 
   /** @throws Error if a file is unreadable or the set does not contain the signing key. */
-  private readKeys(): { key: SigningKey; set: JSONWebKeySet } {
+  private readKeys(): { key: SigningKey; keySet: JSONWebKeySet } {
     const readJsonFile = (name: string): unknown =>
       JSON.parse(readFileSync(join(this.directory, name), 'utf8'));
     const key = readJsonFile('signing-key.json') as SigningKey;
     const { keys } = readJsonFile('jwks.json') as JSONWebKeySet;
-    const set = { keys: keys.map(toPublicKey) };
-    if (!containsKey(set, key))
+    const keySet = { keys: keys.map(toPublicKey) };
+    if (!containsKey(keySet, key))
       throw new Error(`${this.directory}: the signing key is not in the key set`);
-    return { key, set };
+    return { key, keySet };
   }
 }
 
-function containsKey(set: JSONWebKeySet, { kid }: SigningKey): boolean {
-  return set.keys.some((key) => key.kid === kid);
+function containsKey(keySet: JSONWebKeySet, { kid }: SigningKey): boolean {
+  return keySet.keys.some((key) => key.kid === kid);
 }
 
 function toPublicKey({ kty, crv, x, kid, alg, use }: JWK): JWK {

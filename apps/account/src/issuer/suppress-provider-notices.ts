@@ -1,11 +1,12 @@
-// Suppresses console notices of oidc-provider, since log lines are JSON. They warn about Node 20,
-// which the tests cover, and parsed bodies (issuer.ts). Import this file before oidc-provider.
+// Suppresses console notices of oidc-provider, because log lines are JSON. The notices warn about
+// Node 20, which the tests cover, and about request bodies that issuer.ts has read. Import this
+// file before oidc-provider.
 
 const isNotice = (line: unknown) => typeof line === 'string' && line.includes('oidc-provider ');
 
 for (const level of ['info', 'warn'] as const) {
-  const write = console[level].bind(console);
+  const writeLine = console[level].bind(console);
   console[level] = (...line: unknown[]) => {
-    if (!isNotice(line[0])) write(...line);
+    if (!isNotice(line[0])) writeLine(...line);
   };
 }

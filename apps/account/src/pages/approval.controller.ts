@@ -12,22 +12,22 @@ import { ForPerson, PageController, requireRecent } from './person.guard.js';
 import { type Approval, approvalPage, deviceCodePage } from './views/approval.view.js';
 
 const maxUserCodeLength = 64;
-/** Maximum seconds between the entry of a device's code and the decision: the code's lifetime. */
+/** Seconds for the decision after the entry of a device's code; equal to the code's lifetime. */
 const userCodeSeconds = 15 * 60;
 
-function consentingUserOf({ account, session }: Person): ConsentingUser {
+function toConsentingUser({ account, session }: Person): ConsentingUser {
   const { id: sessionId, authenticatedAt } = session;
   return { accountId: account.id, sessionId, authenticatedAt };
 }
 
-/** Returns where the browser goes after an approval, for the text of the page. */
-function redirectTargetOf(redirectHost: string | undefined): Approval['goesTo'] {
+/** Returns the redirect target as the approval page shows it; undefined without a redirect. */
+function toRedirectTarget(redirectHost: string | undefined): Approval['goesTo'] {
   if (redirectHost === undefined) return undefined;
   return redirectHost.endsWith(':') ? 'device' : { host: redirectHost };
 }
 
-/** Returns the host to which an app redirects; undefined if it redirects to a local app. */
-function redirectHostOfApp({ redirectHost }: AppRequest): string | undefined {
+/** Returns the host of the redirect URI; undefined for a private scheme or without a redirect. */
+function findRedirectHost({ redirectHost }: AppRequest): string | undefined {
   return redirectHost?.endsWith(':') ? undefined : redirectHost;
 }
 
@@ -37,7 +37,7 @@ export class ApprovalController {
   constructor(
     private readonly interactions: Interactions,
     private readonly devices: DeviceAuthorizations,
-    private readonly flows: LoginFlows,
+    private readonly loginFlows: LoginFlows,
   ) {}
 
   @Get('interaction/:uid')
@@ -47,7 +47,7 @@ export class ApprovalController {
     const appRequest = await this.interactions.findAuthorizationRequest(request.raw, raw);
     if (!appRequest) throw new Refusal('app_request');
     requireRecent(person, request.url, appRequest.signInAfter);
-    showApproval(page, requestDetailsOf(appRequest, request.url));
+    showApproval(page, toRequestDetails(appRequest, request.url));
   }
 
   @Post('interaction/:uid')
@@ -58,11 +58,11 @@ export class ApprovalController {
     if (!appRequest) throw new Refusal('app_request');
     const isAllowed = form['decision'] === 'allow';
     if (isAllowed) requireRecent(person, request.url, appRequest.signInAfter);
-    const to = isAllowed
-      ? await this.interactions.allowRequest(request.raw, raw, consentingUserOf(person))
+    const redirectUrl = isAllowed
+      ? await this.interactions.allowRequest(request.raw, raw, toConsentingUser(person))
       : await this.interactions.denyRequest(request.raw, raw);
-    if (to === undefined) throw new Refusal('app_request');
-    page.leaveSite(to, redirectHostOfApp(appRequest));
+    if (redirectUrl === undefined) throw new Refusal('app_request');
+    page.leaveSite(redirectUrl, findRedirectHost(appRequest));
   }
 
   @Get('device')
@@ -84,32 +84,29 @@ export class ApprovalController {
     const appRequest = await this.devices.findAuthorizationRequest(code, page.request.ip);
     if (!appRequest) return page.redirectWithOutcome('/device', { code, problem: 'unknown' });
     const userCode = formatUserCode(appRequest.id);
-    showApproval(page, { ...requestDetailsOf(appRequest, '/device'), userCode });
+    showApproval(page, { ...toRequestDetails(appRequest, '/device'), userCode });
   }
 
-  /**
-   * Handles both forms of a device: the one with its code, and the one with the decision to allow
-   * or deny the device.
-   */
+  /** Handles two forms: the entry of a device's code, and the decision about the device. */
   @Post('device')
   @ForPerson({ next: '/device' })
   async handleDeviceForm(@Res() { page }: FastifyReply): Promise<void> {
     const { form, person } = page;
     const code = (form['user_code'] ?? '').trim().slice(0, maxUserCodeLength);
-    const refuse = (problem: 'missing' | 'unknown') =>
+    const redirectWithProblem = (problem: 'missing' | 'unknown') =>
       page.redirectWithOutcome('/device', { code, problem });
-    if (code === '') return refuse('missing');
+    if (code === '') return redirectWithProblem('missing');
     if (form['decision'] !== 'deny')
       requireRecent(person, `/device?${new URLSearchParams({ user_code: code }).toString()}`);
     if (form['decision'] === undefined)
       return page.redirectWithOutcome('/device/request', { code }, userCodeSeconds);
     const appRequest = await this.devices.findAuthorizationRequest(code, page.request.ip);
-    if (!appRequest) return refuse('unknown');
+    if (!appRequest) return redirectWithProblem('unknown');
     const isAllowed = form['decision'] === 'allow';
     const isDecided = isAllowed
-      ? await this.devices.allowRequest(code, consentingUserOf(person))
+      ? await this.devices.allowRequest(code, toConsentingUser(person))
       : await this.devices.denyRequest(code);
-    if (!isDecided) return refuse('unknown');
+    if (!isDecided) return redirectWithProblem('unknown');
     showDecision(page, isAllowed);
   }
 
@@ -119,7 +116,7 @@ export class ApprovalController {
     @Param('token') token: string,
     @Res() { page }: FastifyReply,
   ): Promise<void> {
-    const flow = await this.flows.findOpenFlow(token);
+    const flow = await this.loginFlows.findOpenFlow(token);
     if (!flow) throw new Refusal('app_request');
     const { url: action } = page.request;
     requireRecent(page.person, action);
@@ -134,16 +131,16 @@ export class ApprovalController {
     @Res() { page }: FastifyReply,
   ): Promise<void> {
     const { form, person, request } = page;
-    const flow = await this.flows.findOpenFlow(token);
+    const flow = await this.loginFlows.findOpenFlow(token);
     if (!flow) throw new Refusal('app_request');
     const isAllowed = form['decision'] === 'allow';
     if (isAllowed) requireRecent(person, request.url);
     if (isAllowed && person.account.name === null)
       return page.redirect(withNext('/name', request.url));
-    const isDone = isAllowed
-      ? await this.flows.approve(token, person.account.id, person.session.id)
-      : await this.flows.deny(token);
-    if (!isDone) throw new Refusal('app_request');
+    const isDecided = isAllowed
+      ? await this.loginFlows.approve(token, person.account.id, person.session.id)
+      : await this.loginFlows.deny(token);
+    if (!isDecided) throw new Refusal('app_request');
     showDecision(page, isAllowed);
   }
 }
@@ -151,16 +148,16 @@ export class ApprovalController {
 /** Details of an app's request, which the approval page shows. */
 type RequestDetails = Omit<Approval, 'name' | 'ownAddress'>;
 
-function requestDetailsOf(request: AppRequest, action: string): RequestDetails {
-  const { client, scopes: wanted, startedAt, address, redirectHost } = request;
-  const goesTo = redirectTargetOf(redirectHost);
-  return { action, app: client.name, scopes: wanted, startedAt, address, goesTo };
+function toRequestDetails(request: AppRequest, action: string): RequestDetails {
+  const { client, scopes: requestedScopes, startedAt, address, redirectHost } = request;
+  const goesTo = toRedirectTarget(redirectHost);
+  return { action, app: client.name, scopes: requestedScopes, startedAt, address, goesTo };
 }
 
 function showApproval(page: PageContext, details: RequestDetails): void {
   const { account } = page.person;
-  const own = { name: account.name ?? account.id, ownAddress: page.request.ip };
-  page.show(approvalPage, { ...details, ...own });
+  const name = account.name ?? account.id;
+  page.show(approvalPage, { ...details, name, ownAddress: page.request.ip });
 }
 
 function showDecision(page: PageContext, isAllowed: boolean): void {
@@ -169,6 +166,6 @@ function showDecision(page: PageContext, isAllowed: boolean): void {
 
 /** Formats a user code in two halves, as devices show it. */
 function formatUserCode(code: string): string {
-  const half = Math.ceil(code.length / 2);
-  return `${code.slice(0, half)}-${code.slice(half)}`;
+  const halfLength = Math.ceil(code.length / 2);
+  return `${code.slice(0, halfLength)}-${code.slice(halfLength)}`;
 }

@@ -1,11 +1,12 @@
 /** An app on the page "Connect an app". */
 export interface ConnectableApp {
+  /** Product name; empty if pages show a translated text instead, as for `other`. */
   readonly name: string;
-  /** True if a person types an app password into the app; otherwise it opens a sign-in page. */
+  /** True if a person types an app password into the app. False if the app opens a sign-in page. */
   readonly needsAppPassword: boolean;
 }
 
-/** Apps with instructions, by the last segment of the path of their page. */
+/** Apps with instructions. The key is the last segment of the path `/connect/:app`. */
 export const connectableApps = {
   antennapod: { name: 'AntennaPod', needsAppPassword: false },
   kasts: { name: 'Kasts', needsAppPassword: true },

@@ -5,7 +5,7 @@ import { StreamClient } from '#transport';
 import { AppPasswords } from '../credentials/app-passwords.js';
 import { Grants } from '../issuer/grants.js';
 
-/** Maximum milliseconds for counting a user's podcasts; then a page omits the number. */
+/** Timeout in milliseconds for counting a user's podcasts. After it, pages omit the number. */
 const maxCountMs = 1_000;
 
 /** App with the time at which its app password or its refresh token was last used. */
@@ -24,11 +24,11 @@ export class ConnectedApps {
   ) {}
 
   /**
-   * Returns the app that connected last, or `undefined` if no app has connected.
+   * Returns an app that has connected since `since`; undefined if no app has connected.
    *
    * @param since time at which the person opened the steps. Older app passwords and grants do not
    *   count.
-   * @param credentialId app password of these steps. If it is set, only its use counts.
+   * @param credentialId app password of these steps. If set, only its use counts.
    */
   async findSyncedApp(
     accountId: string,
@@ -40,11 +40,14 @@ export class ConnectedApps {
         return { name: label, lastSyncAt: lastUsedAt };
     if (credentialId !== undefined) return undefined;
     const grants = await this.grants.listApps(accountId);
-    const grant = grants.find((each) => each.since >= since);
+    const grant = grants.find((candidate) => candidate.since >= since);
     return grant && { name: grant.client.name, lastSyncAt: grant.lastUsedAt };
   }
 
-  /** Returns the number of subscribed podcasts; `undefined` without a reply within a second. */
+  /**
+   * Returns the number of subscribed podcasts; undefined if the service fails or does not reply
+   * within {@link maxCountMs}.
+   */
   async countPodcasts(userId: string): Promise<number | undefined> {
     try {
       const options = { requestId: randomUUID(), timeLimitMs: maxCountMs };

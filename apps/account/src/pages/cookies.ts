@@ -5,12 +5,12 @@ import type { Browser } from '../people/sessions.js';
 import type { SignInResult } from '../people/sign-in.js';
 
 /**
- * Lifetime of the session cookie in seconds: the maximum of a session. Only a sign-in sets the
- * cookie, and the server ends unused sessions earlier.
+ * Lifetime of the session cookie in seconds, equal to the maximum lifetime of a session. Only a
+ * sign-in sets the cookie. The server ends unused sessions earlier.
  */
 const sessionCookieSeconds = 365 * 86_400;
 
-/** Lifetime of the device cookie in seconds: the maximum that browsers allow. */
+/** Lifetime of the device cookie in seconds: the maximum that browsers allow (RFC 6265bis). */
 const deviceCookieSeconds = 400 * 86_400;
 
 /** Lifetime in seconds of the cookie that binds passkey challenges to a browser. */
@@ -34,13 +34,13 @@ export class Cookies {
   };
 
   constructor(publicUrl: string) {
-    const secure = publicUrl.startsWith('https:');
-    const prefix = secure ? '__Host-' : '';
+    const isSecure = publicUrl.startsWith('https:');
+    const prefix = isSecure ? '__Host-' : '';
     this.sessionCookie = `${prefix}account-session`;
     this.deviceCookie = `${prefix}account-browser`;
     this.providerCookie = `${prefix}account-provider`;
     this.bindingCookie = `${prefix}account-passkey`;
-    this.cookieAttributes = { path: '/', httpOnly: true, sameSite: 'lax', secure };
+    this.cookieAttributes = { path: '/', httpOnly: true, sameSite: 'lax', secure: isSecure };
   }
 
   /** Returns IP address, user agent and cookies of a browser. */
@@ -62,7 +62,7 @@ export class Cookies {
     this.setDeviceCookie(reply, device);
   }
 
-  /** Sets the cookie by which a later sign-in recognizes the browser. It grants no access. */
+  /** Sets the cookie by which sign-ins recognize the browser. The cookie grants no access. */
   setDeviceCookie(reply: FastifyReply, device: string): void {
     void reply.setCookie(this.deviceCookie, device, {
       ...this.cookieAttributes,
@@ -78,13 +78,13 @@ export class Cookies {
     });
   }
 
-  /** Returns the cookie of {@link setProviderTicket}, and clears it. */
+  /** Returns and clears the cookie of {@link setProviderTicket}; undefined without this cookie. */
   takeProviderTicket(request: FastifyRequest, reply: FastifyReply): string | undefined {
     void reply.clearCookie(this.providerCookie, this.cookieAttributes);
     return request.cookies[this.providerCookie];
   }
 
-  /** Returns the value that binds challenges of passkeys to this browser, and sets its cookie. */
+  /** Returns a secret that binds passkey challenges to this browser, and sets it as a cookie. */
   bindChallenge(request: FastifyRequest, reply: FastifyReply): string {
     const binding = this.challengeBinding(request) ?? newSecret();
     void reply.setCookie(this.bindingCookie, binding, {
@@ -99,13 +99,13 @@ export class Cookies {
     return request.cookies[this.bindingCookie] || undefined;
   }
 
-  /** Returns the encrypted outcome of a form, which is for the page at a path. */
+  /** Returns the encrypted outcome of a form for the page at `path`; undefined without one. */
   readOutcome(request: FastifyRequest, path: string): string | undefined {
-    return request.cookies[this.outcomeCookieName(path)];
+    return request.cookies[this.buildOutcomeCookieName(path)];
   }
 
-  setOutcome(reply: FastifyReply, path: string, value: string, seconds: number): void {
-    void reply.setCookie(this.outcomeCookieName(path), value, {
+  setOutcome(reply: FastifyReply, path: string, sealedOutcome: string, seconds: number): void {
+    void reply.setCookie(this.buildOutcomeCookieName(path), sealedOutcome, {
       ...this.cookieAttributes,
       path,
       maxAge: seconds,
@@ -113,11 +113,11 @@ export class Cookies {
   }
 
   clearOutcome(reply: FastifyReply, path: string): void {
-    void reply.clearCookie(this.outcomeCookieName(path), { ...this.cookieAttributes, path });
+    void reply.clearCookie(this.buildOutcomeCookieName(path), { ...this.cookieAttributes, path });
   }
 
-  /** Returns the cookie name of a form's outcome. `__Host-` would require the path `/`. */
-  private outcomeCookieName(path: string): string {
+  /** Returns the cookie name of a form's outcome. The prefix `__Host-` would require path `/`. */
+  private buildOutcomeCookieName(path: string): string {
     const prefix = this.cookieAttributes.secure ? '__Secure-' : '';
     return `${prefix}account-form${path.replaceAll('/', '.')}`;
   }

@@ -8,24 +8,24 @@ import { type Language, languageOf, type Texts, textsOf } from './texts/texts.js
 export interface Page {
   readonly title: string;
   readonly heading?: string | undefined;
-  /** Paragraphs below the heading. Absent ones are skipped. */
+  /** Paragraphs below the heading. Empty values are skipped. */
   readonly lead?: ComponentChildren | readonly ComponentChildren[];
   readonly body?: ComponentChildren;
   /** HTTP status; default: 200. */
   readonly status?: number | undefined;
   /** True if the form was rejected. The title then starts with "Error", for screen readers. */
   readonly isRefused?: boolean | undefined;
-  /** True for pages of the tab "Account" with several cards. */
+  /** True for pages of the tab "Account". Their body consists of cards. */
   readonly isAccountTab?: boolean;
   /** True for pages of the tab "Connect an app". */
   readonly isConnectTab?: boolean;
-  /** True for pages with a form that a passkey answers. */
+  /** True for pages with a form that asks for a passkey. */
   readonly hasPasskeyForm?: boolean;
   /** URL to which the page redirects automatically. */
   readonly forwardTo?: string;
 }
 
-/** Properties of a page view: language with its texts, time, and whether a user is signed in. */
+/** Properties of a request for a page. `isSignedIn` is true if the browser has a session. */
 export interface Visit {
   readonly language: Language;
   readonly texts: Texts;
@@ -33,7 +33,7 @@ export interface Visit {
   readonly isSignedIn: boolean;
 }
 
-/** Returns the properties of a page view, with the language of an `Accept-Language` header. */
+/** Returns the properties of a request, with the language that `Accept-Language` prefers. */
 export function createVisit(
   acceptLanguage: string | undefined,
   isSignedIn = false,
@@ -49,11 +49,11 @@ export function renderDocument(visit: Visit, page: Page): string {
 }
 
 function Document({ visit: { language, texts, isSignedIn }, page }: { visit: Visit; page: Page }) {
-  const { title, heading = title, isAccountTab: isHome = false } = page;
-  const tab = isHome ? '/account' : page.isConnectTab ? '/connect' : undefined;
+  const { title, heading = title, isAccountTab = false } = page;
+  const currentTab = isAccountTab ? '/account' : page.isConnectTab ? '/connect' : undefined;
   const content = (
     <>
-      <div class={isHome ? 'intro' : 'head'}>
+      <div class={isAccountTab ? 'intro' : 'head'}>
         <h1>{heading}</h1>
         {[page.lead].flat().map((lead) => lead && <p class="lead">{lead}</p>)}
       </div>
@@ -82,9 +82,9 @@ function Document({ visit: { language, texts, isSignedIn }, page }: { visit: Vis
         )}
       </head>
       <body>
-        <Header texts={texts} isSignedIn={isSignedIn} current={tab} />
-        <main id="content" class={isHome ? undefined : 'narrow'}>
-          {isHome ? content : <div class="card">{content}</div>}
+        <Header texts={texts} isSignedIn={isSignedIn} current={currentTab} />
+        <main id="content" class={isAccountTab ? undefined : 'narrow'}>
+          {isAccountTab ? content : <div class="card">{content}</div>}
         </main>
       </body>
     </html>

@@ -14,7 +14,7 @@ export class ErasureController {
   @ForPerson({ recently: true })
   showErasureForm(@Res() { page }: FastifyReply): void {
     const { problem } = page.takeOutcome<{ problem: string }>() ?? {};
-    page.show(erasePage, { name: confirmationTextOf(page.person), problem });
+    page.show(erasePage, { name: readConfirmationText(page.person), problem });
   }
 
   @Post('erase')
@@ -22,7 +22,7 @@ export class ErasureController {
   async eraseAccount(@Res() { page }: FastifyReply): Promise<void> {
     const { form, person, request, reply } = page;
     const { erase } = page.visit.texts;
-    if ((form['name'] ?? '').trim().toLowerCase() !== confirmationTextOf(person).toLowerCase())
+    if ((form['name'] ?? '').trim().toLowerCase() !== readConfirmationText(person).toLowerCase())
       return page.redirectWithOutcome('/erase', { problem: erase.wrongName });
     await this.erasureRequests.requestErasure(person.account.id);
     page.cookies.clearSessionCookie(reply);
@@ -31,7 +31,7 @@ export class ErasureController {
   }
 }
 
-/** Returns the text to enter: the name, or the id of an account without a name. */
-function confirmationTextOf({ account }: Person): string {
+/** Returns the text that confirms an erasure: the account's name, or its id without a name. */
+function readConfirmationText({ account }: Person): string {
   return account.name ?? account.id;
 }

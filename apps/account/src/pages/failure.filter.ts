@@ -63,8 +63,8 @@ function toPageFailure(error: unknown): PageFailure {
   if (error instanceof RateLimited) return { kind: 'tooMany', retryAfterSeconds: error.retryAfter };
   if (error instanceof CrossSiteForm) return { kind: 'crossSite' };
   if (error instanceof Failure) return { kind: kindByFailure[error.code] ?? 'internal' };
-  const fromHttp = error instanceof HttpException ? error.getStatus() : undefined;
-  const { statusCode = fromHttp } = error as { statusCode?: number };
+  const httpStatus = error instanceof HttpException ? error.getStatus() : undefined;
+  const { statusCode = httpStatus } = error as { statusCode?: number };
   if (statusCode !== undefined && statusCode < 500)
     return { kind: kindByStatus[statusCode] ?? 'badRequest' };
   return faultKind(error) === 'permanent'
@@ -96,30 +96,30 @@ export function sendFailure(reply: FastifyReply, failure: PageFailure): FastifyR
 /** Formats errors of requests that no page controller handles, such as an unknown path. */
 export const pageErrorFormat: ErrorFormat = {
   answerTo(error, _request, log) {
-    const { kind, retryAfterSeconds: seconds } = toPageFailure(error);
+    const { kind, retryAfterSeconds } = toPageFailure(error);
     if (kind === 'internal') log.error({ err: error }, 'page request failed: internal error');
     return {
       status: failureStatus[kind],
       message: kind,
-      ...(seconds && { headers: { 'retry-after': String(seconds) } }),
+      ...(retryAfterSeconds && { headers: { 'retry-after': String(retryAfterSeconds) } }),
     };
   },
   send(reply, answer) {
     const { status, headers = {} } = answer;
-    // The request is for another host, so the answer is JSON and not a page of this site.
+    // Requests for another host (421; RFC 9110, 15.5.20) get JSON, not a page of this site.
     if (status === 421) return send(reply, answer);
     const kind = kindByStatus[status] ?? (status < 500 ? 'badRequest' : 'internal');
-    const seconds = headers['retry-after'];
+    const retryAfter = headers['retry-after'];
     return sendFailure(reply.headers(headers), {
       kind,
-      ...(seconds && { retryAfterSeconds: Number(seconds) }),
+      ...(retryAfter && { retryAfterSeconds: Number(retryAfter) }),
     });
   },
   wrongMethod: { status: 405, message: 'Method not allowed' },
   badPath: httpAnswers[404],
 };
 
-/** Converts errors of page controllers to answers. */
+/** Converts errors of page controllers to responses. */
 @Catch()
 export class PageFailureFilter implements ExceptionFilter {
   constructor(private readonly log: Log) {}
@@ -128,8 +128,12 @@ export class PageFailureFilter implements ExceptionFilter {
     const reply = host.switchToHttp().getResponse<FastifyReply>();
     if (reply.sent) return;
     if (error instanceof SignInNeeded) {
-      const to = withNext('/sign-in', error.next);
-      return void reply.code(303).header('cache-control', 'no-store').header('location', to).send();
+      const signInPath = withNext('/sign-in', error.next);
+      return void reply
+        .code(303)
+        .header('cache-control', 'no-store')
+        .header('location', signInPath)
+        .send();
     }
     if (error instanceof Refusal && error.code === 'link')
       return this.sendMessagePage(reply, linkGonePage);
@@ -157,7 +161,7 @@ export class PageFailureFilter implements ExceptionFilter {
   }
 }
 
-/** Returns the HTML of an issuer's error (OpenID Connect Core, 3.1.2.6). */
+/** Returns the HTML of an OAuth error of the issuer (OpenID Connect Core, 3.1.2.6). */
 export function issuerErrorPage(
   request: IncomingMessage,
   { error, error_description = '', redirectUri }: PageError,

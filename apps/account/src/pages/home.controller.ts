@@ -18,7 +18,7 @@ import { forwardPage } from './views/failure.view.js';
 import { type FormResult, formResultPage } from './views/message.view.js';
 
 /** Returns the URLs of this server, for clients that only know its address. */
-function serverUrls({ PUBLIC_URL, API_URLS: [api] }: AccountConfig) {
+function buildServerUrls({ PUBLIC_URL, API_URLS: [api] }: AccountConfig) {
   return {
     name: 'Podcast Sync',
     api,
@@ -29,7 +29,7 @@ function serverUrls({ PUBLIC_URL, API_URLS: [api] }: AccountConfig) {
   };
 }
 
-/** Serves the account page and its forms that end access. Repeating a form has no effect. */
+/** Serves the account page and its forms that end access. A repeated form has no effect. */
 @PageController()
 export class HomeController {
   constructor(
@@ -40,16 +40,16 @@ export class HomeController {
     private readonly recoveryCodes: RecoveryCodes,
     private readonly emails: Emails,
     private readonly notices: Notices,
-    private readonly connected: ConnectedApps,
-    private readonly party: RelyingParty,
+    private readonly connectedApps: ConnectedApps,
+    private readonly relyingParty: RelyingParty,
     @Inject(CONFIG) private readonly config: AccountConfig,
   ) {}
 
-  /** Redirects browsers to the console or the sign-in. Sends links as JSON to other clients. */
+  /** Redirects browsers to the console or the sign-in page. Sends URLs as JSON to other clients. */
   @Get()
   redirectToStart(@Res() { page }: FastifyReply): unknown {
     const { request, reply } = page;
-    if (!isBrowser(request)) return reply.send(serverUrls(this.config));
+    if (!isBrowser(request)) return reply.send(buildServerUrls(this.config));
     return page.redirect(request.person ? startPath : '/sign-in');
   }
 
@@ -66,7 +66,7 @@ export class HomeController {
         this.sessions.listValid(id),
         this.recoveryCodes.countUnused(id),
         this.notices.list(id),
-        this.connected.countPodcasts(id),
+        this.connectedApps.countPodcasts(id),
       ]);
     page.show(accountPage, {
       ...person,
@@ -79,24 +79,24 @@ export class HomeController {
       notices,
       recoveryCodes,
       hasMail: this.emails.hasMailServer,
-      providerHost: this.party.host,
+      providerHost: this.relyingParty.host,
     });
   }
 
   /** Shows the result of a form once. A reload redirects to the account page. */
   @Get('done')
   showFormResult(@Res() { page }: FastifyReply): void {
-    const message = page.takeOutcome<FormResult>();
-    if (!message) return page.redirect('/account');
-    page.show(formResultPage, message);
+    const formResult = page.takeOutcome<FormResult>();
+    if (!formResult) return page.redirect('/account');
+    page.show(formResultPage, formResult);
   }
 
-  /** Shows the page that redirects to another site or an app after a form, once. */
+  /** Shows once the page that redirects to another site or an app after a form. */
   @Get('forward')
   showForwardPage(@Res() { page }: FastifyReply): void {
-    const target = page.takeOutcome<{ to: string; where?: string }>();
-    if (!target) return page.redirect('/account');
-    page.show((visit) => forwardPage(visit, target.to, target.where), undefined);
+    const redirectTarget = page.takeOutcome<{ to: string; where?: string }>();
+    if (!redirectTarget) return page.redirect('/account');
+    page.show((visit) => forwardPage(visit, redirectTarget.to, redirectTarget.where), undefined);
   }
 
   /** Returns the web app manifest, with which phones put the site on their home screen. */
@@ -128,28 +128,28 @@ export class HomeController {
   @Post('apps/end')
   @ForPerson({ next: '/account' })
   async endGrantOfApp(@Res() { page }: FastifyReply): Promise<void> {
-    await this.grants.endGrant(page.person.account.id, idOfForm(page).slice(0, 100));
+    await this.grants.endGrant(page.person.account.id, readFormId(page).slice(0, 100));
     page.redirect('/account?done');
   }
 
   @Post('app-passwords/revoke')
   @ForPerson({ next: '/account' })
   async revokeAppPassword(@Res() { page }: FastifyReply): Promise<void> {
-    await this.appPasswords.revoke(page.person.account.id, idOfForm(page));
+    await this.appPasswords.revoke(page.person.account.id, readFormId(page));
     page.redirect('/account?done');
   }
 
   @Post('devices/forget')
   @ForPerson({ next: '/account' })
   async deleteDevice(@Res() { page }: FastifyReply): Promise<void> {
-    await this.devices.delete(page.person.account.id, idOfForm(page));
+    await this.devices.delete(page.person.account.id, readFormId(page));
     page.redirect('/account?done');
   }
 
   @Post('sessions/end')
   @ForPerson({ next: '/account' })
   async endSession(@Res() { page }: FastifyReply): Promise<void> {
-    await this.sessions.endSession(page.person.account.id, idOfForm(page));
+    await this.sessions.endSession(page.person.account.id, readFormId(page));
     page.redirect('/account?done');
   }
 
@@ -162,4 +162,4 @@ export class HomeController {
   }
 }
 
-const idOfForm = ({ form }: PageContext) => form['id'] ?? '';
+const readFormId = ({ form }: PageContext) => form['id'] ?? '';

@@ -13,7 +13,7 @@ import type { RefusedForm } from './refusal-texts.js';
 import { readCredentials } from './registration.controller.js';
 import { registerPage, resetPage, verifyPage } from './views/registration.view.js';
 
-/** Returns the page on which a person uses a one-time link, by its kind. */
+/** Returns the page of a one-time link. Each kind of link has its own page. */
 function linkPage(visit: Visit, content: { link: Link; action: string } & RefusedForm): Page {
   const { link, ...form } = content;
   if (link.kind === 'verify') return verifyPage(visit, { ...form, email: link.email ?? '' });
@@ -21,13 +21,13 @@ function linkPage(visit: Visit, content: { link: Link; action: string } & Refuse
   return registerPage(visit, { ...form, kind: link.kind });
 }
 
-/** Serves the pages of one-time links. Opening changes nothing, as mail programs open links too. */
+/** Serves the pages of one-time links. A GET changes nothing, because mail programs open links. */
 @PageController()
 export class LinkController {
   constructor(
     private readonly links: Links,
     private readonly registration: Registration,
-    private readonly reset: PasswordReset,
+    private readonly passwordReset: PasswordReset,
     private readonly emails: Emails,
     private readonly signIn: SignIn,
   ) {}
@@ -41,13 +41,13 @@ export class LinkController {
 
   @Post('links/:secret')
   async useLink(@Param('secret') secret: string, @Res() { page }: FastifyReply): Promise<void> {
-    const entered = readCredentials(page);
+    const credentials = readCredentials(page);
     const link = await this.readLink(secret);
     let accountId: string | undefined;
     try {
       accountId = await this.executeLink(link.kind, secret, page);
     } catch (error) {
-      return page.refuse(`/links/${secret}`, error, { entered: entered.name });
+      return page.refuse(`/links/${secret}`, error, { entered: credentials.name });
     }
     if (link.kind === 'verify') return page.redirectToDone({ message: 'verified' });
     if (accountId === undefined) return page.redirect(afterResetPath);
@@ -55,19 +55,19 @@ export class LinkController {
     page.redirect('/connect');
   }
 
-  /** Executes the action of a link. @returns the id of a new account; undefined without one. */
+  /** Executes the action of a link. @returns the id of a new account, or undefined. */
   private async executeLink(
     kind: Link['kind'],
     secret: string,
     page: PageContext,
   ): Promise<string | undefined> {
     const { browser } = page;
-    const entered = readCredentials(page);
+    const credentials = readCredentials(page);
     if (kind === 'verify') await this.emails.verifyAddress(secret, browser);
     else if (kind === 'reset') {
-      const device = await this.reset.resetByLink(secret, entered.password, browser);
+      const device = await this.passwordReset.resetByLink(secret, credentials.password, browser);
       page.cookies.setDeviceCookie(page.reply, device);
-    } else return (await this.registration.registerByLink(secret, entered, browser.address)).id;
+    } else return (await this.registration.registerByLink(secret, credentials, browser.address)).id;
     return undefined;
   }
 

@@ -40,7 +40,7 @@ declare module 'fastify' {
     person?: Person;
   }
   interface FastifyReply {
-    /** Set by the guard of page controllers before a handler of a page runs. */
+    /** The guard of page controllers sets this property before a handler runs. */
     page: PageContext;
   }
 }
@@ -70,9 +70,9 @@ export function isBrowser({ headers }: FastifyRequest): boolean {
 }
 
 const sealPurpose = 'outcome of a form';
-/** Default lifetime of a form's outcome in seconds; browsers follow the redirect immediately. */
+/** Default lifetime of a form's outcome in seconds. Browsers follow the redirect within it. */
 const outcomeSeconds = 60;
-/** Maximum characters of an entered value that a refused form shows again. */
+/** Maximum characters of an entered value that a refused form shows again; the rest is cut. */
 const maxEnteredLength = 254;
 
 const outcomeSchema = z.object({ until: z.number(), value: z.unknown() });
@@ -81,9 +81,9 @@ const outcomeSchema = z.object({ until: z.number(), value: z.unknown() });
  * A request to a page controller, and its response. Invariants:
  * - Each form is answered with a redirect, so that Reload and Back do not submit the form again
  *   (POST/redirect/GET).
- * - An encrypted cookie carries the outcome of a form to the next page. Only this path and account
- *   can read it, and {@link PageContext.takeOutcome} deletes it. So a new secret is shown once and
- *   not stored.
+ * - An encrypted cookie carries the outcome of a form to the next page. Only that page can decrypt
+ *   the cookie, and only for the same account. {@link PageContext.takeOutcome} deletes the cookie,
+ *   so a new secret is shown once and not stored.
  */
 export class PageContext {
   constructor(
@@ -93,7 +93,7 @@ export class PageContext {
     private readonly sealing: Seal,
   ) {}
 
-  /** The signed-in user, who always exists on a route with `ForPerson`. */
+  /** The signed-in user. Only routes with `ForPerson` guarantee that this user exists. */
   get person(): Person {
     return this.request.person as Person;
   }
@@ -104,14 +104,15 @@ export class PageContext {
   }
 
   /**
-   * Fields of the URL's query; of a repeated field the last value.
+   * Fields of the URL's query. A repeated field has the last value.
    *
    * @throws BadRequestException for control characters, such as NUL.
    */
   get query(): Fields {
     const { url } = this.request;
-    const at = url.indexOf('?');
-    return readFields(at < 0 ? {} : Object.fromEntries(new URLSearchParams(url.slice(at))));
+    const queryStart = url.indexOf('?');
+    if (queryStart < 0) return {};
+    return readFields(Object.fromEntries(new URLSearchParams(url.slice(queryStart))));
   }
 
   /** Language and texts of the response, and whether a user is signed in. */
@@ -124,7 +125,7 @@ export class PageContext {
     return this.cookies.readBrowser(this.request);
   }
 
-  /** Sends the page that a view renders from its content. */
+  /** Sends the page that `view` renders from `content`. */
   show<Content>(view: (visit: Visit, content: Content) => Page, content: NoInfer<Content>): void {
     const { visit } = this;
     void sendPage(this.reply, visit, view(visit, content));
@@ -139,33 +140,34 @@ export class PageContext {
    * Redirects to a page with the outcome of a form.
    *
    * @param to path and query of the page.
-   * @param value JSON of at most 2 kB, which the page reads by {@link takeOutcome} or
-   *   {@link readOutcome}.
+   * @param value outcome, at most 2 kB as JSON, because browsers ignore cookies above 4 kB. The
+   *   page reads it by {@link takeOutcome} or {@link readOutcome}.
    * @param seconds lifetime of the outcome.
    */
   redirectWithOutcome(to: string, value: object, seconds = outcomeSeconds): void {
-    const path = pathOf(to);
+    const path = removeQuery(to);
     const outcome = JSON.stringify({ until: Date.now() + seconds * 1_000, value });
-    const sealed = this.sealing.seal(sealPurpose, outcome, this.contextOf(path));
-    this.cookies.setOutcome(this.reply, path, sealed.toString('base64url'), seconds);
+    const sealedOutcome = this.sealing.seal(sealPurpose, outcome, this.buildSealContext(path));
+    this.cookies.setOutcome(this.reply, path, sealedOutcome.toString('base64url'), seconds);
     this.redirect(to);
   }
 
-  /** Redirects a browser to the form that it sent. @throws `error` for other clients. */
+  /** Redirects a browser back to a refused form. @throws `error` for other clients. */
   redirectRefused(to: string, value: object, error: unknown, seconds = outcomeSeconds): void {
     if (!isBrowser(this.request)) throw error;
     this.redirectWithOutcome(to, value, seconds);
   }
 
   /**
-   * Redirects a browser to the form that it sent, which shows the texts of the refusal.
+   * Redirects a browser back to a refused form, which shows the error texts.
    *
-   * @param texts `entered` is shown again; `wrong` has the texts of a refusal `credentials`.
-   * @throws `error` for other clients, or if it has no text.
+   * @param texts the form shows `entered` again. `wrong` has the texts of a refusal `credentials`.
+   * @throws `error` for other clients, or if no text for `error` exists.
    */
   refuse(to: string, error: unknown, texts: { entered?: string; wrong?: Problems } = {}): void {
-    const isWrong = error instanceof Refusal && error.code === 'credentials';
-    const problems = (isWrong && texts.wrong) || problemTextsOf(this.visit.texts, error);
+    const hasWrongCredentials = error instanceof Refusal && error.code === 'credentials';
+    const problems =
+      (hasWrongCredentials && texts.wrong) || problemTextsOf(this.visit.texts, error);
     this.redirectRefused(
       to,
       { entered: texts.entered?.slice(0, maxEnteredLength), problems },
@@ -179,29 +181,31 @@ export class PageContext {
   }
 
   /**
-   * Redirects to another site or an app, by a page in between: after a form, browsers block such
-   * redirects (`form-action`).
+   * Redirects to another site or an app through the page `/forward`, because browsers block other
+   * redirects after a form (`form-action`).
+   *
+   * @param where host that the page names; undefined for an app.
    */
   leaveSite(to: string, where: string | undefined): void {
     this.redirectWithOutcome('/forward', { to, where });
   }
 
-  /** Returns the outcome of a form that redirected to this page; undefined without one. */
+  /** Returns the outcome of a form that redirected to this page; undefined without a valid one. */
   readOutcome<Outcome>(): Outcome | undefined {
-    const path = pathOf(this.request.url);
+    const path = removeQuery(this.request.url);
     const cookie = this.cookies.readOutcome(this.request, path);
-    const opened =
+    const outcomeJson =
       cookie !== undefined &&
-      this.sealing.open(sealPurpose, Buffer.from(cookie, 'base64url'), this.contextOf(path));
-    if (!opened) return undefined;
-    const { until, value } = outcomeSchema.parse(JSON.parse(opened));
+      this.sealing.open(sealPurpose, Buffer.from(cookie, 'base64url'), this.buildSealContext(path));
+    if (!outcomeJson) return undefined;
+    const { until, value } = outcomeSchema.parse(JSON.parse(outcomeJson));
     return until > Date.now() ? (value as Outcome) : undefined;
   }
 
-  /** Returns the outcome of a form that redirected to this page, and deletes its cookie. */
+  /** Returns the same as {@link readOutcome}, and deletes the cookie of the outcome. */
   takeOutcome<Outcome>(): Outcome | undefined {
     const outcome = this.readOutcome<Outcome>();
-    if (outcome !== undefined) this.cookies.clearOutcome(this.reply, pathOf(this.request.url));
+    if (outcome !== undefined) this.cookies.clearOutcome(this.reply, removeQuery(this.request.url));
     return outcome;
   }
 
@@ -210,17 +214,17 @@ export class PageContext {
     this.cookies.setSignInCookies(this.reply, result);
   }
 
-  private contextOf(path: string): string {
+  private buildSealContext(path: string): string {
     return `${path} ${this.request.person?.account.id ?? ''}`;
   }
 }
 
-const pathOf = (url: string) => url.split('?', 1)[0] as string;
+const removeQuery = (url: string) => url.split('?', 1)[0] as string;
 
 function readFields(values: unknown): Fields {
   if (typeof values !== 'object' || values === null) return {};
-  const texts = Object.entries(values).filter(([, value]) => typeof value === 'string');
-  if (!texts.every(([, text]) => isPlainText(text as string)))
+  const textFields = Object.entries(values).filter(([, value]) => typeof value === 'string');
+  if (!textFields.every(([, text]) => isPlainText(text as string)))
     throw new BadRequestException('a field contains control characters');
-  return Object.fromEntries(texts) as Fields;
+  return Object.fromEntries(textFields) as Fields;
 }

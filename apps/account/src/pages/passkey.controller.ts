@@ -7,7 +7,7 @@ import type { RefusedForm } from './refusal-texts.js';
 import { browserName } from './views/browser-name.js';
 import { passkeysPage } from './views/passkeys.view.js';
 
-/** Serves the page of passkeys after a recent sign-in. Accounts of a provider have none. */
+/** Serves the page of passkeys after a recent sign-in. Accounts of a provider have no passkeys. */
 @PageController()
 export class PasskeyController {
   constructor(
@@ -37,14 +37,14 @@ export class PasskeyController {
     const { label = '', credential = '' } = page.form;
     const { host } = page.request.headers;
     try {
-      const created = { host, binding: session.id, label, credential };
-      await this.passkeys.addPasskey(account.id, created, session);
+      const newPasskey = { host, binding: session.id, label, credential };
+      await this.passkeys.addPasskey(account.id, newPasskey, session);
     } catch (error) {
       return page.refuse('/passkeys', error, { entered: label });
     }
     // Without recovery codes, a lost passkey locks the user out.
-    const hasCodes = (await this.recoveryCodes.countUnused(account.id)) > 0;
-    page.redirect(hasCodes ? '/account?done' : '/recovery-codes');
+    const hasRecoveryCodes = (await this.recoveryCodes.countUnused(account.id)) > 0;
+    page.redirect(hasRecoveryCodes ? '/account?done' : '/recovery-codes');
   }
 
   @Post('passkeys/remove')

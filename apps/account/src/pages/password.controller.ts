@@ -9,7 +9,7 @@ import type { RefusedForm } from './refusal-texts.js';
 import { changeEmailPage, changePasswordPage } from './views/security.view.js';
 import { chooseNamePage } from './views/sign-in.view.js';
 
-/** Serves pages that change the password and e-mail address, or choose the name once. */
+/** Serves pages that change the password or e-mail address, or choose a missing name. */
 @PageController()
 export class PasswordController {
   constructor(
@@ -17,7 +17,7 @@ export class PasswordController {
     private readonly emails: Emails,
   ) {}
 
-  /** Redirects password managers (https://www.w3.org/TR/change-password-url/). */
+  /** URL at which password managers find the form (https://www.w3.org/TR/change-password-url/). */
   @Get('.well-known/change-password')
   @Redirect('/password', 302)
   changePasswordUrl(): void {}

@@ -30,7 +30,7 @@ import {
 
 const accountsPerPage = 50;
 
-/** Result of an administrator's action, which the page of the account shows once. */
+/** Result of an administrator's action. The page of the account shows it once. */
 type ActionOutcome = Pick<ManagedPerson, 'done' | 'url'> & { readonly problem?: RefusalCode };
 
 /** Serves the pages on which administrators manage accounts. Each change is logged. */
@@ -50,16 +50,16 @@ export class PeopleController {
   async showPeople(@Res() { page }: FastifyReply): Promise<void> {
     const { query } = page;
     const name = (query['name'] ?? '').trim().slice(0, 64);
-    const { data: id } = guidSchema.safeParse(query['after']);
-    const after = id === undefined ? undefined : await this.accounts.find(id);
+    const { data: afterId } = guidSchema.safeParse(query['after']);
+    const after = afterId === undefined ? undefined : await this.accounts.find(afterId);
     // Reads one account more than a page has, to know if there is a next page.
-    const found = await this.accounts.list({ name, after, limit: accountsPerPage + 1 });
-    const accounts = found.slice(0, accountsPerPage);
+    const foundAccounts = await this.accounts.list({ name, after, limit: accountsPerPage + 1 });
+    const accounts = foundAccounts.slice(0, accountsPerPage);
     page.show(peoplePage, {
       accounts,
       name,
       isFirst: after === undefined,
-      next: found.length > accountsPerPage ? accounts.at(-1)?.id : undefined,
+      next: foundAccounts.length > accountsPerPage ? accounts.at(-1)?.id : undefined,
       registration: this.config.REGISTRATION,
     });
   }
@@ -74,16 +74,19 @@ export class PeopleController {
   @Post('people/invitation')
   @ForPerson({ administrator: true, recently: true })
   async createInvitation(@Res() { page }: FastifyReply): Promise<void> {
-    const { person: by, visit } = page;
+    const { person: administrator, visit } = page;
     const email = (page.form['email'] ?? '').trim();
-    const { accountId, id: session } = by.session;
+    const { accountId, id: session } = administrator.session;
     const path = '/people/invitation';
     try {
-      const made = email
+      const invitationLink = email
         ? await this.emails.sendInvitation(email, visit.language, { accountId, session })
         : await this.links.createLink('invite', { session });
-      this.logAction(by, 'invite');
-      page.redirectWithOutcome(path, made ? { url: made.url } : { sentTo: email });
+      this.logAction(administrator, 'invite');
+      page.redirectWithOutcome(
+        path,
+        invitationLink ? { url: invitationLink.url } : { sentTo: email },
+      );
     } catch (error) {
       page.refuse(path, error, { entered: email });
     }
@@ -94,33 +97,39 @@ export class PeopleController {
   async showPerson(@Param('id') id: string, @Res() { page }: FastifyReply): Promise<void> {
     const account = await this.findAccount(id);
     const { problem, ...outcome } = page.takeOutcome<ActionOutcome>() ?? {};
-    const text = problem && page.visit.texts.people.problems[problem];
+    const problemText = problem && page.visit.texts.people.problems[problem];
     const isSelf = id === page.person.account.id;
-    page.show(personPage, { account, isSelf, ...outcome, ...(text && { problem: text }) });
+    page.show(personPage, {
+      account,
+      isSelf,
+      ...outcome,
+      ...(problemText && { problem: problemText }),
+    });
   }
 
   @Post('people/:id')
   @ForPerson({ administrator: true, recently: true })
   async changePerson(@Param('id') id: string, @Res() { page }: FastifyReply): Promise<void> {
-    const { form, person: by } = page;
-    const action = accountActions.find((each) => each === form['action']);
+    const { form, person: administrator } = page;
+    const action = accountActions.find((candidate) => candidate === form['action']);
     if (!action) throw new BadRequestException('unknown action');
     const { id: accountId } = await this.findAccount(id);
     let url: string | undefined;
     try {
-      url = await this.executeAction(action, accountId, by);
+      url = await this.executeAction(action, accountId, administrator);
     } catch (error) {
       const { problems } = page.visit.texts.people;
       if (!(error instanceof Refusal && problems[error.code])) throw error;
       return page.redirectRefused(`/people/${id}`, { problem: error.code }, error);
     }
-    this.logAction(by, action, accountId);
+    this.logAction(administrator, action, accountId);
     // A person who is no longer administrator cannot open the page of an account.
-    if (action === 'dismiss' && accountId === by.account.id) return page.redirect('/account?done');
+    if (action === 'dismiss' && accountId === administrator.account.id)
+      return page.redirect('/account?done');
     page.redirectWithOutcome(`/people/${id}`, { done: action, url });
   }
 
-  /** Runs an administrator's action on an account. @returns the URL of a new reset link, if any. */
+  /** Runs an action on an account. @returns the URL of a new reset link; otherwise undefined. */
   private async executeAction(
     action: AccountAction,
     accountId: string,
@@ -151,8 +160,12 @@ export class PeopleController {
     return account;
   }
 
-  private logAction(by: Person, action: AccountAction | 'invite', account?: string): void {
-    const fields = { action, administrator: by.account.id, account };
+  private logAction(
+    administrator: Person,
+    action: AccountAction | 'invite',
+    account?: string,
+  ): void {
+    const fields = { action, administrator: administrator.account.id, account };
     this.log.info(fields, 'administrator action completed');
   }
 }

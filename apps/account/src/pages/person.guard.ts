@@ -22,14 +22,15 @@ import { PageContext, type Person } from './page-context.js';
 /** Maximum age of a recent sign-in in milliseconds. */
 const recentSignInMs = 5 * 60_000;
 
-function isRecent({ session }: Person, after?: Date): boolean {
-  const at = session.authenticatedAt.getTime();
-  return Date.now() - at < recentSignInMs && !(after !== undefined && at < after.getTime());
+function hasRecentSignIn({ session }: Person, after?: Date): boolean {
+  const signInMs = session.authenticatedAt.getTime();
+  if (after !== undefined && signInMs < after.getTime()) return false;
+  return Date.now() - signInMs < recentSignInMs;
 }
 
 /** Requirements of a route for the signed-in user. */
 interface SignInRequirement {
-  /** True if the last sign-in must be at most 5 minutes ago. */
+  /** True if the route requires a sign-in within the last 5 minutes. */
   readonly recently?: boolean;
   /** True if only administrators can open the page. Other signed-in users get 404. */
   readonly administrator?: boolean;
@@ -39,21 +40,22 @@ interface SignInRequirement {
 
 const requirementKey = 'sign-in requirement';
 
-/** Marks a route that requires a signed-in user. Others are redirected to the sign-in page. */
-export const ForPerson = (need: SignInRequirement = {}) => SetMetadata(requirementKey, need);
+/** Marks a route for signed-in users. Other requests are redirected to the sign-in page. */
+export const ForPerson = (requirement: SignInRequirement = {}) =>
+  SetMetadata(requirementKey, requirement);
 
 /**
  * Requires a sign-in within the last 5 minutes.
  *
  * @param next path that opens after a new sign-in.
- * @param after if set, requires a sign-in at or after this time too.
+ * @param after earliest allowed time of the last sign-in; undefined for no other limit.
  * @throws SignInNeeded if the last sign-in is older.
  */
 export function requireRecent(person: Person, next: string, after?: Date): void {
-  if (!isRecent(person, after)) throw new SignInNeeded(next);
+  if (!hasRecentSignIn(person, after)) throw new SignInNeeded(next);
 }
 
-/** Error of a request that requires a sign-in. `next` is the path that opens afterwards. */
+/** Error of a request that requires a sign-in. After the sign-in, the path `next` opens. */
 export class SignInNeeded extends Error {
   constructor(readonly next: string) {
     super('sign-in required');
@@ -85,19 +87,19 @@ class PersonGuard implements CanActivate {
     const request = context.switchToHttp().getRequest<FastifyRequest>();
     const reply = context.switchToHttp().getResponse<FastifyReply>();
     reply.page = new PageContext(request, reply, this.cookies, this.sealing);
-    const isRead = request.method === 'GET' || request.method === 'HEAD';
-    if (!isRead && !isSameOriginForm(request.headers, this.config.PUBLIC_URL))
+    const isReadRequest = request.method === 'GET' || request.method === 'HEAD';
+    if (!isReadRequest && !isSameOriginForm(request.headers, this.config.PUBLIC_URL))
       throw new CrossSiteForm('form of another site');
     const person = await this.findPerson(request);
     if (person) request.person = person;
-    const need = this.reflector.get<SignInRequirement | undefined>(
+    const requirement = this.reflector.get<SignInRequirement | undefined>(
       requirementKey,
       context.getHandler(),
     );
-    if (person && need?.administrator && !person.account.isAdministrator)
+    if (person && requirement?.administrator && !person.account.isAdministrator)
       throw new NotFoundException();
-    if (!need || (person && (!need.recently || isRecent(person)))) return true;
-    throw new SignInNeeded(need.next ?? request.url);
+    if (!requirement || (person && (!requirement.recently || hasRecentSignIn(person)))) return true;
+    throw new SignInNeeded(requirement.next ?? request.url);
   }
 
   private async findPerson(request: FastifyRequest): Promise<Person | undefined> {

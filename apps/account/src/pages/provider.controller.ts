@@ -10,28 +10,31 @@ import { PageController } from './person.guard.js';
 @PageController()
 export class ProviderController {
   constructor(
-    private readonly party: RelyingParty,
+    private readonly relyingParty: RelyingParty,
     private readonly signIn: SignIn,
   ) {}
 
   @Post('sign-in/provider')
   async startSignIn(@Res() { page }: FastifyReply): Promise<void> {
-    const { host } = this.party;
+    const { host } = this.relyingParty;
     if (host === undefined) throw new NotFoundException();
-    const { url, ticket } = await this.party.startLogin(nextPath(page.form['next']));
+    const { url, ticket } = await this.relyingParty.startLogin(nextPath(page.form['next']));
     page.cookies.setProviderTicket(page.reply, ticket, maxLoginSeconds);
     page.leaveSite(url.href, host);
   }
 
-  /** Completes the sign-in. Redirects to the choice of a name if the account has none. */
+  /** Completes the sign-in. An account without a name then opens the page `/name`. */
   @Get('sign-in/provider/callback')
   async finishSignIn(@Res() { page }: FastifyReply): Promise<void> {
-    if (this.party.host === undefined) throw new NotFoundException();
+    if (this.relyingParty.host === undefined) throw new NotFoundException();
     const { request, reply, browser } = page;
     const ticket = page.cookies.takeProviderTicket(request, reply);
-    const { account, next } = await this.party.finishLogin(request.url.split('?')[1] ?? '', ticket);
+    const { account, next } = await this.relyingParty.finishLogin(
+      request.url.split('?')[1] ?? '',
+      ticket,
+    );
     page.signIn(await this.signIn.signInWithoutPassword(account.id, browser));
-    const to = nextPath(next) ?? startPath;
-    page.redirect(account.name === null ? withNext('/name', to) : to);
+    const nextOrStart = nextPath(next) ?? startPath;
+    page.redirect(account.name === null ? withNext('/name', nextOrStart) : nextOrStart);
   }
 }

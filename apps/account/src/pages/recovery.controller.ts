@@ -12,7 +12,7 @@ import { forgotPage, recoverPage } from './views/registration.view.js';
 export class RecoveryController {
   constructor(
     private readonly emails: Emails,
-    private readonly reset: PasswordReset,
+    private readonly passwordReset: PasswordReset,
   ) {}
 
   @Get('forgot')
@@ -42,7 +42,7 @@ export class RecoveryController {
     const name = (form['name'] ?? '').trim();
     const entered = { name, code: form['recovery'] ?? '', password: form['password'] ?? '' };
     try {
-      const device = await this.reset.resetByRecoveryCode(entered, page.browser);
+      const device = await this.passwordReset.resetByRecoveryCode(entered, page.browser);
       page.cookies.setDeviceCookie(page.reply, device);
     } catch (error) {
       const wrong = { form: page.visit.texts.forgot.refused };

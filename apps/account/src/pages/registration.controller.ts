@@ -15,7 +15,7 @@ export function readCredentials({ form }: PageContext): { name: string; password
   return { name: (form['name'] ?? '').trim(), password: form['password'] ?? '' };
 }
 
-/** Serves the page of open registration, if the operator allows it. */
+/** Serves the page of open registration. If registration is closed, a page says so. */
 @PageController()
 export class RegistrationController {
   constructor(
@@ -35,12 +35,12 @@ export class RegistrationController {
   async register(@Res() { page }: FastifyReply): Promise<void> {
     if (!this.registration.isOpenToEverybody) throw new Refusal('registration');
     const next = nextPath(page.form['next']);
-    const entered = readCredentials(page);
+    const credentials = readCredentials(page);
     let account: Account;
     try {
-      account = await this.registration.register(entered, page.request.ip);
+      account = await this.registration.register(credentials, page.request.ip);
     } catch (error) {
-      return page.refuse(withNext('/register', next), error, { entered: entered.name });
+      return page.refuse(withNext('/register', next), error, { entered: credentials.name });
     }
     page.signIn(await this.signIn.signInWithoutPassword(account.id, page.browser, true));
     page.redirect(next ?? '/connect');

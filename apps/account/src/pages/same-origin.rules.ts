@@ -1,10 +1,11 @@
 import type { IncomingHttpHeaders } from 'node:http';
 
 /**
- * Returns true if a page of this site sent the form, or a client without a browser's headers.
- * Browsers send `Sec-Fetch-Site`; without TLS they omit it, and `Origin` must match.
+ * Returns true if a page of this site sent the form, or a client that is no browser. Browsers send
+ * `Sec-Fetch-Site` (Fetch Metadata). Without TLS they send only `Origin`, which must match.
  *
- * @param origin public origin. The host of the request also matches, as other sites cannot set it.
+ * @param origin public origin of this site. The header `Host` also matches, because other sites
+ *   cannot set it.
  */
 export function isSameOriginForm(headers: IncomingHttpHeaders, origin: string): boolean {
   const site = headers['sec-fetch-site'];

@@ -36,16 +36,16 @@ export class SecurityController {
     @Inject(CONFIG) private readonly config: Pick<AccountConfig, 'API_URLS'>,
   ) {}
 
-  /** Shows the unconfirmed TOTP key, the same after a reload. Without one, creates a key. */
+  /** Creates a TOTP key, or reads it again after a reload, and shows it for confirmation. */
   @Get('totp')
   @ForPerson({ recently: true })
   async showTotpSetup(@Res() { page }: FastifyReply): Promise<void> {
     const { account, session } = page.person;
     if (account.hasTotp) return page.redirect('/totp/off');
     const { totp } = this.secondFactor;
-    const key =
+    const totpKey =
       (await totp.readPending(account.id)) ?? (await totp.createSecret(account.id, session.id));
-    page.show(totpPage, { key, isRefused: page.takeOutcome() !== undefined });
+    page.show(totpPage, { key: totpKey, isRefused: page.takeOutcome() !== undefined });
   }
 
   @Post('totp')
@@ -60,8 +60,8 @@ export class SecurityController {
       return page.redirectRefused('/totp', {}, error);
     }
     // Without recovery codes, a lost phone locks the user out.
-    const hasCodes = (await this.recoveryCodes.countUnused(account.id)) > 0;
-    page.redirect(hasCodes ? '/account?done' : '/recovery-codes');
+    const hasRecoveryCodes = (await this.recoveryCodes.countUnused(account.id)) > 0;
+    page.redirect(hasRecoveryCodes ? '/account?done' : '/recovery-codes');
   }
 
   @Get('totp/off')
@@ -78,17 +78,17 @@ export class SecurityController {
     const { account, session } = page.person;
     if (!account.hasTotp) return page.redirect('/account?done');
     const kind = form['recovery'] === undefined ? 'code' : 'recovery';
-    const by = { id: account.id, name: account.name, session: session.id };
+    const signedInUser = { id: account.id, name: account.name, session: session.id };
     try {
       const proof = { kind, code: form[kind] ?? '' } as const;
-      await this.secondFactor.switchTotpOff(by, proof, page.browser);
+      await this.secondFactor.switchTotpOff(signedInUser, proof, page.browser);
     } catch (error) {
-      const isWrong = error instanceof Refusal && error.code === 'code';
-      const problem = isWrong ? undefined : problemTextsOf(page.visit.texts, error).form;
+      const isWrongCode = error instanceof Refusal && error.code === 'code';
+      const problem = isWrongCode ? undefined : problemTextsOf(page.visit.texts, error).form;
       const refused: RefusedSecondStep = { form: kind, problem };
       return page.redirectRefused('/totp/off', refused, error);
     }
-    // A sign-out by a recovery code suspends app passwords, so the person chooses which to keep.
+    // A recovery code suspends app passwords, so the person chooses the app passwords to keep.
     page.redirect(kind === 'code' ? '/account?done' : keepAppPasswordsPath);
   }
 
@@ -111,9 +111,9 @@ export class SecurityController {
   @ForPerson()
   showNewRecoveryCodes(@Res() { page }: FastifyReply): void {
     const { account } = page.person;
-    const created = page.takeOutcome<{ codes: string[] }>();
-    if (!created) return page.redirect('/account');
-    page.show(shownRecoveryCodesPage, { ...created, account: account.name ?? account.id });
+    const newCodes = page.takeOutcome<{ codes: string[] }>();
+    if (!newCodes) return page.redirect('/account');
+    page.show(shownRecoveryCodesPage, { ...newCodes, account: account.name ?? account.id });
   }
 
   @Get('app-passwords')
@@ -127,14 +127,18 @@ export class SecurityController {
   async createAppPassword(@Res() { page }: FastifyReply): Promise<void> {
     const { form } = page;
     const { account, session } = page.person;
-    const days = expiryDaysByChoice[form['expires'] ?? ''];
-    const wanted = {
+    const expiryDays = expiryDaysByChoice[form['expires'] ?? ''];
+    const newAppPassword = {
       label: (form['label'] ?? '').trim(),
       scopes: scopes.filter((scope) => form['rights'] !== 'read' || scope.startsWith('read:')),
-      expiresAt: days === undefined ? undefined : new Date(Date.now() + days * dayMs),
+      expiresAt: expiryDays === undefined ? undefined : new Date(Date.now() + expiryDays * dayMs),
     };
     try {
-      const { secret, credential } = await this.appPasswords.create(account.id, wanted, session);
+      const { secret, credential } = await this.appPasswords.create(
+        account.id,
+        newAppPassword,
+        session,
+      );
       const created: CreatedAppPassword = {
         label: credential.label,
         name: account.name,
@@ -143,7 +147,7 @@ export class SecurityController {
       };
       page.redirectWithOutcome('/app-passwords/shown', created);
     } catch (error) {
-      page.refuse('/app-passwords', error, { entered: wanted.label });
+      page.refuse('/app-passwords', error, { entered: newAppPassword.label });
     }
   }
 
@@ -156,18 +160,18 @@ export class SecurityController {
     page.show(shownAppPasswordPage, created);
   }
 
-  /** Shows the suspended app passwords; without any, redirects to `next` or the account page. */
+  /** Shows the suspended app passwords. If none exist, redirects to `next` or the account page. */
   @Get('app-passwords/keep')
   @ForPerson({ recently: true })
   async showSuspendedAppPasswords(@Res() { page }: FastifyReply): Promise<void> {
     const next = nextPath(page.query['next']);
-    const all = await this.appPasswords.list(page.person.account.id);
-    const appPasswords = all.filter(({ suspendedAt }) => suspendedAt !== null);
+    const allAppPasswords = await this.appPasswords.list(page.person.account.id);
+    const appPasswords = allAppPasswords.filter(({ suspendedAt }) => suspendedAt !== null);
     if (appPasswords.length === 0) return page.redirect(next ?? '/account');
     page.show(keepAppPasswordsPage, { appPasswords, next });
   }
 
-  /** Makes the ticked app passwords valid again. The names of the form's fields are their ids. */
+  /** Makes the ticked app passwords valid again. Each field name is the id of an app password. */
   @Post('app-passwords/keep')
   @ForPerson({ recently: true })
   async keepAppPasswords(@Res() { page }: FastifyReply): Promise<void> {

@@ -25,7 +25,7 @@ const noticesByQuery: Readonly<Record<string, SignInNotice | undefined>> = {
   password: 'newPassword',
 };
 
-/** Lifetime in seconds of the page of the second step, equal to that of its sign-in ticket. */
+/** Lifetime of the page of the second step in seconds, equal to the lifetime of its ticket. */
 const secondStepSeconds = 10 * 60;
 
 interface RefusedSignIn extends RefusedForm {
@@ -39,7 +39,7 @@ export class SignInController {
     private readonly signIn: SignIn,
     private readonly sessions: Sessions,
     private readonly registration: Registration,
-    private readonly party: RelyingParty,
+    private readonly relyingParty: RelyingParty,
     private readonly passkeys: Passkeys,
     private readonly secondFactor: SecondFactor,
   ) {}
@@ -53,7 +53,7 @@ export class SignInController {
     const { entered, notice, problems } = page.takeOutcome<RefusedSignIn>() ?? {};
     const hasEndedSession = !person && page.browser.session !== undefined;
     const passkey =
-      this.party.host === undefined
+      this.relyingParty.host === undefined
         ? await this.passkeys.requestOptions({
             host: request.headers.host,
             binding: cookies.bindChallenge(request, reply),
@@ -69,7 +69,7 @@ export class SignInController {
         noticesByQuery[query['notice'] ?? ''] ??
         (hasEndedSession && !problems ? 'ended' : undefined),
       canRegister: this.registration.isOpenToEverybody,
-      provider: this.party.host,
+      provider: this.relyingParty.host,
       passkey,
     });
   }
@@ -79,7 +79,7 @@ export class SignInController {
     const { form } = page;
     const next = nextPath(form['next']);
     const path = withNext('/sign-in', next);
-    if (this.party.host !== undefined) return page.redirect(path);
+    if (this.relyingParty.host !== undefined) return page.redirect(path);
     const entered = { name: (form['name'] ?? '').trim(), password: form['password'] ?? '' };
     try {
       continueSignIn(page, await this.signIn.signIn(entered, page.browser), next);
@@ -89,26 +89,26 @@ export class SignInController {
     }
   }
 
-  /** Shows the second step, which can be reloaded until its ticket expires. */
+  /** Shows the second step. A reload works until the ticket expires. */
   @Get('sign-in/code')
   async showSecondStep(@Res() { page }: FastifyReply): Promise<void> {
     const step = page.readOutcome<SecondStep>();
     if (!step) return page.redirect('/sign-in');
-    let factors: SecondFactors;
+    let secondFactors: SecondFactors;
     try {
       const account = await this.secondFactor.readTicket(step.ticket);
-      const request = { host: page.request.headers.host, binding: step.ticket };
-      factors = {
+      const passkeyRequest = { host: page.request.headers.host, binding: step.ticket };
+      secondFactors = {
         hasTotp: account.totpConfirmedAt !== null,
         passkey:
           account.passkeyCount > 0
-            ? await this.passkeys.requestOptions(request, account.id)
+            ? await this.passkeys.requestOptions(passkeyRequest, account.id)
             : undefined,
       };
     } catch (error) {
       return redirectToNewSignIn(page, step.next, error);
     }
-    page.show(codePage, { ...step, ...factors });
+    page.show(codePage, { ...step, ...secondFactors });
   }
 
   @Post('sign-in/code')
@@ -121,21 +121,21 @@ export class SignInController {
     return this.completeSecondStep('recovery', page);
   }
 
-  /** Signs in with a passkey: after the password with a ticket, otherwise without a password. */
+  /** Signs in by a passkey: as second step if the form has a ticket, otherwise without password. */
   @Post('sign-in/passkey')
   async signInWithPasskey(@Res() { page }: FastifyReply): Promise<void> {
     const { form, request, browser, cookies } = page;
     if (form['ticket'] !== undefined) return this.completeSecondStep('passkey', page);
     const next = nextPath(form['next']);
     const path = withNext('/sign-in', next);
-    if (this.party.host !== undefined) return page.redirect(path);
-    const response = {
+    if (this.relyingParty.host !== undefined) return page.redirect(path);
+    const passkeyResponse = {
       host: request.headers.host,
       binding: cookies.challengeBinding(request) ?? '',
       credential: form['credential'] ?? '',
     };
     try {
-      continueSignIn(page, await this.signIn.signInWithPasskey(response, browser), next);
+      continueSignIn(page, await this.signIn.signInWithPasskey(passkeyResponse, browser), next);
     } catch (error) {
       if (!(error instanceof Refusal)) throw error;
       const problems = { form: page.visit.texts.signIn.passkeyRefused };
@@ -159,7 +159,7 @@ export class SignInController {
     const next = nextPath(form['next']);
     const ticket = form['ticket'] ?? '';
     try {
-      const complete = {
+      const completeByKind = {
         code: () => this.signIn.completeWithCode(ticket, form['code'] ?? '', browser),
         recovery: () =>
           this.signIn.completeWithRecoveryCode(ticket, form['recovery'] ?? '', browser),
@@ -169,18 +169,19 @@ export class SignInController {
           return this.signIn.completeWithPasskey(ticket, passkeyResponse, browser);
         },
       };
-      const signedIn = await complete[kind]();
-      // A recovery code suspends app passwords, so the person chooses which to keep.
+      const signInResult = await completeByKind[kind]();
+      // A recovery code suspends app passwords, so the person chooses the app passwords to keep.
       continueSignIn(
         page,
-        signedIn,
+        signInResult,
         kind === 'recovery' ? withNext(keepAppPasswordsPath, next) : next,
       );
     } catch (error) {
-      const code = error instanceof Refusal ? error.code : undefined;
-      if (code === 'ticket' || code === 'credentials')
+      const refusalCode = error instanceof Refusal ? error.code : undefined;
+      if (refusalCode === 'ticket' || refusalCode === 'credentials')
         return redirectToNewSignIn(page, next, error);
-      const problem = code === 'code' ? undefined : problemTextsOf(page.visit.texts, error).form;
+      const problem =
+        refusalCode === 'code' ? undefined : problemTextsOf(page.visit.texts, error).form;
       const step: SecondStep = { ticket, next, refused: { form: kind, problem } };
       page.redirectRefused('/sign-in/code', step, error, secondStepSeconds);
     }

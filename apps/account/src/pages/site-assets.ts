@@ -1,12 +1,12 @@
 import { existsSync, readFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 
-/** Possible folders of the built console, from the built program or from the sources (in tests). */
+/** Possible folders of the built console, seen from the built program or (in tests) the sources. */
 const consoleFolders = ['../console/', '../../../../dist/console/'].map((path) =>
   fileURLToPath(new URL(path, import.meta.url)),
 );
 
-/** The folder of the built console; undefined if `npm run build` did not run. */
+/** Folder of the built console; undefined if `npm run build` did not run. */
 export const consoleFolder = consoleFolders.find((folder) => existsSync(`${folder}/manifest.json`));
 
 /** Paths of files that account pages share with the console. Each path contains a content hash. */
@@ -25,16 +25,16 @@ function readAssets(folder: string): SiteAssets {
     string,
     { file: string; css?: string[] } | undefined
   >;
-  const [style = ''] = manifest['index.html']?.css ?? [];
-  const assetPath = (source: string) => `/console/${manifest[source]?.file ?? ''}`;
+  const [styleFile = ''] = manifest['index.html']?.css ?? [];
+  const findAssetPath = (source: string) => `/console/${manifest[source]?.file ?? ''}`;
   return {
-    style: `/console/${style}`,
-    icon: assetPath('src/icon.svg'),
-    touchIcon: assetPath('src/icon.png'),
-    script: assetPath('src/site.ts'),
-    passkeyScript: assetPath('src/passkey.ts'),
+    style: `/console/${styleFile}`,
+    icon: findAssetPath('src/icon.svg'),
+    touchIcon: findAssetPath('src/icon.png'),
+    script: findAssetPath('src/site.ts'),
+    passkeyScript: findAssetPath('src/passkey.ts'),
   };
 }
 
-/** The shared files; undefined if the console is not built. Pages work without them. */
+/** Paths of the shared files; undefined if the console is not built. Pages work without them. */
 export const siteAssets = consoleFolder === undefined ? undefined : readAssets(consoleFolder);

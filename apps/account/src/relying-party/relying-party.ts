@@ -8,9 +8,12 @@ import { type Account, Accounts } from '../people/accounts.js';
 import { Refusal } from '../people/refusal.js';
 import { Seal } from '../people/seal.js';
 
-/** Maximum duration of a sign-in at the OpenID provider, in seconds. */
+/** Maximum duration of a sign-in at the OpenID provider in seconds; a later response is refused. */
 export const maxLoginSeconds = 900;
-/** Maximum age of a sign-in at the provider in seconds, as approvals require a recent sign-in. */
+/**
+ * Parameter `max_age` in seconds (OpenID Connect Core, 3.1.2.1). If the last sign-in at the
+ * provider is older, the provider asks the person again. Approvals require a recent sign-in.
+ */
 const maxAgeSeconds = 240;
 /** Timeout of requests to the provider, in seconds. */
 const timeoutSeconds = 10;
@@ -34,18 +37,18 @@ export interface AuthorizationRequest {
 /** Result of a sign-in at the operator's OpenID provider. */
 export interface ProviderSignIn {
   readonly account: Account;
-  /** Path that the person requested before the sign-in. */
+  /** Path that the person requested before the sign-in; undefined without one. */
   readonly next: string | undefined;
 }
 
 /**
  * Signs people in at the operator's OpenID provider (OpenID Connect Core, 3.1): code flow with
- * PKCE, state and nonce. An encrypted cookie binds them to the browser. The gateway derives the
- * same user ids from the provider's tokens.
+ * PKCE, state and nonce. An encrypted cookie binds these values to the browser. The gateway
+ * derives the same user ids from the provider's tokens.
  */
 @Injectable()
 export class RelyingParty {
-  /** Metadata of the provider; undefined until it responds, and after a failure. */
+  /** Metadata of the provider; undefined before the first request and after a failed one. */
   private cachedProvider: Promise<client.Configuration> | undefined;
   private readonly discoveryFaults: FaultLog;
   private readonly tokenFaults: FaultLog;
@@ -72,7 +75,12 @@ export class RelyingParty {
     return SIGN_IN_ISSUER === undefined ? undefined : new URL(SIGN_IN_ISSUER).host;
   }
 
-  /** Starts a sign-in. @throws Refusal `unavailable` if the provider does not respond. */
+  /**
+   * Starts a sign-in.
+   *
+   * @param next path that opens after the sign-in.
+   * @throws Refusal `unavailable` if the provider does not respond.
+   */
   async startLogin(next: string | undefined): Promise<AuthorizationRequest> {
     const provider = await this.discoverProvider();
     const [state, nonce, verifier] = [
@@ -108,14 +116,14 @@ export class RelyingParty {
     if (until < Date.now()) throw new Refusal('credentials');
     const provider = await this.discoverProvider();
     const url = new URL(`${this.callbackUrl}?${query}`);
-    const checks = {
+    const expectedValues = {
       expectedState: state,
       expectedNonce: nonce,
       pkceCodeVerifier: verifier,
       maxAge: maxAgeSeconds,
     };
     const tokens = await client
-      .authorizationCodeGrant(provider, url, { ...checks, idTokenExpected: true })
+      .authorizationCodeGrant(provider, url, { ...expectedValues, idTokenExpected: true })
       .catch((error: unknown) => this.throwRefusal(error));
     this.tokenFaults.recordSuccess();
     const { iss, sub } = tokens.claims() as client.IDToken;
@@ -129,7 +137,7 @@ export class RelyingParty {
     return { account, next };
   }
 
-  /** Logs a failed request to the token endpoint, and throws the refusal to show. */
+  /** Logs a failed request to the token endpoint. @throws Refusal that the page shows. */
   private throwRefusal(error: unknown): never {
     if (isOutage(error)) {
       this.tokenFaults.recordFailure(error);
@@ -147,25 +155,25 @@ export class RelyingParty {
   }
 
   private unsealTicket(ticket = ''): z.output<typeof ticketSchema> {
-    const text = /^[\w-]{1,4000}$/.test(ticket)
+    const ticketJson = /^[\w-]{1,4000}$/.test(ticket)
       ? this.sealing.open(sealPurpose, Buffer.from(ticket, 'base64url'))
       : undefined;
-    if (text === undefined) throw new Refusal('credentials');
-    return ticketSchema.parse(JSON.parse(text));
+    if (ticketJson === undefined) throw new Refusal('credentials');
+    return ticketSchema.parse(JSON.parse(ticketJson));
   }
 
   /** Returns the provider's metadata, cached after the first success. */
   private async discoverProvider(): Promise<client.Configuration> {
     const { SIGN_IN_ISSUER = '', SIGN_IN_CLIENT_ID, SIGN_IN_CLIENT_SECRET } = this.config;
     const issuer = new URL(SIGN_IN_ISSUER);
-    const proof = SIGN_IN_CLIENT_SECRET === undefined ? client.None() : undefined;
+    const clientAuth = SIGN_IN_CLIENT_SECRET === undefined ? client.None() : undefined;
     const execute = issuer.protocol === 'http:' ? [client.allowInsecureRequests] : [];
     const options = { execute, timeout: timeoutSeconds };
     this.cachedProvider ??= client.discovery(
       issuer,
       SIGN_IN_CLIENT_ID,
       SIGN_IN_CLIENT_SECRET,
-      proof,
+      clientAuth,
       options,
     );
     try {

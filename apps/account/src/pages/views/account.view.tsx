@@ -18,12 +18,12 @@ export interface AccountOverview {
   readonly account: Account;
   /** Session of this browser. */
   readonly session: Session;
-  /** True after a change, which the page confirms. */
+  /** True if a form has just changed the account. The page then confirms the change. */
   readonly done: boolean;
   readonly apps: readonly GrantedApp[];
   /** App passwords of podcast apps and of scripts. */
   readonly appPasswords: readonly AppPassword[];
-  /** Number of podcasts, which all apps share; undefined while the service is unavailable. */
+  /** Number of the account's podcasts; undefined while the service is unavailable. */
   readonly podcasts: number | undefined;
   /** Devices of the gpodder API. */
   readonly devices: readonly Device[];
@@ -42,19 +42,21 @@ interface SectionProps {
   readonly overview: AccountOverview;
 }
 
-function rightsOf({ home }: Visit['texts'], scopes: readonly string[]): string | undefined {
-  const reads = scopes.includes('read:subscriptions');
-  const writes = scopes.includes('write:subscriptions');
-  if (writes) return reads ? home.mayWrite : home.mayOnlyWrite;
-  return reads ? home.mayRead : undefined;
+function describeRights({ home }: Visit['texts'], scopes: readonly string[]): string | undefined {
+  const canRead = scopes.includes('read:subscriptions');
+  const canWrite = scopes.includes('write:subscriptions');
+  if (canWrite) return canRead ? home.mayWrite : home.mayOnlyWrite;
+  return canRead ? home.mayRead : undefined;
 }
 
-/** Renders when an app last synced. */
-const renderSyncTime = (visit: Visit, at: Date | null) =>
-  at ? [visit.texts.home.synced, ' ', renderTime(visit, at)] : visit.texts.home.neverSynced;
+/** Renders the time of the last sync; for null, a text that there was no sync. */
+const renderSyncTime = (visit: Visit, syncedAt: Date | null) =>
+  syncedAt
+    ? [visit.texts.home.synced, ' ', renderTime(visit, syncedAt)]
+    : visit.texts.home.neverSynced;
 
-/** Returns why an app password is invalid; undefined while it is valid. */
-function problemOf({ texts: { home }, now }: Visit, { expiresAt, suspendedAt }: AppPassword) {
+/** Returns the text for an expired or suspended app password; undefined for a valid one. */
+function findProblem({ texts: { home }, now }: Visit, { expiresAt, suspendedAt }: AppPassword) {
   if (expiresAt !== null && expiresAt <= now) return home.expired;
   return suspendedAt === null ? undefined : home.suspended;
 }
@@ -77,7 +79,7 @@ function AppsSection({ visit, overview }: SectionProps) {
         name: credential.label,
         since: credential.createdAt,
         action: '/app-passwords/revoke',
-        problem: problemOf(visit, credential),
+        problem: findProblem(visit, credential),
       })),
   ];
   apps.sort((one, other) => Number(other.lastUsedAt ?? 0) - Number(one.lastUsedAt ?? 0));
@@ -85,7 +87,7 @@ function AppsSection({ visit, overview }: SectionProps) {
     const name = appName(app.name);
     const lines = [
       joinParts(renderSyncTime(visit, lastUsedAt)),
-      joinParts(rightsOf(visit.texts, scopes), [home.since, ' ', renderTime(visit, since)]),
+      joinParts(describeRights(visit.texts, scopes), [home.since, ' ', renderTime(visit, since)]),
     ];
     return (
       <Row name={name} tag={problem && <span class="tag bad">{problem}</span>} lines={lines}>
@@ -113,15 +115,15 @@ function AppPasswordsSection({ visit, overview }: SectionProps) {
   const scriptPasswords = overview.appPasswords.filter(({ isApp }) => !isApp);
   const rows = scriptPasswords.map((appPassword) => {
     const { id, label, scopes, expiresAt } = appPassword;
-    const state = problemOf(visit, appPassword);
-    const life =
+    const problem = findProblem(visit, appPassword);
+    const expiryText =
       expiresAt === null ? home.neverExpires : [home.expires, ' ', renderTime(visit, expiresAt)];
     const lines = [
-      joinParts(rightsOf(visit.texts, scopes), state !== home.expired && life),
+      joinParts(describeRights(visit.texts, scopes), problem !== home.expired && expiryText),
       renderCredentialTimes(visit, appPassword),
     ];
     return (
-      <Row name={label} tag={state && <span class="tag bad">{state}</span>} lines={lines}>
+      <Row name={label} tag={problem && <span class="tag bad">{problem}</span>} lines={lines}>
         <EndButton
           action="/app-passwords/revoke"
           id={id}
@@ -200,11 +202,11 @@ function SessionsSection({ visit, overview }: SectionProps) {
   );
 }
 
-function securityRow(name: string, line: string, href: string, text: string, look = 'plain') {
+function renderRow(name: string, line: string, href: string, linkText: string, look = 'plain') {
   return (
     <Row name={name} lines={[line]}>
       <a class={`button slight ${look}`} href={href}>
-        {text}
+        {linkText}
       </a>
     </Row>
   );
@@ -216,23 +218,23 @@ function SecuritySection({ visit, overview }: SectionProps) {
   if (issuer !== null)
     return <Card title={home.security} lead={home.provider(overview.providerHost ?? issuer)} />;
   const { recoveryCodes } = overview;
-  const recovery = recoveryCodes === 0 ? home.recoveryNone : home.recoveryLeft(recoveryCodes);
+  const recoveryText = recoveryCodes === 0 ? home.recoveryNone : home.recoveryLeft(recoveryCodes);
   const rows = [
-    securityRow(home.password, home.passwordText, '/password', home.changePassword),
+    renderRow(home.password, home.passwordText, '/password', home.changePassword),
     hasTotp
-      ? securityRow(home.totp, home.totpOn, '/totp/off', home.totpRemove)
-      : securityRow(
+      ? renderRow(home.totp, home.totpOn, '/totp/off', home.totpRemove)
+      : renderRow(
           home.totp,
           passkeys > 0 ? home.totpPasskeys : home.totpOff,
           '/totp',
           home.totpSetUp,
         ),
     passkeys > 0
-      ? securityRow(home.passkeys, home.passkeyCount(passkeys), '/passkeys', home.passkeysManage)
-      : securityRow(home.passkeys, home.passkeysNone, '/passkeys', home.passkeysAdd),
-    securityRow(home.recovery, recovery, '/recovery-codes', home.recoveryMake),
+      ? renderRow(home.passkeys, home.passkeyCount(passkeys), '/passkeys', home.passkeysManage)
+      : renderRow(home.passkeys, home.passkeysNone, '/passkeys', home.passkeysAdd),
+    renderRow(home.recovery, recoveryText, '/recovery-codes', home.recoveryMake),
     ...(overview.hasMail
-      ? [securityRow(home.email, email ?? home.emailNone, '/email', home.emailChange)]
+      ? [renderRow(home.email, email ?? home.emailNone, '/email', home.emailChange)]
       : []),
   ];
   return (
@@ -257,7 +259,7 @@ function DataSection({ home }: Visit['texts']) {
         <button class="plain slight">{home.exportSubmit}</button>
       </form>
     </Row>,
-    securityRow(home.erase, home.eraseText, '/erase', home.eraseLink, 'danger'),
+    renderRow(home.erase, home.eraseText, '/erase', home.eraseLink, 'danger'),
   ];
   return (
     <Card title={home.data}>

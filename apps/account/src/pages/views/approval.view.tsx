@@ -3,21 +3,26 @@ import { cleanLabel } from '../../people/label.rules.js';
 import type { Page, Visit } from '../document.js';
 import { FactList, HiddenFields, renderTime } from './controls.js';
 
-/** Returns the name that an app claims, in a form that is safe to show; `?` without a name. */
+/** Returns the name that an app claims, without invisible characters; `?` without a name. */
 export const appName = (sentName: string | undefined) => cleanLabel(sentName ?? '') || '?';
 
 /** Content of the page that asks to allow an app. */
 export interface Approval {
+  /** Path to which the form is sent. */
   action: string;
+  /** Name that the app claims. */
   app: string;
   scopes: readonly string[];
+  /** Name of the signed-in account. */
   name: string;
   startedAt: Date;
+  /** IP address from which the app sent the request. */
   address: string;
+  /** IP address of this browser. */
   ownAddress: string;
-  /** Redirect target: a host, or an app on this `device`. Absent without a redirect. */
+  /** Redirect target: a host, or `device` for an app on this device. Absent without a redirect. */
   goesTo?: { host: string } | 'device' | undefined;
-  /** Code that the user compares with the device, against links of attackers (RFC 8628, 5.4). */
+  /** Code that the user compares with the device's display (RFC 8628, 5.4). Absent for browsers. */
   userCode?: string | undefined;
 }
 

@@ -1,6 +1,6 @@
 import type { Visit } from '../document.js';
 
-/** Browsers in the order of lookup, since a user agent can also contain names of later ones. */
+/** Browsers in the order of lookup. A user agent can also contain names from later rows. */
 const browserPatterns = [
   ['Edge', /\bEdgA?\//],
   ['Opera', /\bOPR\//],
@@ -21,14 +21,14 @@ const systemPatterns = [
   ['Linux', /\bLinux\b/],
 ] as const;
 
-const firstMatchingName = (names: readonly (readonly [string, RegExp])[], userAgent: string) =>
-  names.find(([, form]) => form.test(userAgent))?.[0];
+const findMatchingName = (rows: readonly (readonly [string, RegExp])[], userAgent: string) =>
+  rows.find(([, pattern]) => pattern.test(userAgent))?.[0];
 
-/** Returns the browser and system of a user agent, such as "Firefox on Linux". */
+/** Returns browser and operating system of a user agent, such as "Firefox on Linux". */
 export function browserName({ texts: { home } }: Visit, userAgent: string): string {
   const [browser, system] = [
-    firstMatchingName(browserPatterns, userAgent),
-    firstMatchingName(systemPatterns, userAgent),
+    findMatchingName(browserPatterns, userAgent),
+    findMatchingName(systemPatterns, userAgent),
   ];
   if (browser === undefined) return home.unknownBrowser;
   return system === undefined ? browser : home.browserOn(browser, system);

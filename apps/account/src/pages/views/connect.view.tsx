@@ -8,7 +8,7 @@ import { CopyValue, LinkButton, QrCode, RefusalNotice, relativeTime } from './co
 
 const appKeys = Object.keys(connectableApps) as AppKey[];
 
-/** Returns the name of an app, as pages show it. */
+/** Returns the product name of an app, or a translated text for `other` and `script`. */
 export function nameOf({ connect }: Texts, key: AppKey): string {
   return key === 'other' || key === 'script' ? connect[key] : connectableApps[key].name;
 }
@@ -61,17 +61,17 @@ function LoopbackNotice({ connect }: { connect: Texts['connect'] }) {
   );
 }
 
-/** Content of the page with the steps that connect one app; `key` selects their texts. */
+/** Content of the page with the steps that connect one app. `key` selects the texts. */
 export interface AppSteps {
   readonly key: AppKey;
   readonly address: string;
   /** Name of the account; null for a user of an OpenID provider who has not chosen a name. */
   readonly name: string | null;
-  /** Secret of a new app password, shown once. */
+  /** Secret of a new app password; absent unless the form has just created one. */
   readonly secret?: string | undefined;
   /** Path of the page that waits for the app. */
   readonly waitPath: string;
-  /** Reason why no app password was created. */
+  /** Reason why no app password was created; absent without a problem. */
   readonly problem?: string | undefined;
 }
 
@@ -143,7 +143,7 @@ function NameAndSecret({ texts, content }: { texts: Texts; content: AppSteps }) 
 /** Content of the page that waits for an app. */
 export interface ConnectState {
   readonly key: AppKey;
-  /** Path of the page itself, for the link that checks again. */
+  /** Path of this page, for the link that loads the page again. */
   readonly pagePath: string;
   /** The connected app; undefined until its first request. */
   readonly app: SyncedApp | undefined;
@@ -152,8 +152,8 @@ export interface ConnectState {
 }
 
 /**
- * Returns the page that waits for the first request of an app, then for its podcasts. The script of
- * the page loads it again when its `data-wait` changes.
+ * Returns the page that waits for the first request of an app, then for the app's podcasts. A
+ * script reloads the page when the attribute `data-wait` changes (apps/console/src/site.ts).
  */
 export function connectWaitPage(visit: Visit, content: ConnectState): Page {
   const { texts } = visit;

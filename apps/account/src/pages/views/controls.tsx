@@ -10,7 +10,7 @@ interface FieldProps {
   readonly autofocus?: boolean | undefined;
 }
 
-/** Renders the field for an account's name. @param hasPasskeys browsers also suggest passkeys. */
+/** Renders the field for an account's name. @param hasPasskeys true to suggest passkeys too. */
 export function NameField({
   texts,
   value,
@@ -41,7 +41,7 @@ interface ActionButtonProps {
   readonly children: string;
 }
 
-/** Renders a button that is hidden until a script enables it (apps/console/src/site.ts). */
+/** Renders a button that is hidden until a script shows it (apps/console/src/site.ts). */
 export function ActionButton({ targetId, action, done, children }: ActionButtonProps) {
   const data = { 'data-action': action, 'data-done': done };
   const look = action === 'reveal' ? 'bare reveal' : 'plain slight';
@@ -79,7 +79,7 @@ export function CopyValue({
   );
 }
 
-/** Renders the field of the current password, with a button that shows it. */
+/** Renders a password field, with a button that reveals the entered password. */
 export function PasswordField({
   texts,
   id,
@@ -105,7 +105,7 @@ export function PasswordField({
   );
 }
 
-/** Renders the field for a new password. It gets the focus by default if it has an error. */
+/** Renders the field for a new password. By default, a field with an error gets the focus. */
 export function NewPasswordField({
   texts,
   label = texts.newPassword,
@@ -243,25 +243,25 @@ const secondsByUnit = [
 /** Returns a time relative to now, such as "3 minutes ago". */
 export function relativeTime(visit: Visit, time: Date): string {
   const seconds = Math.round((time.getTime() - visit.now.getTime()) / 1_000);
-  const [unit, length] = secondsByUnit.find(
-    ([, unitSeconds]) => Math.abs(seconds) >= unitSeconds,
+  const [unit, secondsPerUnit] = secondsByUnit.find(
+    ([, candidateSeconds]) => Math.abs(seconds) >= candidateSeconds,
   ) ?? ['second', 1];
   const format = new Intl.RelativeTimeFormat(visit.language, { numeric: 'auto' });
-  return format.format(Math.trunc(seconds / length), unit);
+  return format.format(Math.trunc(seconds / secondsPerUnit), unit);
 }
 
-/** Renders a relative time. Its title is exact, in UTC, as browsers send no time zone. */
+/** Renders a relative time, with the exact time in UTC as its title. Browsers send no time zone. */
 export function renderTime(visit: Visit, time: Date) {
   const format = { dateStyle: 'medium', timeStyle: 'medium', timeZone: 'UTC' } as const;
-  const exact = `${new Intl.DateTimeFormat(visit.language, format).format(time)} UTC`;
+  const exactTime = `${new Intl.DateTimeFormat(visit.language, format).format(time)} UTC`;
   return (
-    <time dateTime={time.toISOString()} title={exact}>
+    <time dateTime={time.toISOString()} title={exactTime}>
       {relativeTime(visit, time)}
     </time>
   );
 }
 
-/** Renders a list of rows, or `none` if it is empty. */
+/** Renders a list of rows, or the text `none` for an empty list. */
 export function RowList({ rows, none }: { rows: readonly ComponentChildren[]; none?: string }) {
   if (rows.length === 0) return <p class="quiet">{none}</p>;
   return (
@@ -275,9 +275,9 @@ export function RowList({ rows, none }: { rows: readonly ComponentChildren[]; no
 
 /** Returns the parts of a line, separated by dots. Absent parts are skipped. */
 export const joinParts = (...parts: ComponentChildren[]) =>
-  parts.filter(Boolean).map((part, at) => (
+  parts.filter(Boolean).map((part, index) => (
     <>
-      {at > 0 && ' · '}
+      {index > 0 && ' · '}
       {part}
     </>
   ));
@@ -296,11 +296,11 @@ export function renderCredentialTimes(
 
 /** Renders a text, such as a URL, as a QR code. */
 export function QrCode({ text, alt }: { text: string; alt: string }) {
-  const picture = `data:image/svg+xml,${encodeURIComponent(renderSVG(text, { border: 4 }))}`;
-  return <img class="qr" src={picture} alt={alt} width="240" height="240" />;
+  const imageUrl = `data:image/svg+xml,${encodeURIComponent(renderSVG(text, { border: 4 }))}`;
+  return <img class="qr" src={imageUrl} alt={alt} width="240" height="240" />;
 }
 
-/** Renders pairs of a term and a value. `false` is skipped. */
+/** Renders pairs of a term and a value. A fact `false` is skipped. */
 export function FactList({
   facts,
 }: {

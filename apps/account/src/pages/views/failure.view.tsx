@@ -23,12 +23,13 @@ export type FailureKind = keyof typeof failureStatus;
 
 /** Optional details of a failure page. */
 export interface FailureDetails {
+  /** Dependency that is unavailable, if it is known. */
   unavailable?: 'database' | undefined;
   retryAfterSeconds?: number | undefined;
-  /** Action that reached its rate limit, which the text then explains instead of the kind. */
+  /** Action that reached its rate limit. If set, the page explains the action, not the kind. */
   limitedAction?: LimitedAction | undefined;
   correlationId?: string | undefined;
-  /** Host or private scheme of the app that sent the request. */
+  /** Host or private scheme of the app's redirect URI. */
   app?: string | undefined;
   /** Error text of the protocol, for developers of apps. */
   detail?: string | undefined;
@@ -40,9 +41,9 @@ export function failurePage(
   kind: FailureKind,
   details: FailureDetails = {},
 ): Page {
-  const [title, text] = failure[kind];
+  const [title, explanation] = failure[kind];
   const lead = [
-    details.limitedAction ? failure.limited[details.limitedAction] : text,
+    details.limitedAction ? failure.limited[details.limitedAction] : explanation,
     details.app !== undefined && failure.app(details.app),
     details.unavailable && failure.part(failure[details.unavailable]),
     details.retryAfterSeconds !== undefined && failure.retry(details.retryAfterSeconds),
@@ -72,8 +73,10 @@ export function failurePage(
 }
 
 /**
- * Returns the page that redirects to another site or an app. After a form, browsers block redirects
- * to other origins (`form-action`; CSP 3, 6.4.1).
+ * Returns the page that redirects to another site or an app, because browsers block such a redirect
+ * as the response to a form (`form-action`; CSP 3, 6.4.1).
+ *
+ * @param where host that the page names; default: a text for an app.
  */
 export function forwardPage({ texts: { forward } }: Visit, to: string, where = forward.app): Page {
   const body = <LinkButton href={to}>{forward.link}</LinkButton>;

@@ -5,7 +5,7 @@ import type { Visit } from '../document.js';
 import { browserName } from './browser-name.js';
 import { joinParts, renderTime, RowList } from './controls.js';
 
-/** Renders the recent changes of an account, if there are any. */
+/** Renders the recent changes of an account; nothing without changes. */
 export function NoticesSection({ visit, notices }: { visit: Visit; notices: readonly Notice[] }) {
   const { home } = visit.texts;
   if (notices.length === 0) return null;

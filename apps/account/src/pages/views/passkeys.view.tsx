@@ -60,7 +60,7 @@ export function PasskeyForm(content: PasskeyFormProps) {
 /** Content of the page of passkeys. */
 export interface PasskeyList extends RefusedForm {
   readonly passkeys: readonly Passkey[];
-  /** Options of a new passkey; undefined at an address without passkeys. */
+  /** Options of a new passkey; undefined if this URL allows no passkeys, such as an IP address. */
   readonly options: object | undefined;
   /** Proposed name of a new passkey. */
   readonly label: string;

@@ -23,18 +23,18 @@ export type AccountAction = (typeof accountActions)[number];
 /** One page of the list of accounts. */
 export interface PeopleList {
   readonly accounts: readonly Account[];
-  /** Text that the names contain; empty for all accounts. */
+  /** Search text: the listed names contain it. Empty for all accounts. */
   readonly name: string;
   /** True for the first page of the list. */
   readonly isFirst: boolean;
-  /** Id of the last account on this page, if there is a next page. */
+  /** Id of the last account on this page; undefined on the last page. */
   readonly next: string | undefined;
   readonly registration: PeopleConfig['REGISTRATION'];
 }
 
-const nameOf = ({ people }: Visit['texts'], { name, id }: Account) => name ?? people.noName(id);
+const formatName = ({ people }: Visit['texts'], { name, id }: Account) => name ?? people.noName(id);
 
-function accountTags({ people }: Visit['texts'], account: Account) {
+function renderAccountTags({ people }: Visit['texts'], account: Account) {
   const state = accountState(account);
   return (
     <>
@@ -48,7 +48,7 @@ function accountTags({ people }: Visit['texts'], account: Account) {
   );
 }
 
-function accountTimes(visit: Visit, { createdAt, signedInAt }: Account) {
+function renderAccountTimes(visit: Visit, { createdAt, signedInAt }: Account) {
   const { home, people } = visit.texts;
   return joinParts(
     [home.created, ' ', renderTime(visit, createdAt)],
@@ -59,7 +59,7 @@ function accountTimes(visit: Visit, { createdAt, signedInAt }: Account) {
 /** Returns the page that lists accounts, for administrators. */
 export function peoplePage(visit: Visit, content: PeopleList): Page {
   const { people } = visit.texts;
-  const pageAfter = (after?: string) => {
+  const buildPagePath = (after?: string) => {
     const query = {
       ...(content.name && { name: content.name }),
       ...(after !== undefined && { after }),
@@ -68,10 +68,10 @@ export function peoplePage(visit: Visit, content: PeopleList): Page {
   };
   const rows = content.accounts.map((account) => (
     <Row
-      name={nameOf(visit.texts, account)}
+      name={formatName(visit.texts, account)}
       href={`/people/${account.id}`}
-      tag={accountTags(visit.texts, account)}
-      lines={[accountTimes(visit, account)]}
+      tag={renderAccountTags(visit.texts, account)}
+      lines={[renderAccountTimes(visit, account)]}
     />
   ));
   const body = (
@@ -98,12 +98,12 @@ export function peoplePage(visit: Visit, content: PeopleList): Page {
         <RowList rows={rows} none={people.none} />
         <p class="actions">
           {(!content.isFirst || content.name) && (
-            <a class="button plain slight" href={content.isFirst ? '/people' : pageAfter()}>
+            <a class="button plain slight" href={content.isFirst ? '/people' : buildPagePath()}>
               {content.isFirst ? people.all : people.first}
             </a>
           )}
           {content.next !== undefined && (
-            <a class="button plain slight" href={pageAfter(content.next)}>
+            <a class="button plain slight" href={buildPagePath(content.next)}>
               {people.next}
             </a>
           )}
@@ -114,7 +114,7 @@ export function peoplePage(visit: Visit, content: PeopleList): Page {
   return { title: people.title, lead: people.lead, isAccountTab: true, body };
 }
 
-/** Renders a new link, which is shown once. */
+/** Renders a new link as text and as a QR code. Pages show the link only once. */
 function NewLinkOnce({ texts, url }: { texts: Visit['texts']; url: string }) {
   const { people } = texts;
   return (
@@ -130,7 +130,7 @@ function NewLinkOnce({ texts, url }: { texts: Visit['texts']; url: string }) {
 export interface Invitation extends RefusedForm {
   /** True if a mail server is configured. */
   readonly mail: boolean;
-  /** URL of a new invitation link. */
+  /** URL of a new invitation link; absent if an invitation was sent by e-mail. */
   readonly url?: string;
   /** E-mail address to which an invitation was sent. */
   readonly sentTo?: string;
@@ -186,25 +186,25 @@ function invitationForm({ texts }: Visit, content: Invitation): Page {
 /** Content of the page of an account: the account, with the result of an action. */
 export interface ManagedPerson {
   readonly account: Account;
-  /** True for the own account of the administrator, who cannot disable it here. */
+  /** True for the administrator's own account. The page then offers no disabling. */
   readonly isSelf: boolean;
   /** The action that has just changed the account. */
   readonly done?: AccountAction;
-  /** URL of a new reset link. */
+  /** URL of a new password-reset link; absent after other actions. */
   readonly url?: string;
   /** Reason why the action was refused. */
   readonly problem?: string;
 }
 
 /** Returns the actions that the page of an account offers. */
-function actionsFor({ account, isSelf }: ManagedPerson): AccountAction[] {
+function listActions({ account, isSelf }: ManagedPerson): AccountAction[] {
   const { disabled, isAdministrator, issuer } = account;
-  const changes: (AccountAction | false)[] = [
+  const actions: (AccountAction | false)[] = [
     !disabled && issuer === null && 'reset',
     isAdministrator ? 'dismiss' : 'appoint',
     disabled ? 'enable' : !isSelf && 'disable',
   ];
-  return changes.filter((change) => change !== false);
+  return actions.filter((action) => action !== false);
 }
 
 /** Returns the page of an account, for administrators. */
@@ -212,8 +212,8 @@ export function personPage(visit: Visit, content: ManagedPerson): Page {
   const { texts } = visit;
   const { people, home } = texts;
   const { account, done } = content;
-  const name = nameOf(texts, account);
-  const rows = actionsFor(content).map((action) => (
+  const name = formatName(texts, account);
+  const rows = listActions(content).map((action) => (
     <Row name={people.actions[action]} lines={[people.effects[action]]}>
       <form method="post" action={`/people/${account.id}`}>
         <input type="hidden" name="action" value={action} />

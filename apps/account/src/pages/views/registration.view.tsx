@@ -12,8 +12,10 @@ import {
 
 /** Content of a registration page. */
 export interface RegistrationContent extends RefusedForm {
+  /** Path to which the form is sent. */
   readonly action: string;
   readonly kind: 'first' | 'invite' | 'open';
+  /** Path that opens after the registration. */
   readonly next?: string | undefined;
 }
 
@@ -21,7 +23,7 @@ export interface RegistrationContent extends RefusedForm {
 export function registerPage({ texts }: Visit, content: RegistrationContent): Page {
   const { register } = texts;
   const { name, password } = content.problems ?? {};
-  const isOnlyPassword = name === undefined && password !== undefined;
+  const isOnlyPasswordRefused = name === undefined && password !== undefined;
   const body = (
     <>
       <RefusalNotice>{content.problems?.form}</RefusalNotice>
@@ -32,13 +34,13 @@ export function registerPage({ texts }: Visit, content: RegistrationContent): Pa
           value={content.entered}
           hint={texts.nameHint}
           error={name}
-          autofocus={!isOnlyPassword}
+          autofocus={!isOnlyPasswordRefused}
         />
         <NewPasswordField
           texts={texts}
           label={texts.password}
           error={password}
-          autofocus={isOnlyPassword}
+          autofocus={isOnlyPasswordRefused}
         />
         <button>{register.submit}</button>
       </form>
@@ -73,7 +75,7 @@ export function messagePage(
   };
 }
 
-/** Returns the page of a server without open registration: how to get an account. */
+/** Returns the page that explains how to get an account while registration is closed. */
 export function registrationClosedPage({ texts: { register, signIn } }: Visit): Page {
   return messagePage(
     register.closedTitle,
@@ -83,7 +85,7 @@ export function registrationClosedPage({ texts: { register, signIn } }: Visit): 
   );
 }
 
-/** Returns the page for a used, expired or unknown link. */
+/** Returns the page for a used, expired or unknown one-time link. */
 export function linkGonePage({ isSignedIn, texts: { link, signIn, account } }: Visit): Page {
   const next = isSignedIn
     ? { href: '/account', text: account }
@@ -157,7 +159,10 @@ export function resetPage(
   return { title, lead: forgot.resetLead(name), isRefused: problems !== undefined, body };
 }
 
-/** Returns the page that confirms an address by a button, since mail programs open links too. */
+/**
+ * Returns the page with a button that confirms an e-mail address. Opening the page confirms
+ * nothing, because mail programs open links too.
+ */
 export function verifyPage(
   { texts: { verify } }: Visit,
   content: { action: string; email: string },

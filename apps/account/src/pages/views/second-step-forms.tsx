@@ -2,7 +2,7 @@ import type { ComponentChildren } from 'preact';
 import type { Texts } from '../texts/texts.js';
 import { CodeField, HiddenFields, RecoveryCodeField, RefusalNotice } from './controls.js';
 
-/** Refused form of {@link SecondStepForms}. */
+/** The form of {@link SecondStepForms} that was refused, and the reason. */
 export interface RefusedSecondStep {
   readonly form: 'code' | 'recovery' | 'passkey';
   /** Reason of the refusal; undefined for a wrong code. */
@@ -11,7 +11,7 @@ export interface RefusedSecondStep {
 
 interface SecondStepFormsProps {
   readonly texts: Texts;
-  /** Form targets for the fields `code` and `recovery`. */
+  /** Paths to which the forms with the fields `code` and `recovery` are sent. */
   readonly actions: { readonly code: string; readonly recovery: string };
   /** Hidden fields of both forms. */
   readonly hiddenFields?: Readonly<Record<string, string | undefined>>;
@@ -35,10 +35,10 @@ export function SecondStepForms({
   children,
 }: SecondStepFormsProps) {
   const { secondStep } = texts;
-  const isWrong = (form: 'code' | 'recovery') =>
+  const isWrongCode = (form: 'code' | 'recovery') =>
     refused?.form === form && refused.problem === undefined;
-  // After too many wrong TOTP codes only a recovery code works, so its form is open.
-  const isRecovery =
+  // After too many wrong TOTP codes, only a recovery code works, so the recovery form is open.
+  const isRecoveryOpen =
     refused?.form === 'recovery' || (refused?.form === 'code' && refused.problem !== undefined);
   return (
     <>
@@ -49,22 +49,22 @@ export function SecondStepForms({
           <CodeField
             texts={texts}
             hint={secondStep.codeHint}
-            error={isWrong('code') ? secondStep.refused : undefined}
-            autofocus={!isRecovery}
+            error={isWrongCode('code') ? secondStep.refused : undefined}
+            autofocus={!isRecoveryOpen}
           />
           {children}
         </form>
       )}
       {passkey}
-      <details class="links" open={isRecovery}>
+      <details class="links" open={isRecoveryOpen}>
         <summary>{hasTotp ? secondStep.lost : secondStep.lostPasskey}</summary>
         <form method="post" action={actions.recovery}>
           <p class="quiet">{secondStep.recoveryLead}</p>
           <HiddenFields values={hiddenFields} />
           <RecoveryCodeField
             texts={texts}
-            error={isWrong('recovery') ? secondStep.recoveryRefused : undefined}
-            autofocus={isRecovery}
+            error={isWrongCode('recovery') ? secondStep.recoveryRefused : undefined}
+            autofocus={isRecoveryOpen}
           />
           {children}
         </form>

@@ -147,7 +147,7 @@ export function shownRecoveryCodesPage(
   { codes, account }: { codes: readonly string[]; account: string },
 ): Page {
   const { recovery, copy, copied, print, download } = texts;
-  const file = `${texts.product}, ${account}: ${recovery.title}\n\n${codes.join('\n')}\n`;
+  const fileText = `${texts.product}, ${account}: ${recovery.title}\n\n${codes.join('\n')}\n`;
   const body = (
     <>
       <ol class="secret codes" id="codes" aria-label={recovery.list}>
@@ -162,7 +162,7 @@ export function shownRecoveryCodesPage(
         <ActionButton action="print">{print}</ActionButton>
         <a
           class="button plain slight"
-          href={`data:text/plain;charset=utf-8,${encodeURIComponent(file)}`}
+          href={`data:text/plain;charset=utf-8,${encodeURIComponent(fileText)}`}
           download="podcast-sync-recovery-codes.txt"
         >
           {download}
@@ -177,7 +177,7 @@ export function shownRecoveryCodesPage(
 interface ChoiceProps {
   readonly title: string;
   readonly name: string;
-  /** Values with their texts. The first one is preselected. */
+  /** Texts of the choices by value. The first choice is preselected. */
   readonly options: Readonly<Record<string, string>>;
 }
 
@@ -186,9 +186,9 @@ function ChoiceFields({ title, name, options }: ChoiceProps) {
     <fieldset class="field">
       <legend>{title}</legend>
       <div class="choices">
-        {Object.entries(options).map(([value, text], at) => (
+        {Object.entries(options).map(([value, text], index) => (
           <label>
-            <input type="radio" name={name} value={value} checked={at === 0} /> {text}
+            <input type="radio" name={name} value={value} checked={index === 0} /> {text}
           </label>
         ))}
       </div>
@@ -227,11 +227,13 @@ export function appPasswordPage({ texts }: Visit, { entered, problems }: Refused
   };
 }
 
-/** A created app password with its secret and other data that an app needs. */
+/** Content of the page with a new app password: the secret, and other data that an app needs. */
 export interface CreatedAppPassword {
   readonly label: string;
+  /** Name of the account; null if it has none. */
   readonly name: string | null;
   readonly secret: string;
+  /** URL of the API. */
   readonly server: string;
 }
 

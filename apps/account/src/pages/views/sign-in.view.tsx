@@ -6,14 +6,14 @@ import { PasskeyForm } from './passkeys.view.js';
 import { HiddenFields, NameField, PasswordField, RefusalNotice } from './controls.js';
 import { type RefusedSecondStep, SecondStepForms } from './second-step-forms.js';
 
-/** Reason for a sign-in, which the sign-in page shows. */
+/** Reason that the sign-in page shows for a sign-in. */
 export type SignInNotice = 'signedOut' | 'ended' | 'tooLate' | 'newPassword';
 
 /** Content of a sign-in page. */
 export interface SignInContent {
   /** Path that opens after the sign-in. */
   next?: string | undefined;
-  /** Entered name, or that of the account that signs in again. */
+  /** Entered name, or the name of the account that signs in again. */
   name?: string | undefined;
   /** True if a signed-in user has to authenticate again. */
   again?: boolean;
@@ -21,9 +21,9 @@ export interface SignInContent {
   problem?: string | undefined;
   notice?: SignInNotice | undefined;
   canRegister?: boolean;
-  /** Host of the OpenID Connect provider. */
+  /** Host of the OpenID Connect provider; undefined for a sign-in by password. */
   provider?: string | undefined;
-  /** Options for a passkey; undefined at an address without passkeys. */
+  /** Options for a passkey; undefined if this URL allows no passkeys, such as an IP address. */
   passkey?: object | undefined;
 }
 
@@ -31,7 +31,7 @@ export interface SignInContent {
 export function signInPage({ texts }: Visit, content: SignInContent): Page {
   const { signIn } = texts;
   const { title } = signIn;
-  const again = content.again && signIn.again;
+  const againText = content.again && signIn.again;
   const notice = content.notice && (
     <p class="notice" role="status">
       {content.notice === 'ended' ? texts.sessionEnded : signIn[content.notice]}
@@ -47,7 +47,7 @@ export function signInPage({ texts }: Visit, content: SignInContent): Page {
         </form>
       </>
     );
-    return { title, lead: [again, signIn.providerText(content.provider)], body };
+    return { title, lead: [againText, signIn.providerText(content.provider)], body };
   }
   const body = (
     <>
@@ -82,7 +82,7 @@ export function signInPage({ texts }: Visit, content: SignInContent): Page {
     </>
   );
   const isRefused = content.problem !== undefined;
-  return { title, lead: again, isRefused, hasPasskeyForm: content.passkey !== undefined, body };
+  return { title, lead: againText, isRefused, hasPasskeyForm: content.passkey !== undefined, body };
 }
 
 function SignInLinks({ texts, content }: { texts: Texts; content: SignInContent }) {
@@ -109,7 +109,7 @@ export interface SecondStep {
 /** Second factors that an account has. */
 export interface SecondFactors {
   readonly hasTotp: boolean;
-  /** Options for a passkey; undefined without one, or at an address without passkeys. */
+  /** Options for a passkey; undefined if the account has none or this URL allows none. */
   readonly passkey: object | undefined;
 }
 
@@ -117,7 +117,7 @@ export interface SecondFactors {
 export function codePage({ texts }: Visit, content: SecondStep & SecondFactors): Page {
   const { secondStep } = texts;
   const hiddenFields = { ticket: content.ticket, next: content.next };
-  const missing = content.hasTotp ? undefined : secondStep.passkeyMissing;
+  const missingText = content.hasTotp ? undefined : secondStep.passkeyMissing;
   const passkey = content.passkey ? (
     <PasskeyForm
       texts={texts}
@@ -125,10 +125,10 @@ export function codePage({ texts }: Visit, content: SecondStep & SecondFactors):
       options={content.passkey}
       hiddenFields={hiddenFields}
       submit={secondStep.passkey}
-      missing={missing}
+      missing={missingText}
     />
   ) : (
-    missing && <p class="quiet">{missing}</p>
+    missingText && <p class="quiet">{missingText}</p>
   );
   const body = (
     <SecondStepForms
@@ -151,7 +151,7 @@ export function codePage({ texts }: Visit, content: SecondStep & SecondFactors):
   };
 }
 
-/** Returns the page that asks users of a provider for a name, which some apps need. */
+/** Returns the page on which a user of a provider chooses a name, because some apps need one. */
 export function chooseNamePage(
   { texts }: Visit,
   content: { next?: string | undefined } & RefusedForm,
