@@ -18,8 +18,8 @@ const httpUrl = /^https?:\/\//;
 /** Returns the configured issuers. @throws Error `VARIABLE: problem` for an invalid variable. */
 export function trustedIssuers(config: IssuerVariables): TrustedIssuer[] {
   const issuers = config.AUTH_ISSUER;
-  const urls = valuesByIssuer('AUTH_JWKS_URL', config.AUTH_JWKS_URL, issuers);
-  const files = valuesByIssuer('AUTH_JWKS_FILE', config.AUTH_JWKS_FILE, issuers);
+  const urls = parseValuesByIssuer('AUTH_JWKS_URL', config.AUTH_JWKS_URL, issuers);
+  const files = parseValuesByIssuer('AUTH_JWKS_FILE', config.AUTH_JWKS_FILE, issuers);
   for (const url of urls.values())
     if (!httpUrl.test(url) || !URL.canParse(url))
       throw new Error(`AUTH_JWKS_URL: ${url} is not an http or https URL`);
@@ -40,21 +40,21 @@ export function trustedIssuers(config: IssuerVariables): TrustedIssuer[] {
 
 /**
  * Parses a comma-separated list of `issuer=value` and returns the value of each issuer. An element
- * without an issuer is the value of the first one.
+ * without an issuer is the value of the first issuer in `issuers`.
  *
- * @throws Error for an issuer that `issuers` does not contain, or with two values or an empty one.
+ * @throws Error for an issuer that `issuers` does not contain; for two values or an empty value.
  */
-function valuesByIssuer(
+function parseValuesByIssuer(
   variable: string,
   list: string | undefined,
   issuers: readonly string[],
 ): Map<string, string> {
   const values = new Map<string, string>();
-  for (const part of list?.split(',').map((value) => value.trim()) ?? []) {
-    const namedIssuer = issuers.find((issuer) => part.startsWith(`${issuer}=`));
-    const value = namedIssuer === undefined ? part : part.slice(namedIssuer.length + 1);
-    if (namedIssuer === undefined && /^(urn:|https?:\/\/)[^?]*=/.test(part))
-      throw new Error(`${variable}: AUTH_ISSUER does not contain the issuer of "${part}"`);
+  for (const element of list?.split(',').map((value) => value.trim()) ?? []) {
+    const namedIssuer = issuers.find((issuer) => element.startsWith(`${issuer}=`));
+    const value = namedIssuer === undefined ? element : element.slice(namedIssuer.length + 1);
+    if (namedIssuer === undefined && /^(urn:|https?:\/\/)[^?]*=/.test(element))
+      throw new Error(`${variable}: AUTH_ISSUER does not contain the issuer of "${element}"`);
     const issuer = namedIssuer ?? (issuers[0] as string);
     if (value === '' || values.has(issuer))
       throw new Error(`${variable}: ${issuer} needs exactly one value`);
