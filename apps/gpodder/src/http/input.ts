@@ -2,10 +2,10 @@ import { Failure } from '#contracts';
 import { parseJson, TooLarge, waitToParse } from '#http';
 import type { FastifyRequest } from 'fastify';
 
-/** Returns the maximum JSON values of a body with a number of entries: an action has about 10. */
+/** Returns the maximum JSON values of a body with `maxEntries` entries. An action has about 10. */
 export const maxValuesOf = (maxEntries: number): number => 20 * maxEntries;
 
-/** The end of the year 9999, in seconds. A greater `since` is reduced to it. */
+/** Maximum `since` in seconds: the end of the year 9999. A greater value becomes the maximum. */
 const maxSince = 253_402_300_799;
 
 /** Returns the query parameters of a request. */
@@ -14,7 +14,7 @@ export function queryOf({ url }: Pick<FastifyRequest, 'url'>): URLSearchParams {
   return new URLSearchParams(start < 0 ? '' : url.slice(start));
 }
 
-/** Returns the parameter `since` in seconds, by default 0. @throws Failure `invalid` */
+/** Returns the parameter `since` in seconds, by default 0. @throws Failure `invalid`. */
 export function parseSince(query: URLSearchParams): number {
   const since = query.get('since');
   if (since === null) return 0;
@@ -26,7 +26,7 @@ export function parseSince(query: URLSearchParams): number {
  * Parses a body as JSON, whatever its content type.
  *
  * @param maxValues maximum number of JSON values, at all depths.
- * @throws Failure `invalid`; TooLarge for more values.
+ * @throws Failure `invalid` for an empty body or invalid JSON; TooLarge above `maxValues`.
  */
 export async function parseJsonBody(body: Buffer | undefined, maxValues: number): Promise<unknown> {
   if (body === undefined || body.length === 0) throw new Failure('invalid');
