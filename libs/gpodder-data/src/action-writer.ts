@@ -2,7 +2,7 @@ import { type ReplyOf, type RequestOf, type Rpc, uploadActions } from '#contract
 import { isUsable, parseAction, type SkipReason, type UsableAction } from './action.rules.js';
 import { UrlUpdates } from './url-repair.js';
 
-/** The user who uploads actions, and the session of the client's cookie, if it has one. */
+/** The user who uploads actions, and the session of the client's cookie, if there is one. */
 interface Uploader {
   readonly userId: string;
   readonly sessionId?: string | undefined;
@@ -11,7 +11,7 @@ interface Uploader {
 /** Calls a service. */
 type CallService = <C extends Rpc>(contract: C, payload: RequestOf<C>) => Promise<ReplyOf<C>>;
 
-/** Sends the actions of one upload to the episode service, and collects what the answer needs. */
+/** Sends the actions of one upload to the episode service, and collects the answer's contents. */
 export class ActionWriter {
   /** URLs that the server replaced, for `update_urls` of the answer. */
   readonly updates = new UrlUpdates();
@@ -67,7 +67,7 @@ export class ActionWriter {
     }
   }
 
-  /** Returns the timestamp of the answer. Without actions, it asks the service for one. */
+  /** Returns the timestamp of the answer. If no actions were sent, sends an empty upload. */
   async readTimestamp(): Promise<number> {
     if (this.timestamp === undefined) await this.write([]);
     return this.timestamp ?? 1;
