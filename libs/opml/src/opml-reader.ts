@@ -33,10 +33,10 @@ export interface Opml {
   readonly skipped: number;
 }
 
-/** The document is not OPML or is truncated; the message says which. */
+/** Thrown for a document that is not OPML or is truncated. */
 export class OpmlError extends Error {}
 
-/** Thrown for a document that exceeds a limit, which the message names. */
+/** Thrown for a document that exceeds a limit. The message names the limit. */
 export class OpmlLimitError extends OpmlError {}
 
 /** Limits of {@link readOpml} that the caller sets. */
@@ -49,7 +49,7 @@ export interface OpmlLimits {
  * Returns the feeds of an OPML document (opml.org/spec2.opml) as podcast apps write it: element and
  * attribute names in any letter case, bare ampersands, HTML entities, any encoding ({@link
  * decodeDocument}), folders. The feed URL is `xmlUrl`. In a document without any `xmlUrl` it is the
- * `url` of outlines of type `rss` or without a type. Its time is linear in the bytes.
+ * `url` of outlines of type `rss` or without a type. The run time is linear in the bytes.
  *
  * @param pause called between the slices of a large document; parsing continues when it resolves.
  * @throws OpmlError, OpmlLimitError and nothing else.
@@ -177,17 +177,21 @@ class OutlineReader implements Partial<Handler> {
   private endStartTag(): void {
     const element = this.elements.at(-1);
     if (this.attributes.size === 0 || !element) return;
-    const value = (name: string) => decodeHTMLStrict(this.attributes.get(name) ?? '').trim();
-    const isFeedType = ['', 'rss'].includes(value('type').toLowerCase());
-    const [xmlUrl, url] = [value('xmlurl'), isFeedType ? value('url') : ''];
-    if ((xmlUrl || url) && ['0', 'false'].includes(value('subscribed').toLowerCase())) {
+    const readAttribute = (name: string) =>
+      decodeHTMLStrict(this.attributes.get(name) ?? '').trim();
+    const isFeedType = ['', 'rss'].includes(readAttribute('type').toLowerCase());
+    const [xmlUrl, url] = [readAttribute('xmlurl'), isFeedType ? readAttribute('url') : ''];
+    if ((xmlUrl || url) && ['0', 'false'].includes(readAttribute('subscribed').toLowerCase())) {
       element.isCounted = true;
       this.skipped += 1;
     } else if (xmlUrl || url) {
       element.isCounted = xmlUrl !== '';
       element.hasOnlyUrl = xmlUrl === '';
       const feeds = xmlUrl ? this.feeds : this.feedsWithUrlOnly;
-      feeds.push({ feedUrl: xmlUrl || url, title: value('title') || value('text') });
+      feeds.push({
+        feedUrl: xmlUrl || url,
+        title: readAttribute('title') || readAttribute('text'),
+      });
       if (feeds.length > this.maxFeeds)
         throw new OpmlLimitError(`more than ${this.maxFeeds} feeds`);
     }
