@@ -79,7 +79,7 @@ export async function compose(
   return { module: GatewayModule.forRoot({ config, services, streams, log }), adapter, configure };
 }
 
-/** Returns the feed service in an array, which is empty if `FEEDS` is `off`. */
+/** Returns the feed service in an array; an empty array if `FEEDS` is `off`. */
 export function feedServices({ FEEDS }: Pick<GatewayConfig, 'FEEDS'>): Service[] {
   return FEEDS === 'off' ? [] : ['feed'];
 }

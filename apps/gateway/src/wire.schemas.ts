@@ -10,13 +10,13 @@ import {
 import { z } from 'zod';
 import { QueryString } from './http/query-string.js';
 
-const httpUrl = z
+const httpUrlSchema = z
   .string()
   .trim()
   .refine((text) => faultInHttpUrl(text) === undefined, 'must be an absolute http or https URL');
 
 /** A time in a request, in any form of RFC 3339. */
-const sentTime = z
+const sentTimeSchema = z
   .string()
   .refine((text) => parseTime(text) !== undefined, 'must be a date and time (RFC 3339)')
   .meta({ format: 'date-time' });
@@ -31,7 +31,7 @@ export function deletionTime(url: string): string | undefined {
   const timestamps =
     queryStart < 0 ? [] : new QueryString(url.slice(queryStart), ['timestamp']).getAll('timestamp');
   if (timestamps.length === 0) return undefined;
-  if (timestamps.length > 1 || !sentTime.safeParse(timestamps[0]).success)
+  if (timestamps.length > 1 || !sentTimeSchema.safeParse(timestamps[0]).success)
     throw new Failure('invalid');
   return timestamps[0];
 }
@@ -53,18 +53,18 @@ export const errorSchema = z
   .meta({ id: 'Error', description: 'Every error has this body; `code` is the status.' });
 
 /** URL of another page. */
-const pageLink = z.string().meta({ format: 'uri' });
+const pageLinkSchema = z.string().meta({ format: 'uri' });
 
 /** The fields that a page of subscriptions and a page of episodes have. */
-const pageEnvelope = z.object({
+const pageEnvelopeSchema = z.object({
   total: z.int().min(0).describe('Number of rows on all pages.'),
   page: z.int().min(1),
   per_page: z.int().min(1),
-  next: pageLink.optional(),
-  previous: pageLink.optional(),
+  next: pageLinkSchema.optional(),
+  previous: pageLinkSchema.optional(),
 });
 
-export const subscriptionPageSchema = pageEnvelope
+export const subscriptionPageSchema = pageEnvelopeSchema
   .extend({ subscriptions: z.array(subscriptionSchema) })
   .meta({ id: 'SubscriptionPage' });
 
@@ -89,10 +89,10 @@ export const subscribeSchema = z
 export const updateSchema = z
   // The fields are `nullish`, because `null` counts as absent in every request.
   .object({
-    new_feed_url: httpUrl.nullish(),
+    new_feed_url: httpUrlSchema.nullish(),
     new_guid: guidSchema.nullish(),
     is_subscribed: z.boolean().nullish(),
-    timestamp: sentTime.nullish().describe("Time of the change by the client's clock."),
+    timestamp: sentTimeSchema.nullish().describe("Time of the change by the client's clock."),
     title: z.string().nullish().describe("The listener's own title; empty to remove it."),
   })
   .refine(
@@ -104,7 +104,7 @@ export const updateSchema = z
   )
   .meta({ id: 'UpdateRequest' });
 
-export const episodePageSchema = pageEnvelope
+export const episodePageSchema = pageEnvelopeSchema
   .extend({ episodes: z.array(episodeSchema) })
   .meta({ id: 'EpisodePage' });
 

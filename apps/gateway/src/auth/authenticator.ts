@@ -94,7 +94,7 @@ export class Authenticator {
   private readonly verifiedTokens = new CredentialCache<TokenCaller, string>({
     max: maxCachedTokens,
     ttl: Infinity,
-    lookUp: (_hash, token) => this.verify(token),
+    lookUp: (_hash, token) => this.verifyToken(token),
     // Caches a token for as long as a new verification would accept the token.
     expiresAt: ({ expires }) => expires + clockToleranceSeconds * 1_000,
     isRevoked: ({ keys, keysVersion }) => keysVersion !== keys.version(),
@@ -184,7 +184,7 @@ export class Authenticator {
     return caller;
   }
 
-  private async verify(token: string): Promise<TokenCaller> {
+  private async verifyToken(token: string): Promise<TokenCaller> {
     const issuer = readClaimedIssuer(token);
     const keys = this.keysByIssuer.get(issuer);
     if (!keys) throw new AuthenticationFailure('issuer');

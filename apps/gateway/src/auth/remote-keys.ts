@@ -7,7 +7,7 @@ import type { IssuerKeys } from './issuer-keys.js';
 export interface FetchIntervals {
   /** Age at which keys are fetched again. Requests use the old keys until the fetch ends. */
   readonly maxAge: number;
-  /** Minimum time between two fetches, also if tokens have unknown key ids. */
+  /** Minimum time between two fetches, because anybody can send tokens with unknown key ids. */
   readonly coolDown: number;
 }
 

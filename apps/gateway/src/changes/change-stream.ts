@@ -22,7 +22,6 @@ export type EndReason = (typeof endReasons)[number];
 
 /** Intervals of a stream in milliseconds, and its buffer limit. */
 export interface StreamTiming {
-  /** Interval of heartbeats. */
   readonly heartbeatMs: number;
   /** Minimum time between two `changed` events. Only the latest stamp of this time is sent. */
   readonly mergeMs: number;

@@ -86,7 +86,7 @@ export class ChangeStreams {
     startAnswer: () => ServerResponse,
   ): Promise<void> {
     const stream = this.registerStream(caller);
-    end.onReached(() => this.end(stream, 'client'));
+    end.onReached(() => this.endStream(stream, 'client'));
     try {
       await this.clockSubscriber.subscribe(caller.userId);
       const stamp = await readClock();
@@ -94,7 +94,7 @@ export class ChangeStreams {
         throw unavailable('the stream ended before its start');
       stream.start(startAnswer(), stamp, performance.now());
     } catch (error) {
-      this.end(stream, 'failed');
+      this.endStream(stream, 'failed');
       throw error;
     }
   }
@@ -107,19 +107,19 @@ export class ChangeStreams {
 
   /** Ends streams gradually after lost notifications: clients reconnect and read their lists. */
   endAfterLoss(): void {
-    this.endAll('lost', this.bounds.lossSpreadMs);
+    this.endAllStreams('lost', this.bounds.lossSpreadMs);
   }
 
   /** Rejects new streams and ends the open ones, spread over `overMs` milliseconds. */
   drain(overMs: number): void {
     this.isDraining = true;
-    this.endAll('drain', overMs);
+    this.endAllStreams('drain', overMs);
   }
 
   /** Rejects new streams and ends the open ones immediately. */
   close(): void {
     this.drain(0);
-    this.checkAll();
+    this.checkStreams();
   }
 
   /**
@@ -128,11 +128,11 @@ export class ChangeStreams {
    * @throws Failure `unavailable` if the gateway stops or has `maxStreams` streams.
    */
   private registerStream(caller: Caller): ChangeStream {
-    if (this.isDraining) throw rejections.draining;
+    if (this.isDraining) throw streamRejections.draining;
     const userStreams = this.streamsByUser.get(caller.userId);
     if (userStreams && userStreams.size >= this.bounds.maxPerUser)
-      this.end([...userStreams][0] as ChangeStream, 'replaced');
-    if (this.openCount >= this.maxStreams) throw rejections.full;
+      this.endStream([...userStreams][0] as ChangeStream, 'replaced');
+    if (this.openCount >= this.maxStreams) throw streamRejections.full;
     const lifetimeMs = this.bounds.lifetimeMs * (0.9 + Math.random() / 10);
     const msUntilExpiry = (caller.expires ?? Infinity) - Date.now();
     const endsAt = performance.now() + Math.min(lifetimeMs, msUntilExpiry);
@@ -141,7 +141,7 @@ export class ChangeStreams {
     const streams = this.streamsByUser.get(caller.userId) ?? new Set();
     this.streamsByUser.set(caller.userId, streams.add(stream));
     this.openCount += 1;
-    this.checkTimer ??= setInterval(() => this.checkAll(), this.bounds.checkMs).unref();
+    this.checkTimer ??= setInterval(() => this.checkStreams(), this.bounds.checkMs).unref();
     return stream;
   }
 
@@ -149,7 +149,7 @@ export class ChangeStreams {
     return this.streamsByUser.get(stream.caller.userId)?.has(stream) ?? false;
   }
 
-  private end(stream: ChangeStream, reason: EndReason): void {
+  private endStream(stream: ChangeStream, reason: EndReason): void {
     const { userId } = stream.caller;
     const userStreams = this.streamsByUser.get(userId);
     if (!userStreams?.delete(stream)) return;
@@ -167,7 +167,7 @@ export class ChangeStreams {
   }
 
   /** Schedules the end of all streams over `overMs` milliseconds. An earlier end stays. */
-  private endAll(reason: EndReason, overMs: number): void {
+  private endAllStreams(reason: EndReason, overMs: number): void {
     const now = performance.now();
     let index = 0;
     for (const stream of this.openStreams()) {
@@ -184,27 +184,27 @@ export class ChangeStreams {
    * Sends due stamps and heartbeats. Ends each stream that reached `endsAt`, that has an invalid
    * credential, or whose client does not read.
    */
-  private checkAll(): void {
+  private checkStreams(): void {
     const now = performance.now();
     const { receivedRevocations } = this.authenticator;
     const hasNewRevocations = receivedRevocations !== this.checkedRevocations;
     this.checkedRevocations = receivedRevocations;
     for (const stream of this.openStreams()) {
-      if (now >= stream.endsAt) this.end(stream, stream.endsBy);
+      if (now >= stream.endsAt) this.endStream(stream, stream.endsBy);
       else {
         // Checks the credential at each heartbeat too, because the issuer can have removed the key
         // that verified the token.
         const sentHeartbeat = stream.sendDue(now);
         if ((sentHeartbeat || hasNewRevocations) && !this.authenticator.isStillValid(stream.caller))
-          this.end(stream, 'revoked');
-        else if (sentHeartbeat && stream.isStuck) this.end(stream, 'slow');
+          this.endStream(stream, 'revoked');
+        else if (sentHeartbeat && stream.isStuck) this.endStream(stream, 'slow');
       }
     }
   }
 }
 
 /** Failures for rejected streams, created once, because each creation costs CPU time. */
-const rejections = {
+const streamRejections = {
   draining: unavailable('the gateway is stopping'),
   full: unavailable('the gateway has too many streams of changes (MAX_STREAMS)'),
 };

@@ -88,13 +88,13 @@ export class FeedController {
     userId: string,
     array: FeedListRequest['array'],
   ): FeedListRequest {
-    const list = `feeds ${array}`;
+    const listName = `feeds ${array}`;
     const base = linkBase(request, this.config);
     const url = new URL(`${base}${request.url}`);
     const queryString = new QueryString(url.search, listParameters);
     const query = readListQuery(
       queryString,
-      { userId, list, maxPerPage: maxPodcasts },
+      { userId, list: listName, maxPerPage: maxPodcasts },
       this.cursors,
     );
     const { since, perPage, cursor, scope } = query;
@@ -206,9 +206,9 @@ export class FeedController {
     @Req() request: FastifyRequest,
     @Res({ passthrough: true }) reply: FastifyReply,
   ) {
-    const parsed = guidSchema.safeParse(id);
-    if (!parsed.success) throw new Failure('not_found');
-    const { webp } = await this.services.call(readArtwork, request, { id: parsed.data });
+    const parsedId = guidSchema.safeParse(id);
+    if (!parsedId.success) throw new Failure('not_found');
+    const { webp } = await this.services.call(readArtwork, request, { id: parsedId.data });
     void reply.type('image/webp').headers(artworkHeaders);
     return Buffer.from(webp, 'base64');
   }

@@ -64,7 +64,7 @@ export class ImportController {
   }
 }
 
-/** Encrypts a password for the feed service, because Redis and Postgres store messages. */
+/** Encrypts a password for the feed service. Redis and Postgres never store the plain text. */
 function encryptPassword(password: string, publicKey: string): string {
   const key = createPublicKey({
     key: Buffer.from(publicKey, 'base64'),

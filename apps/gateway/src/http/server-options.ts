@@ -57,7 +57,7 @@ const docsHeaders = {
     "frame-ancestors 'none'",
 };
 
-/** Objects that the options refer to. */
+/** Objects that {@link serverOptions} uses. */
 interface ServerDependencies {
   readonly authenticator: Authenticator;
   readonly limits: RateLimits;

@@ -26,14 +26,18 @@ export function writeIdentity(
   { method, url, headers, bodyHash }: WriteRequest,
   part?: string,
 ): Pick<CallMetadata, 'requestId' | 'fingerprint'> {
-  const key = headers['idempotency-key'];
-  if (key === undefined) return { requestId: randomUUID() };
-  if (typeof key !== 'string' || !keyPattern.test(key)) throw new Failure('invalid');
+  const idempotencyKey = headers['idempotency-key'];
+  if (idempotencyKey === undefined) return { requestId: randomUUID() };
+  if (typeof idempotencyKey !== 'string' || !keyPattern.test(idempotencyKey))
+    throw new Failure('invalid');
   const unversionedUrl = url.replace(/^\/v1\//, '/');
   const fingerprint = sha256(`${method} ${unversionedUrl} ${bodyHash ?? sha256('')}`);
-  // `key part` differs from every key, because keys contain no spaces.
+  // The text for a further write differs from every key, because keys contain no spaces.
   return {
-    requestId: uuidv5(part === undefined ? key : `${key} ${part}`, requestIdNamespace),
+    requestId: uuidv5(
+      part === undefined ? idempotencyKey : `${idempotencyKey} ${part}`,
+      requestIdNamespace,
+    ),
     fingerprint,
   };
 }

@@ -41,8 +41,8 @@ export function listETag(clock: string, identity: ListIdentity): string {
 
 /**
  * Returns the clock in the ETag that a client has of this list (`If-None-Match`); `undefined`
- * without such an ETag. Of several ETags it uses the latest clock, because only that can be
- * current.
+ * without such an ETag. Of several ETags it uses the latest clock, because an older clock is
+ * never current.
  */
 export function clockInIfNoneMatch(
   ifNoneMatch: string | undefined,

@@ -56,13 +56,13 @@ export function readListQuery(
   return { since, podcastGuid, page, perPage, cursor, scope, ignored };
 }
 
-/** Parses a positive integer; `undefined` above the safe integers. */
+/** Parses a positive safe integer; `undefined` for any other text. */
 function parsePositiveInteger(text: string): number | undefined {
   const value = /^\d+$/.test(text) ? Number(text) : 0;
   return value >= 1 && Number.isSafeInteger(value) ? value : undefined;
 }
 
-/** Parses a positive integer, also above the safe integers: the caller clamps `per_page`. */
+/** Parses a positive integer of any size, because the caller clamps `per_page`. */
 function parsePositiveNumber(text: string): number | undefined {
   const value = /^\d+$/.test(text) ? Number(text) : 0;
   return value >= 1 ? value : undefined;

@@ -40,17 +40,17 @@ export class ListResponder {
     private readonly cursors: Cursors,
   ) {}
 
-  /** Returns a page as JSON; sends 304 if the client already has it. */
+  /** Returns a page as JSON; sends 304 if the client already has the page. */
   async answer(
     contract: typeof listSubscriptions | typeof listEpisodes,
     userId: string,
     request: FastifyRequest,
     reply: FastifyReply,
   ): Promise<unknown> {
-    const array = arrayNames[contract.pattern as keyof typeof arrayNames];
+    const arrayName = arrayNames[contract.pattern as keyof typeof arrayNames];
     const url = this.buildUrl(request);
-    const queryString = new QueryString(url.search, parametersByArray[array]);
-    const listOptions = { userId, list: array, maxPerPage: this.config.MAX_PER_PAGE };
+    const queryString = new QueryString(url.search, parametersByArray[arrayName]);
+    const listOptions = { userId, list: arrayName, maxPerPage: this.config.MAX_PER_PAGE };
     const query = readListQuery(queryString, listOptions, this.cursors);
     const { since, podcastGuid, page, perPage, cursor, scope, ignored } = query;
     const identity: ListIdentity = {
@@ -87,13 +87,13 @@ export class ListResponder {
     });
     const linkTo = (linked: LinkedPage) => {
       const encodedCursor = this.cursors.encode(linked.cursor, scope);
-      const values = { page: String(linked.page), cursor: encodedCursor };
-      return `${url.origin}${url.pathname}${queryString.with(values)}`;
+      const linkParameters = { page: String(linked.page), cursor: encodedCursor };
+      return `${url.origin}${url.pathname}${queryString.with(linkParameters)}`;
     };
     const next = adjacentPages.next && linkTo(adjacentPages.next);
     const previous = adjacentPages.previous && linkTo(adjacentPages.previous);
     const envelope = JSON.stringify({ total, page, per_page: perPage, next, previous });
-    return JsonText.concat(`${envelope.slice(0, -1)},"${array}":`, items, '}');
+    return JsonText.concat(`${envelope.slice(0, -1)},"${arrayName}":`, items, '}');
   }
 
   /** Returns the URL of the request, with the origin of the links in answers. */

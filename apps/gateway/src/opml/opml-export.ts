@@ -25,17 +25,17 @@ export class OpmlExport {
   /** Sends the document. @throws Failure if a read fails before the answer starts. */
   async sendDocument(request: FastifyRequest, reply: FastifyReply): Promise<void> {
     const chunks = this.generateChunks(request);
-    let start = '';
-    for (let isWhole = false; start.length <= maxCompressedBytes;) {
+    let documentStart = '';
+    for (let isWhole = false; documentStart.length <= maxCompressedBytes;) {
       const { value, done } = await chunks.next();
       if (done) isWhole = true;
-      else start += value;
-      if (isWhole) return void addOpmlHeaders(reply).send(start);
+      else documentStart += value;
+      if (isWhole) return void addOpmlHeaders(reply).send(documentStart);
     }
-    request.hold?.(2 * start.length);
+    request.hold?.(2 * documentStart.length);
     if (request.method !== 'HEAD')
       return void addOpmlHeaders(reply).send(
-        Readable.from(concatenate(start, chunks), oneChunkOptions),
+        Readable.from(concatenateChunks(documentStart, chunks), oneChunkOptions),
       );
     await chunks.return();
     addOpmlHeaders(reply).send(Readable.from([]));
@@ -75,11 +75,11 @@ export class OpmlExport {
 /** Options of a stream that buffers one chunk at a time. */
 const oneChunkOptions = { highWaterMark: 1 };
 
-async function* concatenate(
-  start: string,
+async function* concatenateChunks(
+  documentStart: string,
   furtherChunks: AsyncGenerator<string, void>,
 ): AsyncGenerator<string, void> {
-  yield start;
+  yield documentStart;
   yield* furtherChunks;
 }
 

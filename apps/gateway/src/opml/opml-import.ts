@@ -65,8 +65,8 @@ export class OpmlImport {
         .map(({ feedUrl, title }) => ({ feed_url: feedUrl, title }));
       // The request id of the write depends on its position and size, because a gateway with
       // another MAX_SUBSCRIPTION_ENTRIES splits the same document differently.
-      const part = firstIndex === 0 ? undefined : `${firstIndex}+${entries.length}`;
-      const options = { part, timeLimitMs: deadline - performance.now() };
+      const writeName = firstIndex === 0 ? undefined : `${firstIndex}+${entries.length}`;
+      const options = { part: writeName, timeLimitMs: deadline - performance.now() };
       replies.push(
         await this.services.call(
           subscribe,
@@ -110,13 +110,13 @@ function estimateAnswerBytes(feeds: Opml['feeds']): number {
 
 /** Merges the replies to all writes into one answer, with the number of skipped outlines. */
 function mergeReplies(replies: readonly SubscribeReply[], skipped: number): JsonText {
-  const lists: Record<'success' | 'failure', string[]> = { success: [], failure: [] };
+  const entryLists: Record<'success' | 'failure', string[]> = { success: [], failure: [] };
   for (const reply of replies) {
     const { success, failure } = reply.parse();
-    if (success.length > 0) lists.success.push(JSON.stringify(success).slice(1, -1));
-    if (failure.length > 0) lists.failure.push(JSON.stringify(failure).slice(1, -1));
+    if (success.length > 0) entryLists.success.push(JSON.stringify(success).slice(1, -1));
+    if (failure.length > 0) entryLists.failure.push(JSON.stringify(failure).slice(1, -1));
   }
   return JsonText.from(
-    `{"success":[${lists.success.join(',')}],"failure":[${lists.failure.join(',')}],"skipped":${skipped}}`,
+    `{"success":[${entryLists.success.join(',')}],"failure":[${entryLists.failure.join(',')}],"skipped":${skipped}}`,
   );
 }
