@@ -53,7 +53,7 @@ export class ActionUploadService {
         .slice(from, from + maxActions)
         .flatMap((action) => writer.read(action) ?? []);
       if (actions.length > 0) await writer.write(actions);
-      // Lets other requests run. Otherwise they run during the call of the service.
+      // Lets other requests run here, because no call of the service does so.
       else await nextTick();
     }
     const [timestamp] = await Promise.all([

@@ -31,26 +31,26 @@ export function newCookieValue(credentialId: string, key: string): string {
 
 /** Returns the session of a `Cookie` header (RFC 6265); `undefined` without a valid signature. */
 export function verifyCookie(header: string | undefined, key: string): SignedSession | undefined {
-  const value =
+  const cookieValue =
     header === undefined
       ? undefined
       : /(?:^|;) *sessionid="?([\w-]{64})"?(?:;|$)/.exec(header)?.[1];
-  if (value === undefined) return undefined;
-  const bytes = Buffer.from(value, 'base64url');
-  const signedBytes = bytes.subarray(0, 2 * partBytes);
-  if (!timingSafeEqual(bytes.subarray(2 * partBytes), computeSignature(signedBytes, key)))
+  if (cookieValue === undefined) return undefined;
+  const cookieBytes = Buffer.from(cookieValue, 'base64url');
+  const signedBytes = cookieBytes.subarray(0, 2 * partBytes);
+  if (!timingSafeEqual(cookieBytes.subarray(2 * partBytes), computeSignature(signedBytes, key)))
     return undefined;
   return {
-    sessionId: toUuid(createHash('sha256').update(value).digest()),
+    sessionId: toUuid(createHash('sha256').update(cookieValue).digest()),
     credentialId: toUuid(signedBytes.subarray(partBytes)),
   };
 }
 
 /** Returns the header `Set-Cookie` of a session. Some clients need the attribute `Path`. */
-export function sessionCookie(value: string, isSecure: boolean): string {
+export function sessionCookie(cookieValue: string, isSecure: boolean): string {
   const secureAttribute = isSecure ? '; Secure' : '';
   const attributes = `Path=/; HttpOnly; SameSite=Strict; Max-Age=${maxAgeSeconds}`;
-  return `${cookieName}=${value}; ${attributes}${secureAttribute}`;
+  return `${cookieName}=${cookieValue}; ${attributes}${secureAttribute}`;
 }
 
 /** Header `Set-Cookie` that makes the client delete the cookie. */

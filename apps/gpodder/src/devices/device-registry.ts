@@ -32,17 +32,17 @@ export class DeviceRegistry {
   async register(request: FastifyRequest, deviceIds: Iterable<string>): Promise<void> {
     const { userId, credentialId, scopes } = callerOf(request);
     if (!scopes.includes('write:subscriptions')) return;
-    const unsaved = [...new Set(deviceIds)]
+    const unsavedIds = [...new Set(deviceIds)]
       .filter((id) => !this.recentlySaved.has(toCacheKey(credentialId, id)))
       .slice(0, maxSavedPerRequest);
-    if (unsaved.length === 0) return;
+    if (unsavedIds.length === 0) return;
     try {
       await this.services.call(saveDevices, request, {
         userId,
         credentialId,
-        devices: unsaved.map((id) => ({ id })),
+        devices: unsavedIds.map((id) => ({ id })),
       });
-      for (const id of unsaved) this.recentlySaved.set(toCacheKey(credentialId, id), true);
+      for (const id of unsavedIds) this.recentlySaved.set(toCacheKey(credentialId, id), true);
     } catch (error) {
       if (!(error instanceof Failure)) throw error;
       this.log.debug(

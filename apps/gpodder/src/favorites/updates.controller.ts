@@ -43,7 +43,7 @@ export class UpdatesController {
     const includesActions = query.get('include_actions')?.toLowerCase() === 'true';
     return {
       add: added.map((feed) => toPodcastObject(feed, podcastsByUrl)),
-      // Sends both names: the code of gpodder.net has `rem`, its documentation `remove`.
+      // Sends both names, because gpodder.net has `rem` in its code, but `remove` in its docs.
       rem: remove,
       remove,
       updates: episodes.map((episode) => toUpdate(episode, includesActions, podcastsByUrl)),

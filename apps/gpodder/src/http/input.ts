@@ -10,8 +10,8 @@ const maxSince = 253_402_300_799;
 
 /** Returns the query parameters of a request. */
 export function queryOf({ url }: Pick<FastifyRequest, 'url'>): URLSearchParams {
-  const start = url.indexOf('?');
-  return new URLSearchParams(start < 0 ? '' : url.slice(start));
+  const queryStart = url.indexOf('?');
+  return new URLSearchParams(queryStart < 0 ? '' : url.slice(queryStart));
 }
 
 /** Returns the parameter `since` in seconds, by default 0. @throws Failure `invalid`. */
@@ -34,7 +34,7 @@ export async function parseJsonBody(body: Buffer | undefined, maxValues: number)
   return parseJson(body, maxValues, () => new TooLarge()).value;
 }
 
-/** Parses a JSON object with {@link parseJsonBody}. @throws Failure `invalid`; TooLarge */
+/** Parses a JSON object. @throws Failure `invalid` for other JSON; TooLarge above `maxValues`. */
 export async function parseObjectBody(
   body: Buffer | undefined,
   maxValues: number,

@@ -26,12 +26,15 @@ export function parseSettingChanges({
 export function checkSettingLimits({ set, remove }: SettingChanges): void {
   if (Object.keys(set).some((key) => [...key].length > settingLimits.key))
     throw new Failure('invalid');
-  const removed = new Set(remove);
+  const removedKeys = new Set(remove);
   const storedSettings = Object.fromEntries(
-    Object.entries(set).filter(([key]) => !removed.has(key)),
+    Object.entries(set).filter(([key]) => !removedKeys.has(key)),
   );
-  const bytes = Buffer.byteLength(JSON.stringify(storedSettings));
-  if (Object.keys(storedSettings).length > settingLimits.keys || bytes > settingLimits.scopeBytes)
+  const jsonBytes = Buffer.byteLength(JSON.stringify(storedSettings));
+  if (
+    Object.keys(storedSettings).length > settingLimits.keys ||
+    jsonBytes > settingLimits.scopeBytes
+  )
     throw new Failure('invalid');
 }
 

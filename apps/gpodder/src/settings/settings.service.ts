@@ -135,6 +135,6 @@ function repairFeedUrlOrThrow(sentUrl: string): string {
 
 /** Returns true if a change sets a key that it does not also remove. */
 function addsSettings({ set, remove }: SettingChanges): boolean {
-  const removed = new Set(remove);
-  return Object.keys(set).some((key) => !removed.has(key));
+  const removedKeys = new Set(remove);
+  return Object.keys(set).some((key) => !removedKeys.has(key));
 }

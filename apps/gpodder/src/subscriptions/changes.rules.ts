@@ -69,13 +69,13 @@ export async function parseWholeList(
   maxEntries: number,
 ): Promise<FeedChanges> {
   checkEntryCount(entries.length, maxEntries);
-  const sent = entries.map((entry) => (hasUrl(entry) ? entry : { url: entry }));
+  const sentEntries = entries.map((entry) => (hasUrl(entry) ? entry : { url: entry }));
   const { feeds, unusable } = await repairUrls(
-    requireStrings(sent.map(({ url }) => url)),
+    requireStrings(sentEntries.map(({ url }) => url)),
     maxFeeds,
   );
   if (feeds.size === 0 && entries.length > 0) throw new Failure('invalid');
-  return { add: feeds, titles: mapTitles(sent, feeds), remove: new Map(), unusable };
+  return { add: feeds, titles: mapTitles(sentEntries, feeds), remove: new Map(), unusable };
 }
 
 /** An entry of a whole list. A client can also send just the URL instead of the object. */
@@ -96,7 +96,7 @@ function mapTitles(entries: readonly ListEntry[], feeds: SentFeeds): Map<string,
   const titles = new Map<string, string>();
   if (titlesBySentUrl.size === 0) return titles;
   for (const [repairedUrl, urls] of feeds) {
-    const title = urls.map((url) => titlesBySentUrl.get(url)).find((sent) => sent !== undefined);
+    const title = urls.map((url) => titlesBySentUrl.get(url)).find((found) => found !== undefined);
     if (title !== undefined) titles.set(repairedUrl, title);
   }
   return titles;
@@ -126,8 +126,8 @@ export function splitIntoMessages(
 
 /** Splits URLs into groups of at most {@link maxPerMessage}. */
 function splitUrls(urls: string[]): string[][] {
-  const count = Math.ceil(urls.length / maxPerMessage);
-  return Array.from({ length: count }, (_, groupIndex) =>
+  const groupCount = Math.ceil(urls.length / maxPerMessage);
+  return Array.from({ length: groupCount }, (_, groupIndex) =>
     urls.slice(groupIndex * maxPerMessage, (groupIndex + 1) * maxPerMessage),
   );
 }
@@ -138,13 +138,13 @@ export function toUrlUpdates(
   found: { readonly add: readonly (Feed | null)[]; readonly remove: readonly (Feed | null)[] },
 ): [string, string][] {
   const updates = new UrlUpdates();
-  for (const sent of unusable) updates.addRepaired(sent, undefined);
+  for (const sentUrl of unusable) updates.addRepaired(sentUrl, undefined);
   const addAll = (sentFeeds: SentFeeds, matches: readonly (Feed | null)[]) => {
     [...sentFeeds].forEach(([repairedUrl, sentUrls], index) => {
-      for (const sent of sentUrls) {
-        updates.addRepaired(sent, repairedUrl);
+      for (const sentUrl of sentUrls) {
+        updates.addRepaired(sentUrl, repairedUrl);
         const feed = matches[index];
-        if (feed) updates.addMoved(sent, repairedUrl, feed.feedUrl);
+        if (feed) updates.addMoved(sentUrl, repairedUrl, feed.feedUrl);
       }
     });
   };
@@ -179,12 +179,12 @@ async function repairUrls(
   const feeds = new Map<string, string[]>();
   const unusable: string[] = [];
   let parsedCount = 0;
-  for (const sent of new Set(urls)) {
+  for (const sentUrl of new Set(urls)) {
     if (++parsedCount % entriesPerIteration === 0) await nextTick();
-    const repairedUrl = repairFeedUrl(sent);
+    const repairedUrl = repairFeedUrl(sentUrl);
     const sentUrls = repairedUrl === undefined ? unusable : feeds.get(repairedUrl);
-    if (sentUrls) sentUrls.push(sent);
-    else if (repairedUrl !== undefined) feeds.set(repairedUrl, [sent]);
+    if (sentUrls) sentUrls.push(sentUrl);
+    else if (repairedUrl !== undefined) feeds.set(repairedUrl, [sentUrl]);
     checkEntryCount(feeds.size, max);
   }
   return { feeds, unusable };
