@@ -8,7 +8,7 @@ const dateTimePattern =
   /^(\d{4}-\d\d-\d\d)[Tt ](\d\d:\d\d)(:\d\d)?([.,]\d{1,30})? ?([Zz]|[+-]\d\d(?::?\d\d)?)?$/;
 /** Matches a time that is a number of seconds or milliseconds as text. */
 const numberPattern = /^\d{1,17}(?:\.\d{1,30})?$/;
-/** The lowest number that means milliseconds. Lower ones mean seconds, up to the year 5138. */
+/** The lowest number that means milliseconds. Lower numbers mean seconds, up to the year 5138. */
 const minMilliseconds = 1e11;
 /** Maximum of a time in milliseconds: the end of the year 9999. */
 const maxMilliseconds = 253_402_300_799_999;

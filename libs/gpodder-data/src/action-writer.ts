@@ -26,7 +26,7 @@ export class ActionWriter {
   timestamp: number | undefined;
 
   constructor(
-    private readonly call: CallService,
+    private readonly callService: CallService,
     private readonly uploader: Uploader,
   ) {}
 
@@ -47,7 +47,7 @@ export class ActionWriter {
   }
 
   /**
-   * Sends actions to the episode service in one request, and counts the rejected ones.
+   * Sends actions to the episode service in one request, and counts rejected actions.
    *
    * @param actions at most {@link maxActions}; the caller must split longer lists.
    */
@@ -55,7 +55,7 @@ export class ActionWriter {
     const { userId, sessionId } = this.uploader;
     const entries = actions.map(({ entry }) => entry);
     const request = { userId, entries, ...(sessionId !== undefined && { sessionId }) };
-    const { timestamp, verdicts, moved } = await this.call(uploadActions, request);
+    const { timestamp, verdicts, moved } = await this.callService(uploadActions, request);
     this.timestamp = Math.min(this.timestamp ?? timestamp, timestamp);
     const currentUrls = new Map(moved);
     for (const [index, { podcast, feedUrl }] of actions.entries()) {

@@ -33,7 +33,7 @@ export interface ParsedAction {
   readonly skipped?: SkipReason;
 }
 
-/** An action that parsing did not skip. The episode service can still reject it. */
+/** An action that parsing did not skip. The episode service can still reject the action. */
 export interface UsableAction extends ParsedAction {
   readonly podcast: string;
   readonly feedUrl: string;
@@ -74,7 +74,7 @@ export function parseAction(sent: unknown): ParsedAction {
   if (enclosureUrl === undefined && episodeGuid === undefined)
     return { ...parsed, skipped: 'unusable_episode' };
   const { duration, ...statuses } = values;
-  const at = parseActionTime(timestamp);
+  const actionTime = parseActionTime(timestamp);
   return {
     ...parsed,
     entry: {
@@ -82,7 +82,7 @@ export function parseAction(sent: unknown): ParsedAction {
       ...(episodeGuid === undefined ? {} : { episodeGuid }),
       ...(enclosureUrl === undefined ? {} : { enclosureUrl }),
       ...(duration === undefined ? {} : { duration }),
-      statuses: addTime(statuses, at),
+      statuses: addTime(statuses, actionTime),
     },
   };
 }

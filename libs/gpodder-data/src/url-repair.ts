@@ -9,7 +9,7 @@ const feedScheme = /^(?:feed|itpc|itms|pcast):(?:\/\/)?/i;
 const repeatedScheme = /^(?:https?(?::\/\/?|\/\/))+(?=https?(?::\/|\/\/))/i;
 /** http or https without its colon or one slash: `https//a.example`, `http:/a.example`. */
 const damagedScheme = /^(https?)(?::\/|\/\/)(?!\/)/i;
-/** Any scheme, but not the host in `a.example:8080`: digits after a colon are a port. */
+/** Any scheme, but not the host in `a.example:8080`, because digits after a colon are a port. */
 const anyScheme = /^[a-z][a-z\d+.-]*:(?!\d)/i;
 /** A URL without a scheme: a host name of any script with a dot, an optional port and path. */
 const hostWithoutScheme =

@@ -10,7 +10,7 @@ export const importProgressSchema = z.object({
   since: z.int().min(0),
   /** Number of actions of the response that are imported. */
   actions: z.int().min(0),
-  /** SHA-256 of these actions, which detects that the response has changed. */
+  /** SHA-256 of these actions, to detect that the response has changed. */
   hash: z.string(),
 });
 export type ImportProgress = z.output<typeof importProgressSchema>;
@@ -39,7 +39,7 @@ export class AccountImport {
     private readonly stopSignal: AbortSignal,
   ) {}
 
-  /** Runs the import. @throws ServerError; Failure of a service; the reason of `stopped`. */
+  /** Runs the import. @throws ServerError; Failure of a service; the reason of `stopSignal`. */
   async run(): Promise<void> {
     await this.writer.writeFeeds(await this.source.readFeeds());
     // Requests again, because some servers split the actions over several responses. Each response
@@ -73,25 +73,26 @@ export class AccountImport {
    */
   private async importRemaining(response: Actions): Promise<ImportedResponse | undefined> {
     const { since, actions: importedCount, hash: importedHash } = this.store.current;
-    const hash = createHash('sha256');
+    const hasher = createHash('sha256');
     let [actions, batch]: [number, string[]] = [0, []];
     const writeBatch = async () => {
       await this.writer.writeActions(batch.splice(0));
-      await this.store.update({ since, actions, hash: hash.copy().digest('hex') });
+      await this.store.update({ since, actions, hash: hasher.copy().digest('hex') });
     };
     for (;;) {
       const { value, done } = await response.next();
       if (done) {
         if (actions < importedCount) return undefined;
         if (batch.length > 0) await writeBatch();
-        return { timestamp: value, since, actions, hash: hash.digest('hex') };
+        return { timestamp: value, since, actions, hash: hasher.digest('hex') };
       }
       this.stopSignal.throwIfAborted();
-      hash.update(value).update('\n');
+      hasher.update(value).update('\n');
       actions += 1;
       if (actions > importedCount) batch.push(value);
       if (batch.length === maxActions) await writeBatch();
-      if (actions === importedCount && hash.copy().digest('hex') !== importedHash) return undefined;
+      if (actions === importedCount && hasher.copy().digest('hex') !== importedHash)
+        return undefined;
     }
   }
 }

@@ -62,9 +62,9 @@ export class AccountWriter {
         timestamp: oldestTime,
       }));
       const { failure } = (
-        await this.call(subscribe, { userId: this.userId, body: { subscriptions } })
+        await this.callService(subscribe, { userId: this.userId, body: { subscriptions } })
       ).parse();
-      // Counts `superseded` as imported: the state on this server is newer.
+      // Counts `superseded` as imported, because the state on this server is newer.
       const rejected = failure.filter(({ code }) => code !== 'superseded');
       this.written.subscriptions += batch.length - rejected.length;
       for (const { feed_url, code } of rejected) this.skipped.add('feed', feed_url, code);
@@ -72,8 +72,8 @@ export class AccountWriter {
   }
 
   /** Writes at most {@link maxActions} actions, given as JSON texts. Skips invalid actions. */
-  async writeActions(texts: readonly string[]): Promise<void> {
-    const actions = texts.flatMap((text) => this.parseAction(text) ?? []).map(withOldestTime);
+  async writeActions(actionTexts: readonly string[]): Promise<void> {
+    const actions = actionTexts.flatMap((text) => this.parseAction(text) ?? []).map(withOldestTime);
     this.written.actions += await this.sendActions(actions);
   }
 
@@ -86,16 +86,16 @@ export class AccountWriter {
 
   /** Sends actions to the episode service. Returns the number of accepted actions. */
   private async sendActions(actions: readonly UsableAction[]): Promise<number> {
-    const writer = new ActionWriter((contract, payload) => this.call(contract, payload), {
+    const writer = new ActionWriter((contract, payload) => this.callService(contract, payload), {
       userId: this.userId,
     });
     if (actions.length > 0) await writer.write(actions);
-    let accepted = actions.length;
+    let acceptedCount = actions.length;
     for (const [reason, entries] of writer.skipped) {
       this.skipped.addMany('action', entries, reason);
-      accepted -= entries;
+      acceptedCount -= entries;
     }
-    return accepted;
+    return acceptedCount;
   }
 
   /** Returns URL and title of a feed. Some servers send the URL as title, which is ignored. */
@@ -134,7 +134,7 @@ export class AccountWriter {
     return { podcast: data.podcast_url, feedUrl, entry: { feedUrl, enclosureUrl, statuses } };
   }
 
-  private call<C extends Rpc>(contract: C, request: RequestOf<C>): Promise<ReplyOf<C>> {
+  private callService<C extends Rpc>(contract: C, request: RequestOf<C>): Promise<ReplyOf<C>> {
     return callUntilAvailable(this.client, contract, request, { stopped: this.stopSignal });
   }
 }

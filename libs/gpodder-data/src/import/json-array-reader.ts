@@ -81,8 +81,11 @@ export class JsonArrayReader {
 
   /** Returns true if the JSON before an array ends with the key of the array and a colon. */
   private endsWithKey(before: string): boolean {
-    const text = (this.outerJson.slice(-256) + before).trimEnd();
-    return text.endsWith(':') && text.slice(0, -1).trimEnd().endsWith(JSON.stringify(this.key));
+    const jsonBefore = (this.outerJson.slice(-256) + before).trimEnd();
+    return (
+      jsonBefore.endsWith(':') &&
+      jsonBefore.slice(0, -1).trimEnd().endsWith(JSON.stringify(this.key))
+    );
   }
 
   private appendJson(text: string): void {

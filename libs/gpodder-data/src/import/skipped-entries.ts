@@ -8,7 +8,6 @@ const [maxListed, maxCharacters] = [50, 200];
 /** A skipped entry; without `entry`, a number of skipped entries of this kind and reason. */
 export interface SkippedEntry {
   readonly kind: 'device' | 'answer' | 'feed' | 'action' | 'favourite';
-  /** Why the entry was skipped. */
   readonly reason: SkipReason | EntryFailureCode | 'no_id' | 'no_list' | 'not_a_list';
   readonly entry?: string;
   readonly count: number;

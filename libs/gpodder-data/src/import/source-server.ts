@@ -9,8 +9,8 @@ import type { SkippedEntries } from './skipped-entries.js';
  */
 const [maxRequests, maxBytes] = [1_000, 2 ** 27];
 /**
- * Maximum characters and JSON values of all responses except actions. These are in memory as
- * a whole, where a value of two characters takes up to a hundred bytes.
+ * Maximum characters and JSON values of all responses except actions. These responses are in
+ * memory as a whole, where a value of two characters takes up to a hundred bytes.
  */
 const [maxListCharacters, maxListValues] = [2 ** 23, 250_000];
 
@@ -188,7 +188,7 @@ class SourceClient {
    * Requests a JSON document.
    *
    * @returns undefined for an unsupported path, or a response that is not JSON of the schema.
-   * @throws ServerError
+   * @throws ServerError for other failures.
    */
   async getOptional<Answer extends z.ZodType>(
     path: string,
@@ -234,7 +234,7 @@ class SourceClient {
       url: new URL(path, this.base).href,
       headers: { accept: 'application/json' },
       authorization,
-      // Follows no redirect to another origin, because it must not receive the password.
+      // Follows no redirect to another origin, because that origin must not get the password.
       isSameOrigin: true,
     };
     try {
