@@ -44,7 +44,7 @@ const maxRowsPerUser = 400;
 
 /** Returns SQL that converts a time to milliseconds since 1970. */
 const toMsSql = (time: string) => `floor(extract(epoch FROM ${time}) * 1000)::bigint`;
-/** Returns a SQL condition: the column `used` is more than a day old. False without a row. */
+/** Returns a SQL condition that the column `used` is over a day old; false without a row. */
 const toOutdatedUseSql = (alias: string) =>
   `coalesce(${alias}.used < now() - interval '1 day', false)`;
 
@@ -140,22 +140,22 @@ export const selectSession = statement(
  */
 export async function answerList(
   database: Database,
-  read: ListRequest,
+  request: ListRequest,
   call: CallTimes,
 ): Promise<ListAnswer> {
-  const values = toParameters({ ...read, ...read.reader });
-  const [row] = await database.read<SyncStateRow>(selectSyncState, values);
-  const unlockedDecision = decideAnswer(read, call, row);
+  const parameters = toParameters({ ...request, ...request.reader });
+  const [row] = await database.read<SyncStateRow>(selectSyncState, parameters);
+  const unlockedDecision = decideAnswer(request, call, row);
   if (unlockedDecision.writes.length === 0) return unlockedDecision.answer;
   return database.inUserTransaction(
-    read.userId,
+    request.userId,
     () => call.remainingMs(),
     async (transaction) => {
       const [, [lockedRow]] = await Promise.all([
-        transaction.query(lockState, [read.userId]),
-        transaction.query<SyncStateRow>(selectSyncState, values),
+        transaction.query(lockState, [request.userId]),
+        transaction.query<SyncStateRow>(selectSyncState, parameters),
       ]);
-      const { answer, writes } = decideAnswer(read, call, lockedRow);
+      const { answer, writes } = decideAnswer(request, call, lockedRow);
       if (writes.length > 0) await transaction.commit(...writes);
       return answer;
     },
@@ -205,8 +205,8 @@ export async function answerWrite(
   const [row] = await transaction.query<SyncStateRow>(selectSyncState, toParameters(key));
   const state = toState(unlessRefused(row));
   const { timestamp, after } = answerUpload(state, Date.parse(stampBefore), repeatsUpload);
-  for (const [query, values] of toWrites(key, state, after))
-    transaction.sendWithCommit(query, values);
+  for (const [query, parameters] of toWrites(key, state, after))
+    transaction.sendWithCommit(query, parameters);
   return timestamp;
 }
 
@@ -246,11 +246,11 @@ function toState(row: SyncStateRow): SyncState {
 
 /** Returns the answer to a read, and the statements to commit before the answer is sent. */
 function decideAnswer(
-  read: ListRequest,
+  request: ListRequest,
   call: CallTimes,
   row: SyncStateRow | undefined,
 ): { answer: ListAnswer; writes: Bound[] } {
-  const { userId, list, reader, updatesState } = read;
+  const { userId, list, reader, updatesState } = request;
   const currentRow = unlessRefused(row);
   const state = toState(currentRow);
   if (!reader) {

@@ -67,7 +67,7 @@ export interface ListAnswer {
    * that exist, and the removals after {@link since}.
    */
   readonly initial: boolean;
-  /** True if no row changed after {@link since}: the caller need not read the list. */
+  /** True if no row changed after {@link since}, so the caller need not read the list. */
   readonly unchanged: boolean;
 }
 
