@@ -14,7 +14,7 @@ export interface Status {
   value: number | boolean;
   /** Client's time of the change, in the form of {@link ClientTime.instant}: comparable as text. */
   at: string;
-  /** True if the client's time has minutes only. */
+  /** True if the client sent the time without seconds. */
   minuteForm: boolean;
 }
 
@@ -50,9 +50,9 @@ function createIdentifierReader(
 ): FieldReader<string> {
   return (sent) => {
     if (typeof sent !== 'string') return new FieldFault(' is not a string');
-    const text = sent.trim();
-    const fault = text === '' ? undefined : faultIn(text);
-    return fault === undefined ? text || undefined : new FieldFault(fault, code);
+    const trimmedText = sent.trim();
+    const fault = trimmedText === '' ? undefined : faultIn(trimmedText);
+    return fault === undefined ? trimmedText || undefined : new FieldFault(fault, code);
   };
 }
 
@@ -93,12 +93,12 @@ const temporaryId: FieldReader<string | number> = (sent) => {
 };
 
 /** Time of a status in an answer. */
-const shownTime = z
+const shownTimeSchema = z
   .string()
   .regex(/^\d{4}-\d\d-\d\dT\d\d:\d\d$/)
   .describe('UTC to the minute, `YYYY-MM-DDThh:mm`.');
 /** Time of a status in a request. */
-const sentTime = z
+const sentTimeSchema = z
   .string()
   .describe("The client's time of the change: RFC 3339, or `YYYY-MM-DDThh:mm` in UTC.");
 
@@ -117,8 +117,8 @@ function defineStatusKind<Value extends Status['value']>(
     const { value: sentValue, timestamp } = status;
     // Ignores a status without a value.
     if (sentValue === undefined || sentValue === null) return undefined;
-    const at = typeof timestamp === 'string' ? parseStatusTime(timestamp) : undefined;
-    if (!at)
+    const time = typeof timestamp === 'string' ? parseStatusTime(timestamp) : undefined;
+    if (!time)
       return new FieldFault(
         ': the timestamp is not a date and time (RFC 3339 or YYYY-MM-DDThh:mm)',
       );
@@ -127,15 +127,15 @@ function defineStatusKind<Value extends Status['value']>(
     // Adds zero, to turn the JSON number -0 into 0.
     return {
       value: typeof data === 'number' ? data + 0 : data,
-      at: at.instant,
-      minuteForm: at.minuteForm,
+      at: time.instant,
+      minuteForm: time.minuteForm,
     };
   };
   return {
     columnType,
     sent,
-    shown: z.object({ value, timestamp: shownTime }).optional(),
-    documented: z.object({ value, timestamp: sentTime }).optional(),
+    shown: z.object({ value, timestamp: shownTimeSchema }).optional(),
+    documented: z.object({ value, timestamp: sentTimeSchema }).optional(),
   };
 }
 
@@ -154,7 +154,7 @@ const identifiers = {
   syncId: { sent: guid, shown: shownGuid },
 };
 
-const urlOrNone = z.string().describe('A URL, or empty where it is not known.');
+const urlOrEmptySchema = z.string().describe('A URL, or empty where it is not known.');
 
 /**
  * Fields that describe an episode. All but `duration` also identify the episode in its
@@ -176,8 +176,8 @@ const metadata = {
     unknown: unknownDate as string,
     shown: shownStamp.describe(`\`${unknownDate}\` where it is not known.`),
   },
-  enclosureUrl: { sent: enclosureUrl, unknown: '' as string, shown: urlOrNone },
-  episodeUrl: { sent: episodeUrl, unknown: '' as string, shown: urlOrNone },
+  enclosureUrl: { sent: enclosureUrl, unknown: '' as string, shown: urlOrEmptySchema },
+  episodeUrl: { sent: episodeUrl, unknown: '' as string, shown: urlOrEmptySchema },
   duration: {
     sent: duration,
     unknown: null as number | null,

@@ -31,7 +31,7 @@ const forbiddenCharacters = /[\^`{|}\\]/g;
  */
 export function normalizedUrl(url: string): string {
   const trimmedUrl = url.trim();
-  // Returns a normalized URL early, because this check takes a tenth of the time.
+  // Returns a normalized URL early, because this check takes a tenth of the time of `URL`.
   if (normalizedPattern.test(trimmedUrl) && !trimmedUrl.includes('/.')) return trimmedUrl;
   try {
     return new URL(trimmedUrl).href
@@ -50,12 +50,12 @@ function normalizeCode(code: string): string {
 /**
  * Returns the form by which URLs are compared: two URLs are equal if and only if their forms are
  * identical (docs/reference/subscriptions.md, "Equal URLs"). The form is the normalized URL without
- * percent-encoding, because some clients send decoded URLs. It is not always a valid URL.
+ * percent-encoding, because some clients send decoded URLs. The form is not always a valid URL.
  */
 export function comparableUrl(url: string): string {
   const normalized = normalizedUrl(url);
   if (!normalized.includes('%')) return normalized;
-  // Does not decode %00, which Postgres cannot store.
+  // Does not decode %00, because Postgres cannot store NUL.
   return normalized.replace(/(?:%(?!00)[\dA-F]{2})+/g, (codes) => {
     try {
       return decodeURIComponent(codes);
@@ -88,7 +88,7 @@ export function derivedGuid(feedUrl: string, sha1: NameHash): string {
 /** Returns a URL without scheme and trailing slashes. */
 function removeScheme(url: string): string {
   const schemelessUrl = url.replace(/^[a-z][a-z\d+.-]*:\/\//i, '');
-  // Uses no regular expression: /\/+$/ would take quadratic time in the number of slashes.
+  // Uses no regular expression, because /\/+$/ takes quadratic time in the number of slashes.
   let end = schemelessUrl.length;
   while (schemelessUrl[end - 1] === '/') end -= 1;
   return schemelessUrl.slice(0, end);
@@ -97,11 +97,14 @@ function removeScheme(url: string): string {
 /** Returns the first 16 bytes as a UUID of this version (RFC 9562, 4). */
 export function uuidOf(bytes: Uint8Array, version: 4 | 5): string {
   let uuid = '';
-  for (let n = 0; n < 16; n++) {
-    let byte = bytes[n] ?? 0;
-    if (n === 6) byte = (byte & 0x0f) | (version << 4);
-    if (n === 8) byte = (byte & 0x3f) | 0x80;
-    uuid += n === 4 || n === 6 || n === 8 || n === 10 ? `-${hexByByte[byte]}` : hexByByte[byte];
+  for (let index = 0; index < 16; index++) {
+    let byte = bytes[index] ?? 0;
+    if (index === 6) byte = (byte & 0x0f) | (version << 4);
+    if (index === 8) byte = (byte & 0x3f) | 0x80;
+    uuid +=
+      index === 4 || index === 6 || index === 8 || index === 10
+        ? `-${hexByByte[byte]}`
+        : hexByByte[byte];
   }
   return uuid;
 }

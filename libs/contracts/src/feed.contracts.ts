@@ -89,7 +89,7 @@ export const listPodcasts = rpc({
   }),
 });
 
-/** Reads the newest episodes of a podcast. Fails with `not_found` if it is not subscribed. */
+/** Reads the newest episodes of a podcast. Fails with `not_found` without a subscription. */
 export const listFeedEpisodes = rpc({
   pattern: 'feed.list_episodes',
   write: false,
@@ -201,7 +201,7 @@ export const startImport = rpc({
     id: z.guid(),
     /**
      * RSA public key (SPKI in DER, base64). Only the process that runs the import can decrypt a
-     * password that is encrypted with it.
+     * password that is encrypted with this key.
      */
     publicKey: z.string(),
   }),

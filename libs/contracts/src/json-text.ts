@@ -7,8 +7,8 @@ export class JsonText<Value = unknown> {
 
   private constructor(
     /**
-     * JSON from {@link of}. It contains no line feed, because JSON.stringify adds none and escapes
-     * those in strings. So a message can separate several texts by line feeds.
+     * JSON from {@link of}. The text contains no line feed, because JSON.stringify adds none and
+     * escapes those in strings. So a message can separate several texts by line feeds.
      */
     readonly text: string | Buffer,
   ) {}

@@ -65,7 +65,7 @@ export const applyFeed = rpc({
   deadlineMs: 20_000,
   request: z.object({
     userId: z.guid(),
-    /** Expected current URL of the subscription. If it differs, nothing changes. */
+    /** Expected current URL of the subscription. If the URL differs, nothing changes. */
     fromUrl: z.string(),
     toUrl: z.string().optional(),
     guid: z.guid().optional(),
@@ -122,8 +122,8 @@ const furtherFeedsSchema = furtherSchema.extend({
 
 /**
  * Reads a page of subscribed and unsubscribed feeds (gpodder API, GET subscriptions). With a
- * reader it also seals the user's clock and stores the client's sync state (libs/gpodder-sync).
- * Without a reader it returns all subscribed feeds and stores nothing.
+ * reader, it also seals the user's clock and stores the client's sync state (libs/gpodder-sync).
+ * Without a reader, it returns all subscribed feeds and stores nothing.
  */
 export const listFeeds = rpc({
   pattern: 'subscription.list_feeds',

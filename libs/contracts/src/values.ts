@@ -51,12 +51,12 @@ export function parseTime(text: string): ClientTime | undefined {
   const second = readTwoDigits(text, 17);
   if (Number(offsetHour) > 23 || Number(offsetMinute) > 59 || second > 60 || !isRealMinute(text))
     return undefined;
-  const offset =
+  const offsetMs =
     (Number(offsetHour) * 60 + Number(offsetMinute)) * (sign === '-' ? -60_000 : 60_000);
-  const isUtc = offset === 0 && second < 60;
+  const isUtc = offsetMs === 0 && second < 60;
   const utcSeconds = isUtc
     ? `${text.slice(0, 10)}T${text.slice(11, 19)}`
-    : toUtc(text, second, offset);
+    : toUtc(text, second, offsetMs);
   if (utcSeconds === undefined || utcSeconds.startsWith('0000')) return undefined;
   return { instant: `${utcSeconds}.${fraction.slice(0, 6).padEnd(6, '0')}Z`, minuteForm: false };
 }
@@ -136,8 +136,8 @@ function countDaysInMonth(year: number, month: number): number {
  * Converts a time with an offset in ms to UTC, cut to seconds. A leap second becomes the next
  * second. Returns `undefined` outside the years 0 to 9999.
  */
-function toUtc(text: string, second: number, offset: number): string | undefined {
-  const minute = Date.parse(`${text.slice(0, 10)}T${text.slice(11, 16)}:00Z`);
-  const iso = new Date(minute + second * 1_000 - offset).toISOString();
-  return /^\d{4}-/.test(iso) ? iso.slice(0, 19) : undefined;
+function toUtc(text: string, second: number, offsetMs: number): string | undefined {
+  const minuteMs = Date.parse(`${text.slice(0, 10)}T${text.slice(11, 16)}:00Z`);
+  const utcTime = new Date(minuteMs + second * 1_000 - offsetMs).toISOString();
+  return /^\d{4}-/.test(utcTime) ? utcTime.slice(0, 19) : undefined;
 }
