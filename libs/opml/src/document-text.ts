@@ -5,8 +5,8 @@ const declarationPattern =
 const declarationBytes = 1_024;
 
 /**
- * Decodes an XML document. Many programs declare a wrong encoding, so this tries in order: a byte
- * order mark, UTF-8, the declaration, windows-1252.
+ * Decodes an XML document. Many programs declare a wrong encoding. So the function tries, in this
+ * order: a byte order mark, UTF-8, the declaration, windows-1252.
  */
 export function decodeDocument(document: Uint8Array): string {
   const bomEncoding = markedEncoding(document);
