@@ -80,7 +80,7 @@ export const gatewayConfig = z
       .default(250)
       .describe('Maximum entries in one batch of episodes.'),
     MAX_PER_PAGE: integer(1, 10_000).default(250).describe('Maximum rows on one page.'),
-    // At most the largest reply that a service can send (`defaultMaxReplyBytes`).
+    // The maximum is the largest reply that a service can send (`defaultMaxReplyBytes`).
     MAX_ANSWER_BYTES: integer(131_072, 8_000_000)
       .default(defaultAnswerBytes)
       .describe(
@@ -121,12 +121,12 @@ function findTooLargeAnswers(
     MAX_BODY_BYTES,
     MAX_ANSWER_BYTES,
   } = config;
-  const largest: [AnswerLimit, number][] = [
+  const largestAnswers: [AnswerLimit, number][] = [
     ['MAX_PER_PAGE', MAX_PER_PAGE * episodeBytes],
     ['MAX_EPISODE_ENTRIES', MAX_EPISODE_ENTRIES * episodeBytes],
     ['MAX_SUBSCRIPTION_ENTRIES', MAX_SUBSCRIPTION_ENTRIES * subscribeResultBytes + MAX_BODY_BYTES],
   ];
-  return largest
+  return largestAnswers
     .filter(([, bytes]) => bytes > MAX_ANSWER_BYTES)
     .map(([name, bytes]) => [
       name,

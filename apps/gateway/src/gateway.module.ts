@@ -20,7 +20,7 @@ import { OpmlImport } from './opml/opml-import.js';
 import { SubscriptionController } from './subscription/subscription.controller.js';
 
 /** Objects that the module provides to the controllers. */
-interface GatewayParts {
+interface GatewayDependencies {
   readonly config: GatewayConfig;
   readonly services: Services;
   readonly streams: ChangeStreams;
@@ -30,7 +30,7 @@ interface GatewayParts {
 /** The controllers of the gateway. The HTTP adapter authenticates requests before routing. */
 @Module({})
 export class GatewayModule {
-  static forRoot({ config, services, streams, log }: GatewayParts): DynamicModule {
+  static forRoot({ config, services, streams, log }: GatewayDependencies): DynamicModule {
     return {
       module: GatewayModule,
       controllers: [

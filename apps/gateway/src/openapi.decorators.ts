@@ -13,6 +13,7 @@ const errorDescriptions: Readonly<Record<number, string>> = Object.fromEntries(
  * Describes an operation and its errors in the API description, and sets its success status.
  *
  * @param success schema of a JSON answer, or media type of another answer.
+ * @param errors statuses of errors in addition to 401 and 503.
  */
 export function Operation(
   summary: string,
@@ -68,12 +69,12 @@ export function ApiSince() {
 
 /** Adds the query parameters of lists and `If-None-Match` to the API description. */
 export function ApiListParameters() {
-  const number = (name: string, description: string) =>
+  const integerParameter = (name: string, description: string) =>
     ApiQuery({ name, required: false, description, schema: { type: 'integer', minimum: 1 } });
   return applyDecorators(
     ApiSince(),
-    number('page', 'Number of the page, from 1. With `cursor` it does not select rows.'),
-    number('per_page', 'Rows on a page, 50 unless sent, clamped to the limit.'),
+    integerParameter('page', 'Number of the page, from 1. With `cursor` it does not select rows.'),
+    integerParameter('per_page', 'Rows on a page, 50 unless sent, clamped to the limit.'),
   );
 }
 

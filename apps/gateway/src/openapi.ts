@@ -5,7 +5,7 @@ import { release } from '#contracts';
 
 /** Creates the OpenAPI 3.1 description from the schemas that validate requests. */
 export function createOpenApi(app: INestApplication): OpenAPIObject {
-  const head = new DocumentBuilder()
+  const documentBase = new DocumentBuilder()
     .setOpenAPIVersion('3.1.0')
     .setTitle('Podcast Sync')
     .setDescription(
@@ -15,11 +15,11 @@ export function createOpenApi(app: INestApplication): OpenAPIObject {
     .setVersion(release)
     .addBearerAuth()
     .build();
-  const document = SwaggerModule.createDocument(app, head, {
+  const document = SwaggerModule.createDocument(app, documentBase, {
     standardSchemaConverter: (schema, { schemaType }) =>
-      jsonSchema(schema as z.ZodType, schemaType),
+      toJsonSchema(schema as z.ZodType, schemaType),
   });
-  // Omits the routes below /v1/, which are the same.
+  // Omits the routes below /v1/, because they equal the routes without /v1/.
   document.paths = Object.fromEntries(
     Object.entries(document.paths).filter(([path]) => !path.startsWith('/v1/')),
   );
@@ -33,22 +33,22 @@ export function createOpenApi(app: INestApplication): OpenAPIObject {
 }
 
 /** Converts a schema to JSON Schema. The named schemas inside it become components. */
-function jsonSchema(schema: z.ZodType, io: 'input' | 'output') {
+function toJsonSchema(schema: z.ZodType, io: 'input' | 'output') {
   const options = {
     io,
     target: 'draft-2020-12',
     unrepresentable: 'any',
     reused: 'inline',
   } as const;
-  const { $schema: _version, $defs, ...converted } = z.toJSONSchema(schema, options);
+  const { $schema: _version, $defs, ...rootSchema } = z.toJSONSchema(schema, options);
   const components = Object.fromEntries(
-    Object.entries($defs ?? {}).map(([id, named]) => [id, withoutId(named)]),
+    Object.entries($defs ?? {}).map(([id, definition]) => [id, removeId(definition)]),
   );
-  return { schema: withoutId(converted), components };
+  return { schema: removeId(rootSchema), components };
 }
 
-/** Removes ids, which OpenAPI does not have, from a JSON Schema. */
-function withoutId({
+/** Removes `id` and `$id` from a JSON Schema, because OpenAPI does not have them. */
+function removeId({
   id: _id,
   $id: _uri,
   ...schema

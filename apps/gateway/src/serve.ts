@@ -25,12 +25,12 @@ import { writeIdentity } from './http/write-identity.js';
 import { createOpenApi } from './openapi.js';
 
 /**
- * Starts the gateway, which serves until it is stopped. While Redis is unavailable it answers 503.
- * It becomes ready at its first connection to Redis. It stays ready during an outage of Redis,
- * because no other gateway could answer either.
+ * Starts the gateway. It answers 503 while Redis is unavailable. It becomes ready at its first
+ * connection to Redis, and stays ready during an outage of Redis, because no other gateway could
+ * answer either.
  */
 export async function serve(config: GatewayConfig, log: Log): Promise<RunningProcess> {
-  // Calls the account service only to check app passwords.
+  // The gateway calls the account service only to check app passwords.
   const calledServices = [...allServices, ...feedServices(config)].filter(
     (service) => acceptsAppPasswords(config) || service !== 'account',
   );
@@ -79,7 +79,7 @@ export async function compose(
   return { module: GatewayModule.forRoot({ config, services, streams, log }), adapter, configure };
 }
 
-/** Returns the feed service in an array, which is empty if `FEEDS` is `off`. */
+/** Returns the feed service in an array; an empty array if `FEEDS` is `off`. */
 export function feedServices({ FEEDS }: Pick<GatewayConfig, 'FEEDS'>): Service[] {
   return FEEDS === 'off' ? [] : ['feed'];
 }
@@ -89,28 +89,28 @@ function acceptsAppPasswords(config: GatewayConfig): boolean {
 }
 
 /** Returns the start page: links to API, description and OAuth server, as JSON. */
-function serverLinks(api: string, config: GatewayConfig): Record<string, unknown> {
-  const [server] = config.AUTH_SERVERS ?? [];
+function createStartPage(api: string, config: GatewayConfig): Record<string, unknown> {
+  const [authorizationServer] = config.AUTH_SERVERS ?? [];
   return {
     name: 'Podcast Sync',
     api,
     api_description: `${api}/openapi.json`,
     documentation: `${api}/docs`,
-    ...(server !== undefined && { authorization_server: server }),
+    ...(authorizationServer !== undefined && { authorization_server: authorizationServer }),
   };
 }
 
-/** Serves the start page, the API description and the OAuth metadata, all without a credential. */
+/** Serves the start page, the API description, OAuth metadata and keys without a credential. */
 function serveOpenPaths(
   app: NestFastifyApplication,
   authenticator: Authenticator,
   config: GatewayConfig,
 ): void {
-  const document = createOpenApi(app);
-  SwaggerModule.setup('docs', app, document, { raw: false });
+  const apiDescription = createOpenApi(app);
+  SwaggerModule.setup('docs', app, apiDescription, { raw: false });
   const fastify = app.getHttpAdapter().getInstance();
-  fastify.get('/', (request) => serverLinks(linkBase(request, config), config));
-  fastify.get('/openapi.json', () => document);
+  fastify.get('/', (request) => createStartPage(linkBase(request, config), config));
+  fastify.get('/openapi.json', () => apiDescription);
   fastify.get(resourceMetadataPath, (request, reply) => {
     // Allows web apps of any origin to read the metadata, which contains no secret.
     void reply.header('access-control-allow-origin', '*');

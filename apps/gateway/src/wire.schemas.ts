@@ -10,13 +10,13 @@ import {
 import { z } from 'zod';
 import { QueryString } from './http/query-string.js';
 
-const httpUrl = z
+const httpUrlSchema = z
   .string()
   .trim()
   .refine((text) => faultInHttpUrl(text) === undefined, 'must be an absolute http or https URL');
 
 /** A time in a request, in any form of RFC 3339. */
-const sentTime = z
+const sentTimeSchema = z
   .string()
   .refine((text) => parseTime(text) !== undefined, 'must be a date and time (RFC 3339)')
   .meta({ format: 'date-time' });
@@ -27,15 +27,16 @@ const sentTime = z
  * @throws Failure `invalid` if it is not a time or is repeated.
  */
 export function deletionTime(url: string): string | undefined {
-  const start = url.indexOf('?');
-  const sent =
-    start < 0 ? [] : new QueryString(url.slice(start), ['timestamp']).getAll('timestamp');
-  if (sent.length === 0) return undefined;
-  if (sent.length > 1 || !sentTime.safeParse(sent[0]).success) throw new Failure('invalid');
-  return sent[0];
+  const queryStart = url.indexOf('?');
+  const timestamps =
+    queryStart < 0 ? [] : new QueryString(url.slice(queryStart), ['timestamp']).getAll('timestamp');
+  if (timestamps.length === 0) return undefined;
+  if (timestamps.length > 1 || !sentTimeSchema.safeParse(timestamps[0]).success)
+    throw new Failure('invalid');
+  return timestamps[0];
 }
 
-/** Answer of /capabilities: versions by URN, in the form of pull request 133 of the draft. */
+/** Answer of /capabilities: versions by URN, in the form of the draft's pull request 133. */
 export const capabilitiesSchema = z
   .record(
     z.string(),
@@ -46,28 +47,28 @@ export const capabilitiesSchema = z
   )
   .meta({ id: 'Capabilities' });
 
-/** The interface's error body. */
+/** Body of every error answer. */
 export const errorSchema = z
   .object({ code: z.string(), message: z.string() })
   .meta({ id: 'Error', description: 'Every error has this body; `code` is the status.' });
 
 /** URL of another page. */
-const pageLink = z.string().meta({ format: 'uri' });
+const pageLinkSchema = z.string().meta({ format: 'uri' });
 
-/** The fields of a page that both lists have. */
-const pageEnvelope = z.object({
+/** The fields that a page of subscriptions and a page of episodes have. */
+const pageEnvelopeSchema = z.object({
   total: z.int().min(0).describe('Number of rows on all pages.'),
   page: z.int().min(1),
   per_page: z.int().min(1),
-  next: pageLink.optional(),
-  previous: pageLink.optional(),
+  next: pageLinkSchema.optional(),
+  previous: pageLinkSchema.optional(),
 });
 
-export const subscriptionPageSchema = pageEnvelope
+export const subscriptionPageSchema = pageEnvelopeSchema
   .extend({ subscriptions: z.array(subscriptionSchema) })
   .meta({ id: 'SubscriptionPage' });
 
-/** Schema of a valid entry, only for the API description: the service validates each entry. */
+/** Schema of a valid entry, for the API description only. The service validates the entries. */
 export const subscriptionEntrySchema = z.object({
   feed_url: z.string().describe('Absolute http or https URL.'),
   guid: z
@@ -86,12 +87,12 @@ export const subscribeSchema = z
   .meta({ id: 'SubscribeRequest' });
 
 export const updateSchema = z
-  // `nullish`: `null` counts as absent, as in every request.
+  // The fields are `nullish`, because `null` counts as absent in every request.
   .object({
-    new_feed_url: httpUrl.nullish(),
+    new_feed_url: httpUrlSchema.nullish(),
     new_guid: guidSchema.nullish(),
     is_subscribed: z.boolean().nullish(),
-    timestamp: sentTime.nullish().describe("Time of the change by the client's clock."),
+    timestamp: sentTimeSchema.nullish().describe("Time of the change by the client's clock."),
     title: z.string().nullish().describe("The listener's own title; empty to remove it."),
   })
   .refine(
@@ -103,7 +104,7 @@ export const updateSchema = z
   )
   .meta({ id: 'UpdateRequest' });
 
-export const episodePageSchema = pageEnvelope
+export const episodePageSchema = pageEnvelopeSchema
   .extend({ episodes: z.array(episodeSchema) })
   .meta({ id: 'EpisodePage' });
 
@@ -112,7 +113,7 @@ export const uploadSchema = z
   .object({ episodes: z.array(unvalidated(z.toJSONSchema(documentedEntrySchema))) })
   .meta({ id: 'UploadRequest' });
 
-/** Returns a schema that accepts anything. The API description shows `schema` in its place. */
+/** Returns a schema that accepts anything. The API description shows `schema` instead. */
 export function unvalidated(schema: object) {
   return z.unknown().meta(schema as Record<string, unknown>);
 }

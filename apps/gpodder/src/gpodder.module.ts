@@ -23,7 +23,7 @@ import { ListsController } from './subscriptions/lists.controller.js';
 import { SubscriptionsController } from './subscriptions/subscriptions.controller.js';
 
 /** Objects that the module provides to controllers and services. */
-interface GpodderParts {
+interface GpodderDependencies {
   readonly config: GpodderConfig;
   readonly log: Log;
   readonly services: Services;
@@ -36,7 +36,7 @@ interface GpodderParts {
  */
 @Module({})
 export class GpodderModule {
-  static forRoot({ config, log, services, sessions }: GpodderParts): DynamicModule {
+  static forRoot({ config, log, services, sessions }: GpodderDependencies): DynamicModule {
     return {
       module: GpodderModule,
       controllers: [

@@ -20,8 +20,11 @@ import { serverOptions } from './http/server-options.js';
  * replicas fail.
  */
 export async function serve(config: GpodderConfig, log: Log): Promise<RunningProcess> {
-  const optional = config.FEEDS === 'off' ? [] : (['feed'] as const);
-  const calledServices = [...allServices.filter((service) => service !== 'deletion'), ...optional];
+  const optionalServices = config.FEEDS === 'off' ? [] : (['feed'] as const);
+  const calledServices = [
+    ...allServices.filter((service) => service !== 'deletion'),
+    ...optionalServices,
+  ];
   const connections = openConnections(config, log, calledServices);
   return serveHttp(await compose(config, log, connections), { config, log, connections });
 }

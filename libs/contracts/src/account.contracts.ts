@@ -2,7 +2,7 @@ import { z } from 'zod';
 import { settingLimits } from './limits.js';
 import { rpc } from './rpc.js';
 
-/** SHA-256 of a secret in base64url: messages never contain the secret. */
+/** SHA-256 of a secret in base64url. Messages contain the hash instead of the secret. */
 const hashSchema = z.string().regex(/^[\w-]{43}$/);
 
 /** Scopes of app passwords and tokens, named as in the claim `scope`. */
@@ -34,7 +34,7 @@ export const checkCredential = rpc({
 
 /**
  * Revokes an app password (Nextcloud, DELETE /ocs/v2.php/core/apppassword). Has no effect on a
- * revoked one.
+ * revoked app password.
  */
 export const revokeCredential = rpc({
   pattern: 'account.revoke_credential',
@@ -45,8 +45,8 @@ export const revokeCredential = rpc({
 
 /**
  * Starts a Nextcloud login flow (v2). The caller creates a poll token and a login token, and sends
- * their hashes. It appends the login token to the URL `login`, which the browser opens. The app
- * polls the URL `endpoint`.
+ * their hashes. Then it appends the login token to the URL `login`, for the browser. The app polls
+ * the URL `endpoint`.
  */
 export const beginLogin = rpc({
   pattern: 'account.begin_login',
@@ -55,11 +55,11 @@ export const beginLogin = rpc({
   request: z.object({
     pollHash: hashSchema,
     loginHash: hashSchema,
-    /** `User-Agent` of the app: its name on the page, and later that of the app password. */
+    /** `User-Agent` of the app, shown on the login page and stored as the app password's name. */
     userAgent: z.string().max(1_000),
     /** IP address of the app, for the page and for rate limits. */
     address: z.string().max(64),
-    /** URL with which the app then syncs. */
+    /** Base URL that the app uses after the login. */
     server: z.url(),
   }),
   reply: z.object({ login: z.url(), endpoint: z.url() }),
@@ -81,7 +81,7 @@ export const checkSession = rpc({
   reply: checkCredential.reply,
 });
 
-/** Ends a gpodder session permanently (logout), also in caches. Has no effect on an ended one. */
+/** Ends a gpodder session permanently (logout), also in caches. Has no effect if it has ended. */
 export const endSession = rpc({
   pattern: 'account.end_session',
   write: true,
@@ -167,7 +167,7 @@ export const changeSettings = rpc({
   reply: z.object({ settings: settingsSchema }),
 });
 
-/** Finds an account by its name, in any letter case; for commands of operators. */
+/** Finds an account by its name in any letter case, for operators; `null` if none has the name. */
 export const findAccount = rpc({
   pattern: 'account.find',
   write: false,

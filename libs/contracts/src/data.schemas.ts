@@ -4,13 +4,13 @@ import { guidSchema } from './values.js';
 // The lines of a file of users' data (docs/reference/data.md), which `load` reads and `dump`
 // writes. Field names are those of HTTP. An episode is an entry of POST /episodes.
 
-/** Version of the file format that this release writes; it reads no other version. */
+/** Version of the file format. This release writes and reads no other version. */
 export const dataFormat = 1;
 
 /** Maximum bytes of a line of the file, without its line feed. */
 export const maxLineBytes = 1_024 * 1_024;
 
-/** Claim of a token. It has no lone surrogates, which UTF-8 would encode as the same bytes. */
+/** A claim of a token, without lone surrogates, because UTF-8 encodes them as the same bytes. */
 const claimSchema = z
   .string()
   .min(1)

@@ -36,6 +36,7 @@ export const listDeletions = rpc({
         deletion_id: z.int().positive(),
         status: z.enum(deletionStatuses),
         requested: stampSchema,
+        /** Null while the deletion is pending. */
         finished: stampSchema.nullable(),
       }),
     ),

@@ -9,17 +9,17 @@ import { guidSchema, storedTitle, parseStatusTime, parseTime, toStamp } from './
 // JSON and OpenAPI are generated from these definitions. Steps for a new status:
 // docs/design/new-status.md.
 
-/** A status of an episode: a value with the client's time, of which the latest wins. */
+/** A status of an episode: a value with the client's time. The status with the latest time wins. */
 export interface Status {
   value: number | boolean;
   /** Client's time of the change, in the form of {@link ClientTime.instant}: comparable as text. */
   at: string;
-  /** True if the client's time has minutes only. */
+  /** True if the client sent the time without seconds. */
   minuteForm: boolean;
 }
 
 /** Maximum bytes of `temporary_id`, and of a guid that a failure repeats (UTF-8). */
-const nameLimit = 255;
+const maxNameBytes = 255;
 
 /** The error of a field. `words` is its message without the name of the field. */
 class FieldFault {
@@ -40,45 +40,45 @@ const guid: FieldReader<string> = (sent) =>
 const unknownDate = '1970-01-01T00:00:00.000Z';
 
 /**
- * Returns a validator of a text that identifies an episode. It ignores empty texts.
+ * Returns a validator of a text that identifies an episode. The validator ignores empty texts.
  *
  * @param faultIn returns the error of a text, without the name of the field.
  */
-function identifierReader(
+function createIdentifierReader(
   faultIn: (text: string) => string | undefined,
   code?: EntryFailureCode,
 ): FieldReader<string> {
   return (sent) => {
     if (typeof sent !== 'string') return new FieldFault(' is not a string');
-    const text = sent.trim();
-    const fault = text === '' ? undefined : faultIn(text);
-    return fault === undefined ? text || undefined : new FieldFault(fault, code);
+    const trimmedText = sent.trim();
+    const fault = trimmedText === '' ? undefined : faultIn(trimmedText);
+    return fault === undefined ? trimmedText || undefined : new FieldFault(fault, code);
   };
 }
 
-const episodeGuid = identifierReader((sent) => {
+const episodeGuid = createIdentifierReader((sent) => {
   const fault = faultInText(sent, textLimits.episodeGuid);
   return fault && ` ${fault}`;
 });
 
-const enclosureUrl = identifierReader((sent) => {
+const enclosureUrl = createIdentifierReader((sent) => {
   const fault = faultInSpacedUrl(sent);
   return fault && `: ${fault}`;
 }, 'invalid_url');
 
-// The next three validators ignore invalid values, so that the states of the episode are stored.
+// The next four validators ignore invalid values, so that the states of the episode are stored.
 const title: FieldReader<string> = (sent) =>
   typeof sent === 'string' ? storedTitle(sent) || undefined : undefined;
 
 const publishDate: FieldReader<string> = (sent) => {
-  const read = typeof sent === 'string' ? parseTime(sent) : undefined;
-  const date = read && toStamp(read);
+  const time = typeof sent === 'string' ? parseTime(sent) : undefined;
+  const date = time && toStamp(time);
   return date === unknownDate ? undefined : date;
 };
 
 const episodeUrl: FieldReader<string> = (sent) => {
-  const read = typeof sent === 'string' ? sent.trim() : '';
-  return faultInSpacedUrl(read) === undefined ? read : undefined;
+  const url = typeof sent === 'string' ? sent.trim() : '';
+  return faultInSpacedUrl(url) === undefined ? url : undefined;
 };
 
 const duration: FieldReader<number> = (sent) =>
@@ -87,18 +87,18 @@ const duration: FieldReader<number> = (sent) =>
 const temporaryId: FieldReader<string | number> = (sent) => {
   if (typeof sent === 'number' && Number.isFinite(sent)) return sent;
   if (typeof sent !== 'string') return new FieldFault(' is neither a string nor a number');
-  return Buffer.byteLength(sent) > nameLimit
-    ? new FieldFault(` is longer than ${nameLimit} bytes`)
+  return Buffer.byteLength(sent) > maxNameBytes
+    ? new FieldFault(` is longer than ${maxNameBytes} bytes`)
     : sent;
 };
 
 /** Time of a status in an answer. */
-const shownTime = z
+const shownTimeSchema = z
   .string()
   .regex(/^\d{4}-\d\d-\d\dT\d\d:\d\d$/)
   .describe('UTC to the minute, `YYYY-MM-DDThh:mm`.');
 /** Time of a status in a request. */
-const sentTime = z
+const sentTimeSchema = z
   .string()
   .describe("The client's time of the change: RFC 3339, or `YYYY-MM-DDThh:mm` in UTC.");
 
@@ -117,8 +117,8 @@ function defineStatusKind<Value extends Status['value']>(
     const { value: sentValue, timestamp } = status;
     // Ignores a status without a value.
     if (sentValue === undefined || sentValue === null) return undefined;
-    const at = typeof timestamp === 'string' ? parseStatusTime(timestamp) : undefined;
-    if (!at)
+    const time = typeof timestamp === 'string' ? parseStatusTime(timestamp) : undefined;
+    if (!time)
       return new FieldFault(
         ': the timestamp is not a date and time (RFC 3339 or YYYY-MM-DDThh:mm)',
       );
@@ -127,26 +127,26 @@ function defineStatusKind<Value extends Status['value']>(
     // Adds zero, to turn the JSON number -0 into 0.
     return {
       value: typeof data === 'number' ? data + 0 : data,
-      at: at.instant,
-      minuteForm: at.minuteForm,
+      at: time.instant,
+      minuteForm: time.minuteForm,
     };
   };
   return {
     columnType,
     sent,
-    shown: z.object({ value, timestamp: shownTime }).optional(),
-    documented: z.object({ value, timestamp: sentTime }).optional(),
+    shown: z.object({ value, timestamp: shownTimeSchema }).optional(),
+    documented: z.object({ value, timestamp: sentTimeSchema }).optional(),
   };
 }
 
 /** Kind of a status in seconds, such as the playback position. */
-const seconds = defineStatusKind(
+const secondsKind = defineStatusKind(
   'double precision',
   z.number().min(0).describe('Seconds.'),
   'a number of seconds, 0 or more',
 );
 /** Kind of a status that is true or false. */
-const flag = defineStatusKind('boolean', z.boolean(), 'a boolean');
+const flagKind = defineStatusKind('boolean', z.boolean(), 'a boolean');
 
 /** Fields of an entry that identify its podcast and its episode. */
 const identifiers = {
@@ -154,11 +154,11 @@ const identifiers = {
   syncId: { sent: guid, shown: shownGuid },
 };
 
-const urlOrNone = z.string().describe('A URL, or empty where it is not known.');
+const urlOrEmptySchema = z.string().describe('A URL, or empty where it is not known.');
 
 /**
- * Fields that describe an episode. All but `duration` also identify it within its subscription.
- * `unknown` is the value of the field if no client has sent one.
+ * Fields that describe an episode. All but `duration` also identify the episode in its
+ * subscription. `unknown` is the value of the field if no client has sent one.
  */
 const metadata = {
   episodeGuid: {
@@ -176,8 +176,8 @@ const metadata = {
     unknown: unknownDate as string,
     shown: shownStamp.describe(`\`${unknownDate}\` where it is not known.`),
   },
-  enclosureUrl: { sent: enclosureUrl, unknown: '' as string, shown: urlOrNone },
-  episodeUrl: { sent: episodeUrl, unknown: '' as string, shown: urlOrNone },
+  enclosureUrl: { sent: enclosureUrl, unknown: '' as string, shown: urlOrEmptySchema },
+  episodeUrl: { sent: episodeUrl, unknown: '' as string, shown: urlOrEmptySchema },
   duration: {
     sent: duration,
     unknown: null as number | null,
@@ -187,11 +187,11 @@ const metadata = {
 
 /** The statuses, in the order of their bits in `minute_forms`. Add a new status at the end. */
 export const episodeStatuses = {
-  playbackPosition: seconds,
-  playedStatus: flag,
-  newStatus: flag,
-  downloadStatus: flag,
-  favoriteStatus: flag,
+  playbackPosition: secondsKind,
+  playedStatus: flagKind,
+  newStatus: flagKind,
+  downloadStatus: flagKind,
+  favoriteStatus: flagKind,
 };
 
 /** Names of metadata fields in code; {@link wireNames} has their names in HTTP. */
@@ -202,7 +202,7 @@ type EntryName = keyof typeof identifiers | MetadataName | StatusName | 'tempora
 export const metadataNames = Object.keys(metadata) as MetadataName[];
 export const statusNames = Object.keys(episodeStatuses) as StatusName[];
 const identifierNames = Object.keys(identifiers) as (keyof typeof identifiers)[];
-/** Values of missing metadata. When episodes are matched, such a value matches no other. */
+/** Values of missing metadata. When episodes are matched, such a value matches no other value. */
 export const unknownMetadata = pluck(metadata, 'unknown');
 export const entryNames: readonly EntryName[] = [
   ...identifierNames,
@@ -220,7 +220,7 @@ export const wireNames = Object.fromEntries(
   entryNames.map((name) => [name, name.replace(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`)]),
 ) as { [Name in EntryName]: SnakeCase<Name> };
 
-/** Returns one property of each field: `pluck(metadata, 'unknown').title` is the title's one. */
+/** Returns a property of each field: `pluck(table, 'unknown').title` is `table.title.unknown`. */
 function pluck<Table extends object, Part extends keyof Table[keyof Table]>(
   table: Table,
   part: Part,
@@ -232,7 +232,7 @@ function pluck<Table extends object, Part extends keyof Table[keyof Table]>(
 }
 
 /** Returns the fields of a table, keyed by their names in HTTP instead of those in code. */
-function byWireName<Table extends object>(table: Table) {
+function keyByWireName<Table extends object>(table: Table) {
   const fields = Object.entries(table).map(([name, field]) => [
     wireNames[name as EntryName],
     field,
@@ -258,11 +258,8 @@ export interface EntryFault {
   message: string;
 }
 
-/** Returns the validators of these fields, with the names of the fields in HTTP. */
-function fieldReaders(
-  fields: Record<string, FieldReader<unknown>>,
-  part?: 'metadata' | 'statuses',
-) {
+/** Returns the validators of these fields as a list, with the names of the fields in HTTP. */
+function listReaders(fields: Record<string, FieldReader<unknown>>, part?: 'metadata' | 'statuses') {
   return Object.entries(fields).map(([name, read]) => ({
     part,
     name,
@@ -271,12 +268,12 @@ function fieldReaders(
   }));
 }
 
-/** Readers of all fields of an entry. Each validates a field; errors are reported in this order. */
+/** Validators of all fields of an entry, in the order in which errors are reported. */
 const entryReaders = [
-  ...fieldReaders({ temporaryId }),
-  ...fieldReaders(pluck(episodeStatuses, 'sent'), 'statuses'),
-  ...fieldReaders(pluck(identifiers, 'sent')),
-  ...fieldReaders(pluck(metadata, 'sent'), 'metadata'),
+  ...listReaders({ temporaryId }),
+  ...listReaders(pluck(episodeStatuses, 'sent'), 'statuses'),
+  ...listReaders(pluck(identifiers, 'sent')),
+  ...listReaders(pluck(metadata, 'sent'), 'metadata'),
 ];
 
 /**
@@ -312,7 +309,7 @@ export function isJsonObject(value: unknown): value is Record<string, unknown> {
 /** An episode in answers. */
 export const episodeSchema = z
   .object(
-    byWireName({
+    keyByWireName({
       ...pluck(identifiers, 'shown'),
       ...pluck(metadata, 'shown'),
       ...pluck(episodeStatuses, 'shown'),
@@ -328,16 +325,19 @@ const shownTemporaryId = z.union([z.string(), z.number()]).optional();
 export const documentedEntrySchema = episodeSchema
   .partial()
   .required({ podcast_guid: true })
-  .extend({ temporary_id: shownTemporaryId, ...byWireName(pluck(episodeStatuses, 'documented')) })
+  .extend({
+    temporary_id: shownTemporaryId,
+    ...keyByWireName(pluck(episodeStatuses, 'documented')),
+  })
   .meta({ id: undefined });
 
-/** Fields that the failure of an entry repeats, with their maximum bytes; not longer values. */
+/** Fields that the failure of an entry repeats, with their maximum bytes. Omits longer values. */
 export const echoLimits = {
-  podcast_guid: nameLimit,
-  sync_id: nameLimit,
+  podcast_guid: maxNameBytes,
+  sync_id: maxNameBytes,
   episode_guid: textLimits.episodeGuid,
   enclosure_url: textLimits.url,
-  temporary_id: nameLimit,
+  temporary_id: maxNameBytes,
 } as const;
 
 /** The answer of POST /episodes: one success or failure for each entry. */

@@ -14,7 +14,7 @@ export const uploadEpisodes = rpc({
     userId: z.guid(),
     /** The body as the client sent it; `parseEntry` validates its entries. */
     body: z.object({ episodes: z.array(z.unknown()) }),
-    /** Maximum bytes of the reply. Entries for which it has no room fail with `limit_reached`. */
+    /** Maximum bytes of the reply. Entries that would exceed it fail with `limit_reached`. */
     maxBytes: z.int().min(1).optional(),
   }),
   reply: jsonOf(uploadedSchema),
@@ -34,22 +34,22 @@ export const listEpisodes = rpc({
 /** Maximum number of entries of one {@link uploadActions}. */
 export const maxActions = 250;
 
-/** Schema of a status with the client's time (RFC 3339); without it, the time of arrival counts. */
-const actionStatus = <Value extends z.ZodType>(value: Value) =>
+/** Schema of a status with the client's time (RFC 3339), by default the time of arrival. */
+const createStatusSchema = <Value extends z.ZodType>(value: Value) =>
   z.object({ value, at: z.string().optional() }).optional();
 const actionStatusesSchema = z.object({
-  playbackPosition: actionStatus(z.number().min(0)),
-  playedStatus: actionStatus(z.boolean()),
-  newStatus: actionStatus(z.boolean()),
-  downloadStatus: actionStatus(z.boolean()),
-  favoriteStatus: actionStatus(z.boolean()),
+  playbackPosition: createStatusSchema(z.number().min(0)),
+  playedStatus: createStatusSchema(z.boolean()),
+  newStatus: createStatusSchema(z.boolean()),
+  downloadStatus: createStatusSchema(z.boolean()),
+  favoriteStatus: createStatusSchema(z.boolean()),
 });
 export type ActionStatuses = z.output<typeof actionStatusesSchema>;
 
 /**
- * Stores what actions of gpodder clients report about episodes. An entry names its podcast by the
- * feed URL. An unknown feed gets a subscription with `is_subscribed` false. If that is impossible
- * (deleted podcast, quota reached), the verdict is `unknown_subscription`.
+ * Stores the episode states that actions of gpodder clients report. An entry names its podcast by
+ * the feed URL. An unknown feed gets a subscription with `is_subscribed` false. If that is
+ * impossible (deleted podcast, quota reached), the verdict is `unknown_subscription`.
  */
 export const uploadActions = rpc({
   pattern: 'episode.upload_actions',
@@ -131,7 +131,7 @@ export type GpodderEpisode = z.output<typeof gpodderEpisodeSchema>;
 
 /**
  * Reads a page of the episodes with changed states (gpodder API, GET episodes). With a reader and
- * without `feedUrl`, it seals the user's clock and stores the reader's state (libs/gpodder-sync).
+ * without `feedUrl`, seals the user's clock and stores the reader's state (libs/gpodder-sync).
  */
 export const listActions = rpc({
   pattern: 'episode.list_actions',
@@ -150,9 +150,9 @@ export const listActions = rpc({
     further: furtherSchema.optional(),
   }),
   reply: z.object({
-    /** The client's next `since`, in seconds. Callers use that of the first page. */
+    /** The client's next `since`, in seconds. Callers use only the timestamp of the first page. */
     timestamp: z.int().min(1),
-    /** Episodes in the order of row ids, on one page each. A page has at most 2 MiB of JSON. */
+    /** Episodes in the order of row ids. A page has at most 2 MiB of JSON. */
     episodes: z.array(gpodderEpisodeSchema),
     next: furtherSchema.optional(),
   }),

@@ -27,7 +27,7 @@ export const changeEvent = z.object({
 });
 export type ChangeEvent = z.output<typeof changeEvent>;
 
-/** The Redis stream of events. In a Cluster, the braces put all keys on the node of the stream. */
+/** The Redis stream of events. In a Cluster, `{events}` puts a key on the node of the stream. */
 export const eventStream = {
   /** Key of the stream, which services of other teams read. */
   key: 'events',

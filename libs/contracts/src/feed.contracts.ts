@@ -60,7 +60,7 @@ export const feedEpisodeSchema = z
   .meta({ id: 'FeedEpisode' });
 export type FeedEpisode = z.output<typeof feedEpisodeSchema>;
 
-/** Maximum number of podcasts on a page, whose texts have at most 2 MB in total. */
+/** Maximum number of podcasts on a page. Their texts have at most 2 MB in total. */
 export const maxPodcasts = 100;
 
 /** Reads a page of the subscribed podcasts in the order of row ids (GET /feeds). */
@@ -72,11 +72,11 @@ export const listPodcasts = rpc({
     /** Value of `next` in the previous page; 0 for the first page. */
     after: z.int().min(0),
     perPage: z.int().min(1).max(maxPodcasts),
-    /** Only podcasts whose feed or subscription changed later. */
+    /** Only podcasts whose feed or subscription changed later; absent for all. */
     since: stampSchema.optional(),
     /** First part of the URLs in `artwork` (see {@link readArtwork}). Absent: no `artwork`. */
     artworkUrl: z.string().optional(),
-    /** Versions of this page that the client has: if one is current, the reply has no feeds. */
+    /** Versions of this page that the client has. If one is current, the reply has no feeds. */
     versions: z.array(z.string()).optional(),
   }),
   reply: z.object({
@@ -89,7 +89,7 @@ export const listPodcasts = rpc({
   }),
 });
 
-/** Reads the newest episodes of a podcast; fails with `not_found` for an unsubscribed one. */
+/** Reads the newest episodes of a podcast. Fails with `not_found` without a subscription. */
 export const listFeedEpisodes = rpc({
   pattern: 'feed.list_episodes',
   write: false,
@@ -201,7 +201,7 @@ export const startImport = rpc({
     id: z.guid(),
     /**
      * RSA public key (SPKI in DER, base64). Only the process that runs the import can decrypt a
-     * password that is encrypted with it.
+     * password that is encrypted with this key.
      */
     publicKey: z.string(),
   }),
@@ -219,7 +219,7 @@ export const unlockImport = rpc({
   reply: importSchema,
 });
 
-/** Reads the user's last import; fails with `not_found` if none ran within the last day. */
+/** Reads the user's last import. Fails with `not_found` if no import ran within the last day. */
 export const readImport = rpc({
   pattern: 'feed.read_import',
   write: false,
@@ -227,7 +227,7 @@ export const readImport = rpc({
   reply: importSchema,
 });
 
-/** Stops the user's import within about a second; fails with `not_found` without one. */
+/** Stops the user's import within about a second. Fails with `not_found` without an import. */
 export const stopImport = rpc({
   pattern: 'feed.stop_import',
   write: false,

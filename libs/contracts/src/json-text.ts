@@ -2,13 +2,13 @@ import { z } from 'zod';
 
 /** A value as JSON text, which processes forward from a service to the client without parsing. */
 export class JsonText<Value = unknown> {
-  /** Only for the type checker; the property does not exist. */
+  /** Only for the type checker. The property does not exist at run time. */
   declare private readonly value: Value;
 
   private constructor(
     /**
-     * JSON from {@link of}. It contains no line feed, because JSON.stringify adds none and escapes
-     * those in strings. So a message can separate several texts by line feeds.
+     * JSON from {@link of}. The text contains no line feed, because JSON.stringify adds none and
+     * escapes those in strings. So a message can separate several texts by line feeds.
      */
     readonly text: string | Buffer,
   ) {}
@@ -46,7 +46,7 @@ export class JsonText<Value = unknown> {
 
 /** The schema of a {@link JsonText} in a reply. */
 export interface JsonOf<Content extends z.ZodType> extends z.ZodType<JsonText<z.output<Content>>> {
-  /** Schema of the value: for types and documents only, no process validates the value with it. */
+  /** Schema of the value, for types and documents only. No process validates the value. */
   readonly content: Content;
 }
 

@@ -4,7 +4,7 @@ import { jsonOf } from './json-text.js';
 /** A stamp in messages: UTC with milliseconds, `2023-02-23T14:00:00.000Z`. */
 export const stampSchema = z.iso.datetime({ precision: 3 });
 
-/** The start of a page: the number of the page, or the row id after or before which it is. */
+/** The start of a page: the page's number, or the row id after or before which the page is. */
 const cursorSchema = z.discriminatedUnion('from', [
   z.object({ from: z.literal('page'), page: z.int().min(1) }),
   z.object({ from: z.literal('after'), id: z.int() }),
@@ -28,7 +28,7 @@ export const listRequestSchema = z.object({
   total: z.int().optional(),
   /** {@link IdRange} of the walk; absent in the request for its first page. */
   span: idRangeSchema.optional(),
-  /** Clock of the page that the client has: if it is current, the reply is `unchanged`. */
+  /** Clock of the page that the client has. If the clock is current, the reply is `unchanged`. */
   knownClock: stampSchema.optional(),
 });
 export type ListRequest = z.output<typeof listRequestSchema>;

@@ -8,8 +8,9 @@ export const readerSchema = z.object({
   since: z.int().min(0),
 });
 
-/** The start of the next page of a list; callers return it unchanged. */
+/** The start of the next page of a list. Callers send it back unchanged. */
 export const furtherSchema = z.object({
+  /** Id of the last row of the previous page. */
   after: z.int(),
   since: z.int().min(0),
   /** True if the list has all rows, because the client's sync state is missing or empty. */

@@ -7,9 +7,9 @@ export const services = ['subscription', 'episode', 'deletion', 'account'] as co
 export type Service = (typeof services)[number] | 'feed';
 
 /**
- * A type of message from a caller to a service. Both import it, and validate the messages that they
- * receive. Changes only add optional fields, so that apps of one release can call services of the
- * next.
+ * A type of message from a caller to a service. Both import the type, and validate the messages
+ * that they receive. Changes only add optional fields, so that apps of one release can call
+ * services of the next release.
  */
 export interface Rpc<Request extends z.ZodType = z.ZodType, Reply extends z.ZodType = z.ZodType> {
   /** Name of the message: `<service>.<verb>`. */
@@ -19,9 +19,9 @@ export interface Rpc<Request extends z.ZodType = z.ZodType, Reply extends z.ZodT
   readonly reply: Reply;
   /** Time that a caller waits for the reply, in milliseconds. */
   readonly deadlineMs: number;
-  /** True for a write. It takes effect once, however often its request is delivered. */
+  /** True for a write. A write takes effect once, however often its request is delivered. */
   readonly write: boolean;
-  /** True for a request with a secret or its hash: logs omit its payload. */
+  /** True for a request with a secret or the hash of a secret. Logs omit the payload. */
   readonly secret: boolean;
 }
 
@@ -41,8 +41,8 @@ type WithJsonTexts<Request> = {
 export const defaultDeadlineMs = 5_000;
 
 /**
- * Defines a contract. Its service is the part of the pattern before the dot. How a contract can
- * change: docs/design/teams.md, "A message changes".
+ * Defines a contract. The name of the service is the pattern up to the dot. Rules for changes of a
+ * contract are in docs/design/teams.md, "A message changes".
  */
 export function rpc<Request extends z.ZodType, Reply extends z.ZodType>(contract: {
   pattern: `${Service}.${string}`;
@@ -58,7 +58,7 @@ export function rpc<Request extends z.ZodType, Reply extends z.ZodType>(contract
 
 /** Metadata of a call, sent in addition to its payload. */
 export interface CallMetadata {
-  /** UUID of the write: random, or derived from an `Idempotency-Key`. All deliveries have it. */
+  /** UUID of the write: random, or derived from an `Idempotency-Key`. Redeliveries repeat it. */
   readonly requestId: string;
   /** Hash of the HTTP request in hex; only of a write with an `Idempotency-Key`. */
   readonly fingerprint?: string | undefined;

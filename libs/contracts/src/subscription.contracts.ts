@@ -65,7 +65,7 @@ export const applyFeed = rpc({
   deadlineMs: 20_000,
   request: z.object({
     userId: z.guid(),
-    /** Expected current URL of the subscription. If it differs, nothing changes. */
+    /** Expected current URL of the subscription. If the URL differs, nothing changes. */
     fromUrl: z.string(),
     toUrl: z.string().optional(),
     guid: z.guid().optional(),
@@ -89,9 +89,7 @@ export const listSubscriptions = rpc({
   reply: listReplySchema(subscriptionSchema),
 });
 
-/**
- * Reads a page of former feed URLs or guids of subscriptions, also of deleted ones.
- */
+/** Reads a page of former feed URLs or guids of subscriptions, also of deleted subscriptions. */
 export const listFormerNames = rpc({
   pattern: 'subscription.list_former_names',
   write: false,
@@ -124,8 +122,8 @@ const furtherFeedsSchema = furtherSchema.extend({
 
 /**
  * Reads a page of subscribed and unsubscribed feeds (gpodder API, GET subscriptions). With a
- * reader it also seals the user's clock and stores the client's sync state (libs/gpodder-sync).
- * Without a reader it returns all subscribed feeds and stores nothing.
+ * reader, it also seals the user's clock and stores the client's sync state (libs/gpodder-sync).
+ * Without a reader, it returns all subscribed feeds and stores nothing.
  */
 export const listFeeds = rpc({
   pattern: 'subscription.list_feeds',
@@ -139,7 +137,7 @@ export const listFeeds = rpc({
     further: furtherFeedsSchema.optional(),
   }),
   reply: z.object({
-    /** The client's next `since`, in seconds. Callers use that of the first page. */
+    /** The client's next `since`, in seconds. Callers use only the timestamp of the first page. */
     timestamp: z.int().min(1),
     add: z.array(z.string()),
     /** Titles that the listener chose, in the order of `add`; absent if there are none. */
@@ -158,9 +156,9 @@ const feedSchema = z.object({
 });
 export type Feed = z.output<typeof feedSchema>;
 
-/** Maximum number of feeds that one {@link changeFeeds} adds, and that it removes. */
+/** Maximum number of feeds to add, and of feeds to remove, in one {@link changeFeeds}. */
 export const maxFeeds = 5_000;
-const feeds = z.array(z.string()).max(maxFeeds);
+const feedUrlsSchema = z.array(z.string()).max(maxFeeds);
 
 /**
  * Subscribes to and unsubscribes from feeds (gpodder API, POST and PUT subscriptions) in one write.
@@ -175,14 +173,15 @@ export const changeFeeds = rpc({
     userId: z.guid(),
     sessionId: z.guid().optional(),
     credentialId: z.guid(),
-    add: feeds,
+    add: feedUrlsSchema,
     /** Titles in the order of `add`; ignored for a subscription that ever had a title. */
     titles: z.array(z.string().nullable()).max(maxFeeds).optional(),
-    remove: feeds,
+    remove: feedUrlsSchema,
     /** True to unsubscribe from all feeds that are not in `add`. */
     whole: z.boolean(),
   }),
   reply: z.object({
+    /** The client's next `since`, in seconds. */
     timestamp: z.int().min(1),
     /** Feeds in the order of the sent URLs; null for a rejected URL or without a subscription. */
     add: z.array(feedSchema.nullable()),
@@ -192,11 +191,11 @@ export const changeFeeds = rpc({
   }),
 });
 
-/** Finds the subscriptions of URLs, without deleted ones. */
+/** Finds the subscriptions of URLs, in their order; null if none exists or it is deleted. */
 export const findFeeds = rpc({
   pattern: 'subscription.find_feeds',
   write: false,
-  request: z.object({ userId: z.guid(), feedUrls: feeds }),
+  request: z.object({ userId: z.guid(), feedUrls: feedUrlsSchema }),
   reply: z.object({ feeds: z.array(feedSchema.nullable()) }),
 });
 

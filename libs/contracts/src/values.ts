@@ -48,15 +48,17 @@ export function parseTime(text: string): ClientTime | undefined {
   const match = rfc3339Pattern.exec(text);
   if (!match) return undefined;
   const [, fraction = '', sign, offsetHour = '00', offsetMinute = '00'] = match;
-  const second = twoDigits(text, 17);
+  const second = readTwoDigits(text, 17);
   if (Number(offsetHour) > 23 || Number(offsetMinute) > 59 || second > 60 || !isRealMinute(text))
     return undefined;
-  const offset =
+  const offsetMs =
     (Number(offsetHour) * 60 + Number(offsetMinute)) * (sign === '-' ? -60_000 : 60_000);
-  const isUtc = offset === 0 && second < 60;
-  const whole = isUtc ? `${text.slice(0, 10)}T${text.slice(11, 19)}` : toUtc(text, second, offset);
-  if (whole === undefined || whole.startsWith('0000')) return undefined;
-  return { instant: `${whole}.${fraction.slice(0, 6).padEnd(6, '0')}Z`, minuteForm: false };
+  const isUtc = offsetMs === 0 && second < 60;
+  const utcSeconds = isUtc
+    ? `${text.slice(0, 10)}T${text.slice(11, 19)}`
+    : toUtc(text, second, offsetMs);
+  if (utcSeconds === undefined || utcSeconds.startsWith('0000')) return undefined;
+  return { instant: `${utcSeconds}.${fraction.slice(0, 6).padEnd(6, '0')}Z`, minuteForm: false };
 }
 
 /** Parses a status's time: RFC 3339, or `YYYY-MM-DDThh:mm` in UTC; `undefined` if invalid. */
@@ -66,7 +68,7 @@ export function parseStatusTime(text: string): ClientTime | undefined {
   return { instant: `${text}:00.000000Z`, minuteForm: true };
 }
 
-/** Maximum of a client's time after the server's, in ms: a later time would win for that long. */
+/** Maximum lead of a client's time in ms, because a future time wins until it has passed. */
 const maxAheadMs = 5 * 60 * 1_000;
 
 /** Converts milliseconds since 1970 to the form of {@link ClientTime.instant}. */
@@ -74,8 +76,8 @@ export function instantOf(milliseconds: number): string {
   return `${new Date(milliseconds).toISOString().slice(0, 23)}000Z`;
 }
 
-/** Latest accepted time of a request; cached, because a request has many times to check. */
-let latest = { arrivedMs: Number.NaN, instant: '' };
+/** Latest accepted time for a request, cached because a request contains many times. */
+let latestAccepted = { arrivedMs: Number.NaN, instant: '' };
 
 /**
  * Returns the time of a client's change. Replaces a time more than 5 minutes after the
@@ -85,9 +87,9 @@ let latest = { arrivedMs: Number.NaN, instant: '' };
  * @param arrivedMs milliseconds since 1970.
  */
 export function clampedTime(instant: string, arrivedMs: number): { at: string; clamped: boolean } {
-  if (arrivedMs !== latest.arrivedMs)
-    latest = { arrivedMs, instant: instantOf(arrivedMs + maxAheadMs) };
-  const clamped = instant > latest.instant;
+  if (arrivedMs !== latestAccepted.arrivedMs)
+    latestAccepted = { arrivedMs, instant: instantOf(arrivedMs + maxAheadMs) };
+  const clamped = instant > latestAccepted.instant;
   return { at: clamped ? instantOf(arrivedMs) : instant, clamped };
 }
 
@@ -112,20 +114,20 @@ export function toStamp(time: ClientTime): string {
   return `${time.instant.slice(0, 23)}Z`;
 }
 
-/** Returns the number of two digits at a position of a text. */
-function twoDigits(text: string, at: number): number {
-  return text.charCodeAt(at) * 10 + text.charCodeAt(at + 1) - 11 * 48;
+/** Returns the number that two digits at an index of a text represent. */
+function readTwoDigits(text: string, index: number): number {
+  return text.charCodeAt(index) * 10 + text.charCodeAt(index + 1) - 11 * 48;
 }
 
 /** Returns true if date and minute exist. Does not use `Date`, which is slow for many times. */
 function isRealMinute(text: string): boolean {
-  const [month, day] = [twoDigits(text, 5), twoDigits(text, 8)];
-  const days = daysInMonth(twoDigits(text, 0) * 100 + twoDigits(text, 2), month);
-  return day >= 1 && day <= days && twoDigits(text, 11) <= 23 && twoDigits(text, 14) <= 59;
+  const [month, day] = [readTwoDigits(text, 5), readTwoDigits(text, 8)];
+  const days = countDaysInMonth(readTwoDigits(text, 0) * 100 + readTwoDigits(text, 2), month);
+  return day >= 1 && day <= days && readTwoDigits(text, 11) <= 23 && readTwoDigits(text, 14) <= 59;
 }
 
 /** Returns the number of days of a month; 0 for an invalid month. */
-function daysInMonth(year: number, month: number): number {
+function countDaysInMonth(year: number, month: number): number {
   if (month === 2) return year % 4 === 0 && (year % 100 !== 0 || year % 400 === 0) ? 29 : 28;
   return [0, 31, 28, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31][month] ?? 0;
 }
@@ -134,8 +136,8 @@ function daysInMonth(year: number, month: number): number {
  * Converts a time with an offset in ms to UTC, cut to seconds. A leap second becomes the next
  * second. Returns `undefined` outside the years 0 to 9999.
  */
-function toUtc(text: string, second: number, offset: number): string | undefined {
-  const minute = Date.parse(`${text.slice(0, 10)}T${text.slice(11, 16)}:00Z`);
-  const iso = new Date(minute + second * 1_000 - offset).toISOString();
-  return /^\d{4}-/.test(iso) ? iso.slice(0, 19) : undefined;
+function toUtc(text: string, second: number, offsetMs: number): string | undefined {
+  const minuteMs = Date.parse(`${text.slice(0, 10)}T${text.slice(11, 16)}:00Z`);
+  const utcTime = new Date(minuteMs + second * 1_000 - offsetMs).toISOString();
+  return /^\d{4}-/.test(utcTime) ? utcTime.slice(0, 19) : undefined;
 }

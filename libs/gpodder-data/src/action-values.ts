@@ -8,12 +8,12 @@ const dateTimePattern =
   /^(\d{4}-\d\d-\d\d)[Tt ](\d\d:\d\d)(:\d\d)?([.,]\d{1,30})? ?([Zz]|[+-]\d\d(?::?\d\d)?)?$/;
 /** Matches a time that is a number of seconds or milliseconds as text. */
 const numberPattern = /^\d{1,17}(?:\.\d{1,30})?$/;
-/** The lowest number that means milliseconds. Lower ones mean seconds, up to the year 5138. */
+/** The lowest number that means milliseconds. Lower numbers mean seconds, up to the year 5138. */
 const minMilliseconds = 1e11;
 /** Maximum of a time in milliseconds: the end of the year 9999. */
 const maxMilliseconds = 253_402_300_799_999;
 
-/** Time of a status that was sent with an invalid time: every other status replaces it. */
+/** Time of a status that was sent with an invalid time. A status with a later time replaces it. */
 export const oldestTime = '1970-01-01T00:00:00.000000Z';
 
 /**
@@ -27,32 +27,32 @@ export function parseActionTime(sent: unknown): string | undefined {
 
 /** Parses a time in any format of clients; undefined for an invalid one. */
 function parseAnyTime(sent: unknown): string | undefined {
-  if (typeof sent === 'number') return fromNumber(sent);
+  if (typeof sent === 'number') return parseNumericTime(sent);
   if (typeof sent !== 'string' || sent.length > 64) return undefined;
   const text = sent.trim();
-  if (numberPattern.test(text)) return fromNumber(Number(text));
+  if (numberPattern.test(text)) return parseNumericTime(Number(text));
   const match = dateTimePattern.exec(text);
   if (!match) return undefined;
   const [, date, minute, second = ':00', fraction = '', zone = 'Z'] = match;
-  return parseTime(`${date}T${minute}${second}${fraction.replace(',', '.')}${withColon(zone)}`)
+  return parseTime(`${date}T${minute}${second}${fraction.replace(',', '.')}${addColon(zone)}`)
     ?.instant;
 }
 
 /** Converts seconds or milliseconds since 1970 to ISO 8601; undefined for an invalid time. */
-function fromNumber(sent: number): string | undefined {
+function parseNumericTime(sent: number): string | undefined {
   const milliseconds = Math.floor(sent >= minMilliseconds ? sent : sent * 1_000);
   return milliseconds >= 0 && milliseconds <= maxMilliseconds
     ? new Date(milliseconds).toISOString()
     : undefined;
 }
 
-/** Normalizes `+01` and `+0100` to `+01:00`. */
-function withColon(zone: string): string {
+/** Normalizes an offset such as `+01` or `+0100` to `+01:00`; leaves `Z` unchanged. */
+function addColon(zone: string): string {
   if (!/^[+-]/.test(zone)) return zone;
   return `${zone.slice(0, 3)}:${zone.slice(3).replace(':', '') || '00'}`;
 }
 
-/** Maximum of positions and durations in seconds: some clients use 32-bit integers. */
+/** Maximum of positions and durations in seconds, because some clients use 32-bit integers. */
 export const maxSeconds = 2_147_483_647;
 /** A decimal number of seconds as text. */
 const decimalPattern = /^\d{1,10}(?:\.\d{0,30})?$/;

@@ -2,7 +2,7 @@ import { type ReplyOf, type RequestOf, type Rpc, uploadActions } from '#contract
 import { isUsable, parseAction, type SkipReason, type UsableAction } from './action.rules.js';
 import { UrlUpdates } from './url-repair.js';
 
-/** The user who uploads actions, and the session of the client's cookie, if it has one. */
+/** The user who uploads actions, and the session of the client's cookie, if there is one. */
 interface Uploader {
   readonly userId: string;
   readonly sessionId?: string | undefined;
@@ -11,7 +11,7 @@ interface Uploader {
 /** Calls a service. */
 type CallService = <C extends Rpc>(contract: C, payload: RequestOf<C>) => Promise<ReplyOf<C>>;
 
-/** Sends the actions of one upload to the episode service, and collects what the answer needs. */
+/** Sends the actions of one upload to the episode service, and collects the answer's contents. */
 export class ActionWriter {
   /** URLs that the server replaced, for `update_urls` of the answer. */
   readonly updates = new UrlUpdates();
@@ -26,7 +26,7 @@ export class ActionWriter {
   timestamp: number | undefined;
 
   constructor(
-    private readonly call: CallService,
+    private readonly callService: CallService,
     private readonly uploader: Uploader,
   ) {}
 
@@ -47,7 +47,7 @@ export class ActionWriter {
   }
 
   /**
-   * Sends actions to the episode service in one request, and counts the rejected ones.
+   * Sends actions to the episode service in one request, and counts rejected actions.
    *
    * @param actions at most {@link maxActions}; the caller must split longer lists.
    */
@@ -55,7 +55,7 @@ export class ActionWriter {
     const { userId, sessionId } = this.uploader;
     const entries = actions.map(({ entry }) => entry);
     const request = { userId, entries, ...(sessionId !== undefined && { sessionId }) };
-    const { timestamp, verdicts, moved } = await this.call(uploadActions, request);
+    const { timestamp, verdicts, moved } = await this.callService(uploadActions, request);
     this.timestamp = Math.min(this.timestamp ?? timestamp, timestamp);
     const currentUrls = new Map(moved);
     for (const [index, { podcast, feedUrl }] of actions.entries()) {
@@ -67,7 +67,7 @@ export class ActionWriter {
     }
   }
 
-  /** Returns the timestamp of the answer. Without actions, it asks the service for one. */
+  /** Returns the timestamp of the answer. If no actions were sent, sends an empty upload. */
   async readTimestamp(): Promise<number> {
     if (this.timestamp === undefined) await this.write([]);
     return this.timestamp ?? 1;

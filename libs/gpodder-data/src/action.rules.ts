@@ -23,9 +23,9 @@ export type SkipReason =
 export interface ParsedAction {
   readonly podcast?: string;
   readonly episode?: string;
-  /** URL of the enclosure, repaired from `episode`; absent if that is unusable. */
+  /** URL of the enclosure, repaired from `episode`; absent if `episode` is unusable. */
   readonly enclosureUrl?: string | undefined;
-  /** URL of the feed, repaired from `podcast`; absent if that is unusable. */
+  /** URL of the feed, repaired from `podcast`; absent if `podcast` is unusable. */
   readonly feedUrl?: string | undefined;
   readonly device?: string | undefined;
   /** Entry for the episode service; absent if the action is skipped. */
@@ -33,7 +33,7 @@ export interface ParsedAction {
   readonly skipped?: SkipReason;
 }
 
-/** An action that parsing did not skip. The episode service can still reject it. */
+/** An action that parsing did not skip. The episode service can still reject the action. */
 export interface UsableAction extends ParsedAction {
   readonly podcast: string;
   readonly feedUrl: string;
@@ -52,37 +52,37 @@ export function isUsable(action: ParsedAction): action is UsableAction {
 export function parseAction(sent: unknown): ParsedAction {
   if (typeof sent !== 'object' || sent === null || Array.isArray(sent))
     return { skipped: 'not_an_object' };
-  const { podcast, episode, action, guid, device, timestamp, ...times } = sent as Record<
+  const { podcast, episode, action, guid, device, timestamp, ...playbackFields } = sent as Record<
     string,
     unknown
   >;
   if (typeof podcast !== 'string' || typeof episode !== 'string' || typeof action !== 'string')
     return { skipped: 'missing_key' };
-  const values = toValues(action, times);
+  const values = toValues(action, playbackFields);
   if (!values) return { skipped: 'unknown_action' };
   const feedUrl = repairFeedUrl(podcast);
   const enclosureUrl = repairEnclosureUrl(episode);
   const episodeGuid = parseEpisodeGuid(guid);
-  const read = {
+  const parsed = {
     podcast,
     episode,
     feedUrl,
     enclosureUrl,
     device: isDeviceId(device) ? device : undefined,
   };
-  if (feedUrl === undefined) return { ...read, skipped: 'unusable_podcast' };
+  if (feedUrl === undefined) return { ...parsed, skipped: 'unusable_podcast' };
   if (enclosureUrl === undefined && episodeGuid === undefined)
-    return { ...read, skipped: 'unusable_episode' };
+    return { ...parsed, skipped: 'unusable_episode' };
   const { duration, ...statuses } = values;
-  const at = parseActionTime(timestamp);
+  const actionTime = parseActionTime(timestamp);
   return {
-    ...read,
+    ...parsed,
     entry: {
       feedUrl,
       ...(episodeGuid === undefined ? {} : { episodeGuid }),
       ...(enclosureUrl === undefined ? {} : { enclosureUrl }),
       ...(duration === undefined ? {} : { duration }),
-      statuses: withTime(statuses, at),
+      statuses: addTime(statuses, actionTime),
     },
   };
 }
@@ -96,7 +96,7 @@ interface ActionValues {
   duration?: number;
 }
 
-/** Returns what an action reports; undefined for an unknown action. */
+/** Returns the values that an action reports; `undefined` for an unknown action. */
 function toValues(
   action: string,
   { position, total }: Record<string, unknown>,
@@ -115,7 +115,7 @@ function toValues(
   }
 }
 
-/** Returns what a `play` reports. A position at or after a credible `total` means played. */
+/** Returns the values of a `play`. A position at or after a credible `total` means played. */
 function toPlayValues(position: number | undefined, sentTotal: number | undefined): ActionValues {
   if (position === undefined) return { newStatus: false };
   const total = isCredible(sentTotal, position) ? sentTotal : undefined;
@@ -126,16 +126,16 @@ function toPlayValues(position: number | undefined, sentTotal: number | undefine
 }
 
 /**
- * Returns true if `total` can be the duration of the episode in seconds. The position can exceed it
- * by 5 % and 1 s, because players round. Some players send 1 or another small number if they do not
- * know the duration.
+ * Returns true if `total` can be the duration of the episode in seconds. The position can exceed
+ * the duration by 5 % and 1 s, because players round. Some players send 1 or another small number
+ * for an unknown duration.
  */
 function isCredible(total: number | undefined, position: number): boolean {
   return total !== undefined && (position <= total || (total > 1 && position <= total * 1.05 + 1));
 }
 
-/** Adds the time of the action to each status. */
-function withTime(values: Omit<ActionValues, 'duration'>, at: string | undefined): EntryStatuses {
+/** Adds the time of the action, if there is one, to each status. */
+function addTime(values: Omit<ActionValues, 'duration'>, at: string | undefined): EntryStatuses {
   const statuses = Object.entries(values).map(([name, value]) => [
     name,
     at === undefined ? { value } : { value, at },

@@ -1,6 +1,6 @@
 import { areAlikeUrls, faultInHttpUrl, faultInSpacedUrl, textLimits } from '#contracts';
 
-/** A pair in `update_urls`: the sent URL, and the URL that the server uses; empty if unusable. */
+/** A pair in `update_urls`: the sent URL, and the URL that the server uses; '' for none. */
 export type UrlUpdate = [sent: string, used: string];
 
 /** A scheme that opens a podcast player: `feed://a.example/x` or `feed:https://a.example/x`. */
@@ -9,7 +9,7 @@ const feedScheme = /^(?:feed|itpc|itms|pcast):(?:\/\/)?/i;
 const repeatedScheme = /^(?:https?(?::\/\/?|\/\/))+(?=https?(?::\/|\/\/))/i;
 /** http or https without its colon or one slash: `https//a.example`, `http:/a.example`. */
 const damagedScheme = /^(https?)(?::\/|\/\/)(?!\/)/i;
-/** Any scheme, but not the host in `a.example:8080`: digits after a colon are a port. */
+/** Any scheme, but not the host in `a.example:8080`, because digits after a colon are a port. */
 const anyScheme = /^[a-z][a-z\d+.-]*:(?!\d)/i;
 /** A URL without a scheme: a host name of any script with a dot, an optional port and path. */
 const hostWithoutScheme =
@@ -17,19 +17,20 @@ const hostWithoutScheme =
 
 /**
  * Repairs a feed URL so that services accept it; `undefined` for an unusable one
- * (docs/reference/gpodder.md, "URLs"). Only removes surrounding white space from a valid URL.
+ * (docs/reference/gpodder.md, "URLs"). From a valid URL it only removes surrounding white space.
  */
 export function repairFeedUrl(sent: string): string | undefined {
   // Rejects a URL that is too long to become valid, because its repair would be slow.
   if (sent.length > 2 * textLimits.url) return undefined;
   const trimmed = sent.trim();
   const scheme = feedScheme.exec(trimmed)?.[0];
-  const rest = trimmed
+  const webUrl = trimmed
     .slice(scheme?.length ?? 0)
     .replace(repeatedScheme, '')
     .replace(damagedScheme, '$1://');
-  const lacksScheme = scheme === undefined ? hostWithoutScheme.test(rest) : !anyScheme.test(rest);
-  const url = (lacksScheme ? `http://${rest}` : rest).replace(/\s/g, '%20');
+  const lacksScheme =
+    scheme === undefined ? hostWithoutScheme.test(webUrl) : !anyScheme.test(webUrl);
+  const url = (lacksScheme ? `http://${webUrl}` : webUrl).replace(/\s/g, '%20');
   return faultInHttpUrl(url) === undefined ? url : undefined;
 }
 

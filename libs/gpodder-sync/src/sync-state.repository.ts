@@ -13,7 +13,7 @@ import {
 const listNumbers = { subscriptions: 1, episodes: 2 } as const;
 type List = keyof typeof listNumbers;
 
-/** A request of a gpodder client for a list. */
+/** A request of a gpodder client for a list. README.md of this library defines T, K and M. */
 interface ListRequest {
   readonly userId: string;
   readonly list: List;
@@ -28,7 +28,7 @@ interface ListRequest {
         readonly since: number;
       }
     | undefined;
-  /** True to update K and M: the client stores the answer. */
+  /** True to update K and M, because the client stores the answer. */
   readonly updatesState: boolean;
 }
 
@@ -39,29 +39,26 @@ interface CallTimes {
   remainingMs(): number;
 }
 
-/**
- * Maximum number of rows of a user in the table of K, and in that of M. The least recently used
- * ones are deleted.
- */
+/** Maximum rows of a user in each of the two tables; the least recently used rows are deleted. */
 const maxRowsPerUser = 400;
 
 /** Returns SQL that converts a time to milliseconds since 1970. */
-const inMs = (time: string) => `floor(extract(epoch FROM ${time}) * 1000)::bigint`;
-/** Returns a SQL condition: the column `used` is more than a day old. False without a row. */
-const isUseOutdated = (alias: string) =>
+const toMsSql = (time: string) => `floor(extract(epoch FROM ${time}) * 1000)::bigint`;
+/** Returns a SQL condition that the column `used` is over a day old; false without a row. */
+const toOutdatedUseSql = (alias: string) =>
   `coalesce(${alias}.used < now() - interval '1 day', false)`;
 
 /**
- * Reads the clock, T, K and M, and whether the user is refused. Returns exactly one row.
+ * Reads the {@link SyncState}, and whether the user is refused. Returns exactly one row.
  * $1 user, $2 list, $3 app password, $4 session.
  */
 export const selectSyncState = statement(
   'sync.select_state',
-  `SELECT c.refused, coalesce(${inMs('c.stamp')}, 0) AS stamp,
-     coalesce(c.answered_second, 0) AS "answeredSecond", ${inMs('clock_timestamp()')} AS now,
+  `SELECT c.refused, coalesce(${toMsSql('c.stamp')}, 0) AS stamp,
+     coalesce(c.answered_second, 0) AS "answeredSecond", ${toMsSql('clock_timestamp()')} AS now,
      r.since, r.answered_second AS "readerAnsweredSecond", r.safe_second AS "completeSecond",
      r.received_ms AS "receivedAt", s.stamp_ms AS "sessionStamp",
-     ${isUseOutdated('r')} OR ${isUseOutdated('s')} AS "isUseOutdated"
+     ${toOutdatedUseSql('r')} OR ${toOutdatedUseSql('s')} AS "isUseOutdated"
    FROM (SELECT $1::uuid AS id) u
    LEFT JOIN sync.user_clock c ON c.user_id = $1
    LEFT JOIN sync.readers r ON r.user_id = $1 AND r.credential_id = $3 AND r.list = $2
@@ -84,11 +81,9 @@ interface SyncStateRow {
   readonly sessionStamp: number | null;
 }
 
-/** Locks the user's clock until the end of the transaction, and thereby T, K and M. $1 user. */
+/** Locks the user's clock, and thereby the user's sync state, for this transaction. $1 user. */
 const lockState = statement('sync.lock_state', 'SELECT sync.lock_clock($1)');
-/**
- * Stores T and the clock of a sealed second. Requires {@link lockState}. $1 user, $2 second.
- */
+/** Stores T, and sets the clock to T + 1 s. Requires {@link lockState}. $1 user, $2 second T. */
 const sealClock = statement(
   'sync.seal_clock',
   `UPDATE sync.user_clock c
@@ -96,8 +91,8 @@ const sealClock = statement(
    WHERE c.user_id = $1`,
 );
 /**
- * Stores K ({@link LastRead}). $1 user, $2 list, $3 app password, $4 since, $5 answered second,
- * $6 complete second, $7 received at.
+ * Stores K, the last read ({@link LastRead}). $1 user, $2 list, $3 app password, $4 since,
+ * $5 answered second, $6 complete second, $7 received at (ms).
  */
 export const saveReader = statement(
   'sync.save_reader',
@@ -109,7 +104,7 @@ export const saveReader = statement(
        safe_second = excluded.safe_second, received_ms = excluded.received_ms,
        used = excluded.used`,
 );
-/** Stores M. $1 user, $2 list, $3 session, $4 stamp up to which the session has all rows. */
+/** Stores M, the stamp up to which a session has all rows. $1 user, $2 list, $3 session, $4 M. */
 export const saveSession = statement(
   'sync.save_session',
   `INSERT INTO sync.reader_sessions (user_id, list, session_id, stamp_ms) VALUES ($1, $2, $3, $4)
@@ -117,16 +112,19 @@ export const saveSession = statement(
      SET stamp_ms = excluded.stamp_ms, used = excluded.used`,
 );
 /** Returns SQL that deletes rows of user $1, except the $2 most recently used ones. */
-const evictionSql = (table: string, key: string) => `
+const toEvictionSql = (table: string, key: string) => `
    DELETE FROM ${table} t WHERE t.user_id = $1 AND t.ctid = ANY (ARRAY(
      SELECT o.ctid FROM ${table} o WHERE o.user_id = $1
      ORDER BY o.used DESC, o.${key}, o.list OFFSET $2))`;
-const evictReaders = statement('sync.evict_readers', evictionSql('sync.readers', 'credential_id'));
+const evictReaders = statement(
+  'sync.evict_readers',
+  toEvictionSql('sync.readers', 'credential_id'),
+);
 const evictSessions = statement(
   'sync.evict_sessions',
-  evictionSql('sync.reader_sessions', 'session_id'),
+  toEvictionSql('sync.reader_sessions', 'session_id'),
 );
-/** Reads M. $1 user, $2 list, $3 session. */
+/** Reads M, the stamp up to which a session has all rows. $1 user, $2 list, $3 session. */
 export const selectSession = statement(
   'sync.select_session',
   `SELECT s.stamp_ms AS "sessionStamp" FROM sync.reader_sessions s
@@ -142,22 +140,22 @@ export const selectSession = statement(
  */
 export async function answerList(
   database: Database,
-  read: ListRequest,
+  request: ListRequest,
   call: CallTimes,
 ): Promise<ListAnswer> {
-  const values = toParameters({ ...read, ...read.reader });
-  const [row] = await database.read<SyncStateRow>(selectSyncState, values);
-  const unlocked = decideAnswer(read, call, row);
-  if (unlocked.writes.length === 0) return unlocked.answer;
+  const parameters = toParameters({ ...request, ...request.reader });
+  const [row] = await database.read<SyncStateRow>(selectSyncState, parameters);
+  const unlockedDecision = decideAnswer(request, call, row);
+  if (unlockedDecision.writes.length === 0) return unlockedDecision.answer;
   return database.inUserTransaction(
-    read.userId,
+    request.userId,
     () => call.remainingMs(),
     async (transaction) => {
       const [, [lockedRow]] = await Promise.all([
-        transaction.query(lockState, [read.userId]),
-        transaction.query<SyncStateRow>(selectSyncState, values),
+        transaction.query(lockState, [request.userId]),
+        transaction.query<SyncStateRow>(selectSyncState, parameters),
       ]);
-      const { answer, writes } = decideAnswer(read, call, lockedRow);
+      const { answer, writes } = decideAnswer(request, call, lockedRow);
       if (writes.length > 0) await transaction.commit(...writes);
       return answer;
     },
@@ -165,8 +163,8 @@ export async function answerList(
 }
 
 /**
- * Returns the timestamp for the answer to an upload that seals no second. It follows from M of the
- * session, and is 1 without a session.
+ * Returns the timestamp for the answer to an upload that seals no second. The timestamp follows
+ * from M of the session, and is 1 without a session.
  */
 export async function sessionTimestamp(
   database: Database,
@@ -207,8 +205,8 @@ export async function answerWrite(
   const [row] = await transaction.query<SyncStateRow>(selectSyncState, toParameters(key));
   const state = toState(unlessRefused(row));
   const { timestamp, after } = answerUpload(state, Date.parse(stampBefore), repeatsUpload);
-  for (const [query, values] of toWrites(key, state, after))
-    transaction.sendWithCommit(query, values);
+  for (const [query, parameters] of toWrites(key, state, after))
+    transaction.sendWithCommit(query, parameters);
   return timestamp;
 }
 
@@ -248,13 +246,13 @@ function toState(row: SyncStateRow): SyncState {
 
 /** Returns the answer to a read, and the statements to commit before the answer is sent. */
 function decideAnswer(
-  read: ListRequest,
+  request: ListRequest,
   call: CallTimes,
   row: SyncStateRow | undefined,
 ): { answer: ListAnswer; writes: Bound[] } {
-  const { userId, list, reader, updatesState } = read;
-  const present = unlessRefused(row);
-  const state = toState(present);
+  const { userId, list, reader, updatesState } = request;
+  const currentRow = unlessRefused(row);
+  const state = toState(currentRow);
   if (!reader) {
     const answer = answerStateless(state.clock, 0);
     return { answer: { ...answer, timestamp: Math.max(1, answer.timestamp) }, writes: [] };
@@ -272,20 +270,20 @@ function decideAnswer(
     receivedAt: call.arrivedMs,
     ageMs: call.ageMs(),
   });
-  return { answer, writes: toWrites(key, state, after, present.isUseOutdated) };
+  return { answer, writes: toWrites(key, state, after, currentRow.isUseOutdated) };
 }
 
 /**
  * Returns the statements that store the changed parts of a sync state.
  *
- * @param touches true to store also unchanged K and M, which updates their column `used`.
+ * @param updatesUse true to store K and M even if unchanged, to update their column `used`.
  */
-function toWrites(key: StateKey, before: SyncState, after: SyncState, touches = false): Bound[] {
+function toWrites(key: StateKey, before: SyncState, after: SyncState, updatesUse = false): Bound[] {
   const [userId, list, credentialId, sessionId] = toParameters(key);
   const { clock, reader, sessionStamp } = after;
   const writes: Bound[] = [];
   if (clock !== before.clock) writes.push([sealClock, [userId, clock.answeredSecond]]);
-  if (reader && (touches || reader !== before.reader)) {
+  if (reader && (updatesUse || reader !== before.reader)) {
     const { since, answeredSecond, completeSecond, receivedAt } = reader;
     writes.push([
       saveReader,
@@ -293,7 +291,7 @@ function toWrites(key: StateKey, before: SyncState, after: SyncState, touches = 
     ]);
     if (!before.reader) writes.push([evictReaders, [userId, maxRowsPerUser]]);
   }
-  const savesSession = touches || sessionStamp !== before.sessionStamp;
+  const savesSession = updatesUse || sessionStamp !== before.sessionStamp;
   if (sessionId !== null && sessionStamp !== undefined && savesSession) {
     writes.push([saveSession, [userId, list, sessionId, sessionStamp]]);
     if (before.sessionStamp === undefined) writes.push([evictSessions, [userId, maxRowsPerUser]]);

@@ -1,7 +1,7 @@
 /**
  * Rules of the gpodder API's timestamps (docs/design/adr/0024, README.md of this library): the
- * timestamp in a list's answer, and the second after which the list starts. They are pure
- * functions: sync-state.repository.ts locks the user's clock and stores the state.
+ * timestamp in a list's answer, and the second after which the list starts. The functions
+ * are pure; sync-state.repository.ts locks the user's clock and stores the state.
  *
  * Clients receive and send whole seconds since 1970. Stamps are milliseconds since 1970.
  *
@@ -67,12 +67,12 @@ export interface ListAnswer {
    * that exist, and the removals after {@link since}.
    */
   readonly initial: boolean;
-  /** True if no row changed after {@link since}: the caller need not read the list. */
+  /** True if no row changed after {@link since}, so the caller need not read the list. */
   readonly unchanged: boolean;
 }
 
 /**
- * Maximum lead of a user's clock before the time of the database, in milliseconds, with which a
+ * Maximum lead of a user's clock over the time of the database, in milliseconds, with which a
  * second can still be sealed. Each seal moves the clock up to two seconds ahead.
  */
 const maxLeadMs = 2_000;
@@ -85,11 +85,11 @@ const redeliveryAgeMs = 1_000;
  * Returns the stamp of the clock after a second is sealed: the end of the next second, because the
  * app Kasts adds one to the timestamp.
  */
-const stampAfter = (second: number): number => (second + 1) * 1_000;
+const computeSealedStamp = (second: number): number => (second + 1) * 1_000;
 
 /** Returns true if nothing was written since the last second was sealed. */
 const isSealed = ({ answeredSecond, stamp }: Clock): boolean =>
-  answeredSecond > 0 && stamp <= stampAfter(answeredSecond);
+  answeredSecond > 0 && stamp <= computeSealedStamp(answeredSecond);
 
 /**
  * Returns the clock after sealing the whole second at or after the latest stamp. Returns the same
@@ -106,10 +106,10 @@ export function sealSecond(clock: Clock): Clock {
 const sealAt = (clock: Clock, second: number): Clock => ({
   ...clock,
   answeredSecond: second,
-  stamp: stampAfter(second),
+  stamp: computeSealedStamp(second),
 });
 
-/** Returns true if a client can send this `since` because it received that timestamp. */
+/** Returns true if `since` is `answeredSecond`, or one more, because the app Kasts adds one. */
 const isEcho = (since: number, answeredSecond: number): boolean =>
   since === answeredSecond || since === answeredSecond + 1;
 
@@ -124,7 +124,7 @@ export function answerStateless(clock: Clock, since: number): ListAnswer {
  * Answers a read of a list, and returns the state to store.
  *
  * - A `since` other than that of the last read shows that the client received the last answer. With
- *   the same `since`, that answer can be lost, so this answer has its rows again.
+ *   the same `since`, the last answer can be lost, so this answer repeats its rows.
  * - A late read ({@link isLate}) does not change the state, except that it creates an absent K.
  *
  * @returns `after`, the new state. Unchanged parts are the same objects.
@@ -138,39 +138,43 @@ export function answerRead(
   if (isLate(read, state.clock, reader)) {
     if (reader) return { answer: toAnswer(state.clock, reader, since), after: state };
     // Neither seals a second nor sets M, because the client possibly does not get this answer.
-    const first = {
+    const firstRead = {
       since,
       answeredSecond: Math.max(1, state.clock.answeredSecond),
       completeSecond: 0,
       receivedAt,
     };
-    return { answer: toAnswer(state.clock, first, since), after: { ...state, reader: first } };
+    return {
+      answer: toAnswer(state.clock, firstRead, since),
+      after: { ...state, reader: firstRead },
+    };
   }
   let clock = sealSecond(state.clock);
-  let next = lastReadAfter(reader, read, clock.answeredSecond);
-  // If this answer's timestamp equals `since`, the client repeats that `since`, which looks like a
-  // lost answer, and gets the same rows in each sync. So another second is sealed. Exceptions:
+  let newRead = lastReadAfter(reader, read, clock.answeredSecond);
+  // If this answer's timestamp equaled `since`, the client would repeat that `since`. The server
+  // would then assume a lost answer, and send the same rows in each sync. So this seals another
+  // second. Exceptions:
   // - The client sends the previous answer's timestamp for the first time, which confirms that
   //   answer.
   // - The clock is more than `maxLeadMs` ahead of the database.
-  const continues =
+  const confirmsLastAnswer =
     reader !== undefined && since !== reader.since && isEcho(since, reader.answeredSecond);
-  const isAhead = clock.stamp > clock.now + maxLeadMs;
+  const isClockAhead = clock.stamp > clock.now + maxLeadMs;
   if (
-    !continues &&
-    next.completeSecond < next.answeredSecond &&
-    isEcho(since, next.answeredSecond) &&
-    !isAhead
+    !confirmsLastAnswer &&
+    newRead.completeSecond < newRead.answeredSecond &&
+    isEcho(since, newRead.answeredSecond) &&
+    !isClockAhead
   ) {
     clock = sealAt(clock, since + 1);
-    next = lastReadAfter(reader, read, clock.answeredSecond);
+    newRead = lastReadAfter(reader, read, clock.answeredSecond);
   }
   return {
-    answer: toAnswer(clock, next, since),
+    answer: toAnswer(clock, newRead, since),
     after: {
       clock,
-      reader: next,
-      sessionStamp: Math.max(sessionStamp, stampAfter(clock.answeredSecond)),
+      reader: newRead,
+      sessionStamp: Math.max(sessionStamp, computeSealedStamp(clock.answeredSecond)),
     },
   };
 }
@@ -178,8 +182,8 @@ export function answerRead(
 /**
  * Returns true if a read can be a redelivery, or its client can have stopped waiting:
  * - Redis received it at or before the last read that changed K, within the delivery limit; or
- * - it is older than a second and the clock advanced meanwhile, so an answer that the client
- *   already has does not include that write.
+ * - it is older than a second and the clock advanced meanwhile, so an earlier answer to the same
+ *   read can lack the new rows.
  */
 function isLate({ receivedAt, ageMs }: ListRead, clock: Clock, reader?: LastRead): boolean {
   const newest = reader?.receivedAt ?? -Infinity;
@@ -215,8 +219,8 @@ function lastReadAfter(
 
 /**
  * Returns the timestamp in the answer to an upload that seals no second: the last second up to
- * which the session has all rows. A lower timestamp would be correct too, but repeat rows. It is at
- * least 1, because 0 means "never" to some clients.
+ * which the session has all rows. A lower timestamp would be correct too, but repeat rows. The
+ * timestamp is at least 1, because 0 means "never" to some clients.
  *
  * @param sessionStamp M; undefined if it is not stored.
  */

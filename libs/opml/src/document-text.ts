@@ -5,19 +5,19 @@ const declarationPattern =
 const declarationBytes = 1_024;
 
 /**
- * Decodes an XML document. Many programs declare a wrong encoding, so this tries in order: a byte
- * order mark, UTF-8, the declaration, windows-1252.
+ * Decodes an XML document. Many programs declare a wrong encoding. So the function tries, in this
+ * order: a byte order mark, UTF-8, the declaration, windows-1252.
  */
 export function decodeDocument(document: Uint8Array): string {
-  const marked = markedEncoding(document);
-  if (marked !== undefined) return new TextDecoder(marked).decode(document);
+  const bomEncoding = markedEncoding(document);
+  if (bomEncoding !== undefined) return new TextDecoder(bomEncoding).decode(document);
   try {
     return new TextDecoder('utf-8', { fatal: true }).decode(document);
   } catch {
-    const declared = declaredEncoding(document);
+    const xmlEncoding = declaredEncoding(document);
     // Ignores a declaration of UTF-8, because the bytes are not UTF-8.
-    const isUsable = declared !== undefined && declared !== 'utf-8';
-    return new TextDecoder(isUsable ? declared : 'windows-1252').decode(document);
+    const isUsable = xmlEncoding !== undefined && xmlEncoding !== 'utf-8';
+    return new TextDecoder(isUsable ? xmlEncoding : 'windows-1252').decode(document);
   }
 }
 
@@ -43,7 +43,7 @@ export function supportedEncoding(label: string | undefined): string | undefined
   if (label === undefined) return undefined;
   try {
     const { encoding } = new TextDecoder(label);
-    // Ignores UTF-16: its XML declaration would not be readable as ASCII.
+    // Ignores UTF-16, because a declaration in UTF-16 would not be readable as ASCII.
     return encoding.startsWith('utf-16') ? undefined : encoding;
   } catch {
     return undefined;

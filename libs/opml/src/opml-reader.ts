@@ -33,10 +33,10 @@ export interface Opml {
   readonly skipped: number;
 }
 
-/** The document is not OPML or is truncated; the message says which. */
+/** Thrown for a document that is not OPML or is truncated. */
 export class OpmlError extends Error {}
 
-/** Thrown for a document that exceeds a limit, which the message names. */
+/** Thrown for a document that exceeds a limit. The message names the limit. */
 export class OpmlLimitError extends OpmlError {}
 
 /** Limits of {@link readOpml} that the caller sets. */
@@ -49,7 +49,7 @@ export interface OpmlLimits {
  * Returns the feeds of an OPML document (opml.org/spec2.opml) as podcast apps write it: element and
  * attribute names in any letter case, bare ampersands, HTML entities, any encoding ({@link
  * decodeDocument}), folders. The feed URL is `xmlUrl`. In a document without any `xmlUrl` it is the
- * `url` of outlines of type `rss` or without a type. Its time is linear in the bytes.
+ * `url` of outlines of type `rss` or without a type. The run time is linear in the bytes.
  *
  * @param pause called between the slices of a large document; parsing continues when it resolves.
  * @throws OpmlError, OpmlLimitError and nothing else.
@@ -79,7 +79,7 @@ export async function readOpml(
 /** An element whose end tag has not been parsed. */
 interface OpenElement {
   readonly name: string;
-  /** Offset of its start tag in the document. */
+  /** Offset of the start tag in the document. */
   readonly start: number;
   /** True if the element is a feed, has child elements, or is already counted as skipped. */
   isCounted: boolean;
@@ -99,7 +99,7 @@ class OutlineReader implements Partial<Handler> {
   private attributeCount = 0;
   private hasRoot = false;
   private hasBody = false;
-  private readonly elements: OpenElement[] = [];
+  private readonly openElements: OpenElement[] = [];
   private readonly attributes = new Map<string, string>();
   private parser!: Parser;
 
@@ -111,16 +111,16 @@ class OutlineReader implements Partial<Handler> {
 
   onopentagname(name: string): void {
     this.endStartTag();
-    const parent = this.elements.at(-1);
+    const parent = this.openElements.at(-1);
     if (!parent && (name !== 'opml' || this.hasRoot))
       throw new OpmlError('the document must have one root element, opml');
-    if (this.elements.length === maxDepth)
+    if (this.openElements.length === maxDepth)
       throw new OpmlLimitError(`more than ${maxDepth} nested elements`);
     if (name === 'outline' && !this.isInBody) throw new OpmlError('an outline is not in the body');
     if (parent) parent.isCounted = true;
     this.hasRoot = true;
-    this.hasBody ||= name === 'body' && this.elements.length === 1;
-    this.elements.push({
+    this.hasBody ||= name === 'body' && this.openElements.length === 1;
+    this.openElements.push({
       name,
       start: this.parser.startIndex,
       isCounted: false,
@@ -131,7 +131,7 @@ class OutlineReader implements Partial<Handler> {
   onattribute(name: string, value: string): void {
     if (++this.attributeCount > maxAttributes)
       throw new OpmlLimitError(`more than ${maxAttributes} attributes`);
-    if (this.elements.at(-1)?.name !== 'outline') return;
+    if (this.openElements.at(-1)?.name !== 'outline') return;
     if (!attributeNames.has(name) || this.attributes.has(name)) return;
     if (value.length > sliceLength)
       throw new OpmlLimitError(`a value of more than ${sliceLength} characters`);
@@ -140,18 +140,18 @@ class OutlineReader implements Partial<Handler> {
 
   onclosetag(_name: string, isImplied: boolean): void {
     this.endStartTag();
-    const element = this.elements.pop();
+    const element = this.openElements.pop();
     // The parser also calls this for <a/>, at the offset of its start, and for missing end tags.
     if (isImplied && element?.start !== this.parser.startIndex)
       throw new OpmlError('an element does not end');
-    if (!element || element.isCounted || this.elements[1]?.name !== 'body') return;
+    if (!element || element.isCounted || this.openElements[1]?.name !== 'body') return;
     if (element.hasOnlyUrl) this.skippedWithUrlOnly += 1;
     else this.skipped += 1;
   }
 
   ontext(text: string): void {
     if (!/\S/.test(text)) return;
-    if (this.elements.length === 0) throw new OpmlError('there is text outside of the root');
+    if (this.openElements.length === 0) throw new OpmlError('there is text outside of the root');
     this.hasText ||= this.isInBody;
   }
 
@@ -162,7 +162,7 @@ class OutlineReader implements Partial<Handler> {
   /** Ends the document. @throws OpmlError if the document is truncated or has no body. */
   end(): Opml {
     if (!this.hasRoot) throw new OpmlError('there is no opml element');
-    if (this.elements.length > 0) throw new OpmlError('the document is cut off');
+    if (this.openElements.length > 0) throw new OpmlError('the document is cut off');
     if (!this.hasBody) throw new OpmlError('there is no body');
     const skipped = this.skipped + Number(this.hasText);
     if (this.feeds.length === 0) return { feeds: this.feedsWithUrlOnly, skipped };
@@ -170,24 +170,28 @@ class OutlineReader implements Partial<Handler> {
   }
 
   private get isInBody(): boolean {
-    return this.elements[1]?.name === 'body';
+    return this.openElements[1]?.name === 'body';
   }
 
   /** Adds the feed of the last start tag. Called at the next event, after all attributes. */
   private endStartTag(): void {
-    const element = this.elements.at(-1);
+    const element = this.openElements.at(-1);
     if (this.attributes.size === 0 || !element) return;
-    const value = (name: string) => decodeHTMLStrict(this.attributes.get(name) ?? '').trim();
-    const isFeedType = ['', 'rss'].includes(value('type').toLowerCase());
-    const [xmlUrl, url] = [value('xmlurl'), isFeedType ? value('url') : ''];
-    if ((xmlUrl || url) && ['0', 'false'].includes(value('subscribed').toLowerCase())) {
+    const readAttribute = (name: string) =>
+      decodeHTMLStrict(this.attributes.get(name) ?? '').trim();
+    const isFeedType = ['', 'rss'].includes(readAttribute('type').toLowerCase());
+    const [xmlUrl, url] = [readAttribute('xmlurl'), isFeedType ? readAttribute('url') : ''];
+    if ((xmlUrl || url) && ['0', 'false'].includes(readAttribute('subscribed').toLowerCase())) {
       element.isCounted = true;
       this.skipped += 1;
     } else if (xmlUrl || url) {
       element.isCounted = xmlUrl !== '';
       element.hasOnlyUrl = xmlUrl === '';
       const feeds = xmlUrl ? this.feeds : this.feedsWithUrlOnly;
-      feeds.push({ feedUrl: xmlUrl || url, title: value('title') || value('text') });
+      feeds.push({
+        feedUrl: xmlUrl || url,
+        title: readAttribute('title') || readAttribute('text'),
+      });
       if (feeds.length > this.maxFeeds)
         throw new OpmlLimitError(`more than ${this.maxFeeds} feeds`);
     }

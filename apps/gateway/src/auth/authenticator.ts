@@ -43,23 +43,23 @@ export type RequiredScope = Scope | 'write:feeds';
 /** The authenticated user of a request, with the scopes and the expiry of the credential. */
 export interface Caller {
   userId: string;
-  /** `undefined` if the token has no scope claim, which allows everything. */
+  /** `undefined` if the token has no scope claim. Such a token allows all but `write:feeds`. */
   scopes: ReadonlySet<string> | undefined;
   /** Expiry in milliseconds since the epoch; `undefined` if the credential does not expire. */
   expires?: number | undefined;
 }
 
-/** Sources of revocations and app passwords; without `appPasswords`, none is accepted. */
+/** Sources of revocations and app passwords. Without `appPasswords`, none is accepted. */
 export interface CredentialSources {
   readonly revocations?: Revocations;
   readonly appPasswords?: AppPasswordVerifier;
 }
 
-/** A caller with a verified token, and the keys that verified it. */
+/** A caller with a token, and the keys that verified the token. */
 interface TokenCaller extends Caller {
-  /** Id of the grant or browser session that the token belongs to. */
+  /** Claim `gid`: id of the token's grant or browser session; `undefined` without the claim. */
   gid: string | undefined;
-  /** Time of issue in seconds. */
+  /** Claim `iat` in seconds since the epoch; `undefined` without the claim. */
   issuedAt: number | undefined;
   expires: number;
   keys: IssuerKeys;
@@ -74,28 +74,28 @@ interface AppPasswordCaller extends Caller {
   lookedUpAt: number;
 }
 
-/** Accepted signature algorithms: those without a shared secret. */
-const algorithms = ['EdDSA', 'ES256', 'RS256'];
+/** Accepted signature algorithms, all asymmetric: the gateway needs only public keys. */
+const signatureAlgorithms = ['EdDSA', 'ES256', 'RS256'];
 /** Tolerated difference between the clocks of the issuer and of this machine, in seconds. */
 const clockToleranceSeconds = 30;
 /** Maximum number of verified tokens in memory; the least recently used is evicted. */
-const cacheSize = 10_000;
+const maxCachedTokens = 10_000;
 
 /**
  * Checks bearer tokens (docs/reference/interface.md, "Credential"). Invariants:
- * - A token is verified only with the keys of the issuer that it names.
+ * - A token is verified only with the keys of the issuer that the token names.
  * - A verified token is cached by its hash, until it expires or its issuer's keys change. So a
  *   polling client costs one verification per token. Concurrent requests share a verification.
  * - A token is rejected as soon as this process has received its revocation.
  */
 export class Authenticator {
-  private readonly issuers: ReadonlyMap<string, IssuerKeys>;
-  private readonly aliases: ReadonlyMap<string, string>;
+  private readonly keysByIssuer: ReadonlyMap<string, IssuerKeys>;
+  private readonly firstIssuerByAlias: ReadonlyMap<string, string>;
   private readonly verifiedTokens = new CredentialCache<TokenCaller, string>({
-    max: cacheSize,
+    max: maxCachedTokens,
     ttl: Infinity,
-    lookUp: (_hash, token) => this.verify(token),
-    // Caches a token for as long as a new verification would accept it.
+    lookUp: (_hash, token) => this.verifyToken(token),
+    // Caches a token for as long as a new verification would accept the token.
     expiresAt: ({ expires }) => expires + clockToleranceSeconds * 1_000,
     isRevoked: ({ keys, keysVersion }) => keysVersion !== keys.version(),
   });
@@ -106,16 +106,18 @@ export class Authenticator {
     log: Log,
     private readonly sources: CredentialSources = {},
   ) {
-    this.aliases = issuerAliases(config.AUTH_ISSUER_ALIASES);
-    this.issuers = new Map(
+    this.firstIssuerByAlias = issuerAliases(config.AUTH_ISSUER_ALIASES);
+    this.keysByIssuer = new Map(
       trustedIssuers(config).map((issuer) => [issuer.issuer, createKeys(issuer, config, log)]),
     );
   }
 
-  /** Returns the union of the key sets of `AUTH_JWKS_FILE`, to publish; `undefined` without any. */
+  /** Returns all keys of the files in `AUTH_JWKS_FILE`, to publish; `undefined` without a file. */
   keySet(): JSONWebKeySet | undefined {
-    const sets = [...this.issuers.values()].flatMap((keys) => keys.publishedKeySet?.() ?? []);
-    return sets.length === 0 ? undefined : { keys: sets.flatMap(({ keys }) => keys) };
+    const keySets = [...this.keysByIssuer.values()].flatMap(
+      (keys) => keys.publishedKeySet?.() ?? [],
+    );
+    return keySets.length === 0 ? undefined : { keys: keySets.flatMap(({ keys }) => keys) };
   }
 
   /**
@@ -176,25 +178,29 @@ export class Authenticator {
 
   private async checkToken(token: string): Promise<Caller> {
     const caller = await this.verifiedTokens.find(digest('sha256', token, 'base64'), token);
-    // The token expired, or the keys of its issuer changed, while it was verified.
+    // During the verification, the token expired or the keys of its issuer changed.
     if (!caller) throw new AuthenticationFailure('expired');
     if (this.sources.revocations?.isRevoked(caller)) throw new AuthenticationFailure('revoked');
     return caller;
   }
 
-  private async verify(token: string): Promise<TokenCaller> {
-    const issuer = claimedIssuer(token);
-    const keys = this.issuers.get(issuer);
+  private async verifyToken(token: string): Promise<TokenCaller> {
+    const issuer = readClaimedIssuer(token);
+    const keys = this.keysByIssuer.get(issuer);
     if (!keys) throw new AuthenticationFailure('issuer');
     const keysVersion = keys.version();
     const { sub, exp, iat, gid, scope, scp } = await this.verifyPayload(token, issuer, keys);
-    // Rejects lone surrogates: UTF-8 encodes all of them as the same bytes, so two subjects that
-    // differ only in a lone surrogate would get the same user id.
+    // Rejects lone surrogates, because UTF-8 encodes all of them as the same bytes. Two subjects
+    // that differ only in a lone surrogate would get the same user id.
     if (typeof sub !== 'string' || sub === '' || !sub.isWellFormed())
       throw new AuthenticationFailure('claims');
     return {
-      userId: userId(this.aliases.get(issuer) ?? issuer, sub, this.config.AUTH_OWN_ISSUER),
-      scopes: scopesOf([scope, scp]),
+      userId: userId(
+        this.firstIssuerByAlias.get(issuer) ?? issuer,
+        sub,
+        this.config.AUTH_OWN_ISSUER,
+      ),
+      scopes: parseScopes([scope, scp]),
       gid: typeof gid === 'string' ? gid : undefined,
       issuedAt: iat,
       expires: (exp as number) * 1_000,
@@ -210,7 +216,7 @@ export class Authenticator {
   ): Promise<JWTPayload> {
     try {
       const { payload } = await jwtVerify(token, keys.find, {
-        algorithms,
+        algorithms: signatureAlgorithms,
         issuer,
         audience: this.config.AUTH_AUDIENCE,
         requiredClaims: ['exp', 'sub'],
@@ -219,7 +225,7 @@ export class Authenticator {
       return payload;
     } catch (error) {
       if (error instanceof Failure) throw error;
-      throw new AuthenticationFailure(reasonOf(error), { cause: error });
+      throw new AuthenticationFailure(toFailureReason(error), { cause: error });
     }
   }
 }
@@ -233,8 +239,8 @@ function createKeys({ issuer, keys }: TrustedIssuer, config: GatewayConfig, log:
   return new RemoteKeys(issuer, async () => keys.url, log);
 }
 
-/** Returns the unverified issuer of a token, which selects the keys to verify it. */
-function claimedIssuer(token: string): string {
+/** Returns the issuer that an unverified token claims, to select the keys for its verification. */
+function readClaimedIssuer(token: string): string {
   try {
     return String(decodeJwt(token).iss);
   } catch (error) {
@@ -258,17 +264,17 @@ const reasonsByClaim: Readonly<Record<string, FailureReason>> = {
   nbf: 'not_yet_valid',
 };
 
-function reasonOf(error: unknown): FailureReason {
+function toFailureReason(error: unknown): FailureReason {
   if (error instanceof errors.JWTClaimValidationFailed)
     return reasonsByClaim[error.claim] ?? 'claims';
-  // Errors of other types come from unusable keys, such as an RSA key that is too short.
+  // Errors that are not of jose come from unusable keys, such as an RSA key that is too short.
   return error instanceof errors.JOSEError ? (reasonsByCode[error.code] ?? 'malformed') : 'key';
 }
 
 /** Returns the scopes in the claims `scope` and `scp`; `undefined` if a token has neither. */
-function scopesOf(claims: readonly unknown[]): ReadonlySet<string> | undefined {
-  const present = claims.filter((claim) => claim !== undefined);
-  if (present.length === 0) return undefined;
-  const words = (claim: unknown) => (typeof claim === 'string' ? claim.split(' ') : claim);
-  return new Set(present.flatMap(words).map(String));
+function parseScopes(claims: readonly unknown[]): ReadonlySet<string> | undefined {
+  const sentClaims = claims.filter((claim) => claim !== undefined);
+  if (sentClaims.length === 0) return undefined;
+  const splitScopes = (claim: unknown) => (typeof claim === 'string' ? claim.split(' ') : claim);
+  return new Set(sentClaims.flatMap(splitScopes).map(String));
 }

@@ -11,73 +11,74 @@ const checkIntervalMs = 1_000;
  * - A changed file takes effect within a second, also if a symbolic link is replaced (Kubernetes
  *   secrets).
  * - If the file becomes missing or invalid, the error is logged once and the current keys stay in
- *   use: the file can be half written.
+ *   use, because the file can be half written.
  */
 export class FileKeys implements IssuerKeys {
   private keySet: JSONWebKeySet = { keys: [] };
   private findKey: JWTVerifyGetKey = createLocalJWKSet(this.keySet);
   private versionNumber = 0;
-  /** Time, inode and size of the file at the last check; after a failed one, the error message. */
-  private lastRead = '';
+  /** Time, inode and size of the file at the last check; the error message if the check failed. */
+  private lastCheckResult = '';
+  /** Time of the last check, by `performance.now()`. */
   private checkedAt = 0;
 
   /** @throws ConfigurationError if the file is missing or invalid. */
   constructor(
     private readonly file: string,
-    private readonly developmentKeys: 'allow' | 'refuse',
+    private readonly developmentKeyPolicy: 'allow' | 'refuse',
     private readonly log: Log,
   ) {
     try {
-      this.read();
+      this.readChangedFile();
     } catch (error) {
       throw new ConfigurationError([`AUTH_JWKS_FILE: ${file}: ${(error as Error).message}`]);
     }
   }
 
   readonly find: JWTVerifyGetKey = (header, token) => {
-    this.refresh();
+    this.refreshKeys();
     return this.findKey(header, token);
   };
 
   version(): number {
-    this.refresh();
+    this.refreshKeys();
     return this.versionNumber;
   }
 
   publishedKeySet(): JSONWebKeySet {
-    this.refresh();
+    this.refreshKeys();
     return this.keySet;
   }
 
-  /** Reads the file if its last check is a second ago. Logs failures and never throws. */
-  private refresh(): void {
+  /** Reads a changed file, at most once per second. Logs failures and never throws. */
+  private refreshKeys(): void {
     if (performance.now() < this.checkedAt + checkIntervalMs) return;
     try {
-      this.read();
+      this.readChangedFile();
     } catch (error) {
       const message = (error as Error).message;
-      if (message !== this.lastRead)
+      if (message !== this.lastCheckResult)
         this.log.error(
           { err: error, file: this.file },
           'key set file missing or invalid: restore it, the last valid keys stay in use',
         );
-      this.lastRead = message;
+      this.lastCheckResult = message;
     }
   }
 
   /** Reads the file if it changed. @throws Error if the file is missing or invalid. */
-  private read(): void {
+  private readChangedFile(): void {
     this.checkedAt = performance.now();
     const { mtimeMs, ino, size } = statSync(this.file);
-    const state = `${mtimeMs} ${ino} ${size}`;
-    if (state === this.lastRead) return;
+    const fileState = `${mtimeMs} ${ino} ${size}`;
+    if (fileState === this.lastCheckResult) return;
     const keySet = JSON.parse(readFileSync(this.file, 'utf8')) as JSONWebKeySet;
     const findKey = createLocalJWKSet(keySet);
     rejectSecrets(keySet);
-    if (this.developmentKeys === 'refuse') rejectDevelopmentKeys(keySet);
+    if (this.developmentKeyPolicy === 'refuse') rejectDevelopmentKeys(keySet);
     this.findKey = findKey;
     this.keySet = keySet;
-    this.lastRead = state;
+    this.lastCheckResult = fileState;
     this.versionNumber++;
   }
 }

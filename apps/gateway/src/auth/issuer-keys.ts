@@ -2,7 +2,7 @@ import type { JSONWebKeySet, JWTVerifyGetKey } from 'jose';
 
 /** The public keys of one issuer. */
 export interface IssuerKeys {
-  /** Returns a number that changes whenever the keys change. The call can start a check of them. */
+  /** Returns a number that changes if the keys change. The call can start an update of the keys. */
   version(): number;
   /**
    * Finds the key that signed a token.
@@ -11,7 +11,8 @@ export interface IssuerKeys {
    */
   readonly find: JWTVerifyGetKey;
   /**
-   * Returns the public keys that the gateway publishes. Absent for issuers that publish their own.
+   * Returns the public keys, for the gateway to publish. The method is absent for an issuer that
+   * publishes its keys.
    */
   publishedKeySet?(): JSONWebKeySet;
 }

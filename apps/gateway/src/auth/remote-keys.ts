@@ -7,26 +7,27 @@ import type { IssuerKeys } from './issuer-keys.js';
 export interface FetchIntervals {
   /** Age at which keys are fetched again. Requests use the old keys until the fetch ends. */
   readonly maxAge: number;
-  /** Minimum time between two fetches, so that tokens with unknown key ids cannot cause many. */
+  /** Minimum time between two fetches, because anybody can send tokens with unknown key ids. */
   readonly coolDown: number;
 }
 
 const defaultIntervals: FetchIntervals = { maxAge: 600_000, coolDown: 10_000 };
-/** Time limit of one request to the provider, in milliseconds. */
+/** Time limit of one request to the issuer, in milliseconds. */
 const fetchLimitMs = 5_000;
 
 /**
- * The keys of an issuer, fetched from its provider. Invariants:
- * - Fetched keys stay in use until a fetch returns different keys, even if the provider is
+ * The keys of an issuer, fetched over HTTP. Invariants:
+ * - Fetched keys stay in use until a fetch returns different keys, even if the issuer is
  *   unavailable for days.
  * - There is one fetch at a time, and at most one per cool-down.
  */
 export class RemoteKeys implements IssuerKeys {
   private findKey: (JWTVerifyGetKey & { jwks(): JSONWebKeySet }) | undefined;
   private versionNumber = 0;
-  private fetchedAt = -Infinity;
-  private startedAt = -Infinity;
-  private fetching: Promise<void> | undefined;
+  /** Times of the last successful fetch, and of the start of any fetch (`performance.now()`). */
+  private lastFetchedAt = -Infinity;
+  private lastStartedAt = -Infinity;
+  private runningFetch: Promise<void> | undefined;
 
   /** @param keySetUrl returns the URL of the key set, after a discovery request if necessary. */
   constructor(
@@ -36,35 +37,35 @@ export class RemoteKeys implements IssuerKeys {
     private readonly intervals: FetchIntervals = defaultIntervals,
   ) {
     // Fetches the keys at the start, so that the first request with a token does not wait.
-    void this.refresh();
+    void this.refreshKeys();
   }
 
   version(): number {
-    if (performance.now() > this.fetchedAt + this.intervals.maxAge) void this.refresh();
+    if (performance.now() > this.lastFetchedAt + this.intervals.maxAge) void this.refreshKeys();
     return this.versionNumber;
   }
 
   readonly find: JWTVerifyGetKey = async (header, token) => {
     this.version();
-    if (!this.findKey) await this.refresh();
+    if (!this.findKey) await this.refreshKeys();
     if (!this.findKey) throw new Failure('unavailable');
     try {
       return await this.findKey(header, token);
     } catch (error) {
       if (!(error instanceof errors.JWKSNoMatchingKey)) throw error;
       const versionBefore = this.versionNumber;
-      await this.refresh();
+      await this.refreshKeys();
       if (this.versionNumber === versionBefore) throw error;
       return this.findKey(header, token);
     }
   };
 
   /** Fetches the keys, at most once per cool-down. Logs failures and never rejects. */
-  private refresh(): Promise<void> {
-    if (this.fetching) return this.fetching;
-    if (performance.now() < this.startedAt + this.intervals.coolDown) return Promise.resolve();
-    this.startedAt = performance.now();
-    this.fetching = this.fetch()
+  private refreshKeys(): Promise<void> {
+    if (this.runningFetch) return this.runningFetch;
+    if (performance.now() < this.lastStartedAt + this.intervals.coolDown) return Promise.resolve();
+    this.lastStartedAt = performance.now();
+    this.runningFetch = this.fetchKeys()
       .catch((error: unknown) => {
         const { issuer } = this;
         this.log.error(
@@ -74,15 +75,15 @@ export class RemoteKeys implements IssuerKeys {
             : 'issuer keys not fetched, retrying: requests with tokens of this issuer get 503',
         );
       })
-      .finally(() => (this.fetching = undefined));
-    return this.fetching;
+      .finally(() => (this.runningFetch = undefined));
+    return this.runningFetch;
   }
 
-  /** Fetches the keys, and counts a new version if they differ. @throws Error. */
-  private async fetch(): Promise<void> {
+  /** Fetches the keys. Increases the version if they changed. @throws Error if the fetch fails. */
+  private async fetchKeys(): Promise<void> {
     const keySet = (await fetchJson(await this.keySetUrl())) as JSONWebKeySet;
     const findKey = createLocalJWKSet(keySet);
-    this.fetchedAt = performance.now();
+    this.lastFetchedAt = performance.now();
     if (JSON.stringify(this.findKey?.jwks()) === JSON.stringify(keySet)) return;
     this.findKey = findKey;
     this.versionNumber++;
@@ -105,7 +106,8 @@ export async function discoverKeySet(issuer: string): Promise<string> {
   if (typeof url !== 'string' || !URL.canParse(url))
     throw new Error('the discovery document has no valid jwks_uri');
   const { protocol } = new URL(url);
-  // Rejects http, with which an attacker on the network could replace the keys.
+  // Rejects http, because an attacker on the network could replace the keys. Allows http only if
+  // the issuer itself has an http URL.
   if (protocol !== 'https:' && !(protocol === 'http:' && issuer.startsWith('http:')))
     throw new Error(
       `the jwks_uri of the discovery document must start with https:, not ${protocol}`,
@@ -113,7 +115,7 @@ export async function discoverKeySet(issuer: string): Promise<string> {
   return url;
 }
 
-/** Returns a JSON document. @throws Error for a redirect, another status than 2xx, a timeout. */
+/** Fetches a JSON document. @throws Error for a redirect, another status than 2xx, a timeout. */
 async function fetchJson(url: string): Promise<unknown> {
   const response = await fetch(url, {
     headers: { accept: 'application/json' },

@@ -7,7 +7,7 @@ import { CONFIG, type GatewayConfig } from '../gateway.config.js';
 import { capabilitiesSchema } from '../wire.schemas.js';
 
 /**
- * The additions to the draft that this server has with any configuration
+ * Names of the additions to the draft that this server has with any configuration
  * (docs/reference/interface-opml-changes.md, "Capabilities").
  */
 const additions = [
@@ -22,7 +22,7 @@ const additions = [
   'uploads',
 ] as const;
 
-/** /capabilities (docs/reference/interface-opml-changes.md, "Capabilities"). */
+/** Serves /capabilities (docs/reference/interface-opml-changes.md, "Capabilities"). */
 @ApiTags('Capabilities')
 @Controller('capabilities')
 export class CapabilitiesController {
@@ -34,18 +34,20 @@ export class CapabilitiesController {
   read(@Req() request: FastifyRequest): z.output<typeof capabilitiesSchema> {
     const root = new URL(`${linkBase(request, this.config)}/v1`).pathname;
     // UNSTABLE, because the draft (0.1.0 in its schema.yml) can still change.
-    const draft = { '0.1.0': { status: 'UNSTABLE', root } } as const;
-    // The release that last changed one of the additions incompatibly.
-    const added = { '0.2.0': { status: 'UNSTABLE', root } } as const;
+    const draftVersions = { '0.1.0': { status: 'UNSTABLE', root } } as const;
+    // 0.2.0 is the release that last changed one of the additions incompatibly.
+    const additionVersions = { '0.2.0': { status: 'UNSTABLE', root } } as const;
     const { FEEDS } = this.config;
-    const names = [
+    const additionNames = [
       ...additions,
       ...(FEEDS === 'off' ? [] : ['feeds']),
       ...(FEEDS === 'fetched' ? ['import'] : []),
     ];
     return {
-      'urn:opa:core': draft,
-      ...Object.fromEntries(names.map((name) => [`urn:podcast-sync:${name}`, added])),
+      'urn:opa:core': draftVersions,
+      ...Object.fromEntries(
+        additionNames.map((name) => [`urn:podcast-sync:${name}`, additionVersions]),
+      ),
     };
   }
 }

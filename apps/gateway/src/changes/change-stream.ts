@@ -22,18 +22,17 @@ export type EndReason = (typeof endReasons)[number];
 
 /** Intervals of a stream in milliseconds, and its buffer limit. */
 export interface StreamTiming {
-  /** Interval of heartbeats. */
   readonly heartbeatMs: number;
   /** Minimum time between two `changed` events. Only the latest stamp of this time is sent. */
   readonly mergeMs: number;
   /**
-   * Maximum bytes that are buffered for a client that does not read. With more at a heartbeat, the
-   * stream ends.
+   * Maximum bytes that are buffered for a client that does not read. If more are buffered at a
+   * heartbeat, the stream ends.
    */
   readonly maxUnreadBytes: number;
 }
 
-/** Value of `sentStamp` before the first stamp. Compared as strings, every stamp is greater. */
+/** Initial value of a stamp. Stamps are compared as strings, so every stamp is greater. */
 const noStamp = '';
 
 /**
@@ -58,18 +57,18 @@ export class ChangeStream {
   ) {}
 
   /**
-   * Stores a new stamp and sends it immediately. If one was sent within `mergeMs`, {@link sendDue}
-   * sends it later.
+   * Stores a new stamp, and sends it immediately unless the stream sent another stamp within the
+   * last `mergeMs`. In that case {@link sendDue} sends the latest stamp.
    */
   notify(stamp: string, now: number): void {
     if (stamp > this.latestStamp) this.latestStamp = stamp;
     if (now >= this.nextStampAt) this.sendStamp(now);
   }
 
-  /** Starts sending: first this stamp, or a later one that has arrived since it was read. */
+  /** Starts the stream. Sends `stamp`, or a later stamp that {@link notify} has stored. */
   start(response: ServerResponse, stamp: string, now: number): void {
     this.response = response;
-    // Starts at a random time, because thousands of clients can have connected simultaneously.
+    // Chooses a random time, because thousands of clients can have connected simultaneously.
     this.nextHeartbeatAt = now + Math.random() * this.timing.heartbeatMs;
     this.notify(stamp, now);
   }
@@ -88,7 +87,7 @@ export class ChangeStream {
     return (this.response?.writableLength ?? 0) > this.timing.maxUnreadBytes;
   }
 
-  /** Ends the answer; destroys the connection of a client that does not read. */
+  /** Ends the answer. For the reason `slow`, destroys the connection instead. */
   end(reason: EndReason): void {
     if (reason === 'slow') this.response?.destroy();
     else this.response?.end();

@@ -36,8 +36,8 @@ export interface ClockSubscriber {
 /**
  * The streams of changes of a gateway (ADR 26). Invariants:
  * - At most `maxStreams` are open, and `maxPerUser` of one user.
- * - A user's clock is subscribed exactly while the user has open streams. The subscription precedes
- *   the first read of the clock, so that no change is missed.
+ * - The gateway subscribes to a user's clock exactly while the user has open streams. It subscribes
+ *   before it first reads the clock, so that it misses no change.
  * - One timer serves all streams. An idle stream costs a check every 250 ms and a write every 25 s.
  * - A stream ends when its credential expires, and within 250 ms after this process has received
  *   the revocation of the credential.
@@ -49,12 +49,12 @@ export class ChangeStreams {
     number
   >;
   /** Open streams by user id; the oldest of a user is the first. */
-  private readonly users = new Map<string, Set<ChangeStream>>();
+  private readonly streamsByUser = new Map<string, Set<ChangeStream>>();
   private openCount = 0;
   private isDraining = false;
   /** Number of received revocations at the last check. */
   private checkedRevocations: number;
-  private timer: NodeJS.Timeout | undefined;
+  private checkTimer: NodeJS.Timeout | undefined;
 
   constructor(
     private readonly maxStreams: number,
@@ -75,7 +75,7 @@ export class ChangeStreams {
    *
    * @param end the end of the request, which also ends the stream.
    * @param readClock returns the current stamp of the user's clock.
-   * @param answer starts the answer.
+   * @param startAnswer sends the headers of the answer.
    * @throws Failure `unavailable` if the gateway stops or has `maxStreams` streams, Redis does not
    *   confirm the subscription, or the stream ended before its start; errors of `readClock`.
    */
@@ -83,18 +83,18 @@ export class ChangeStreams {
     caller: Caller,
     end: RequestEnd,
     readClock: () => Promise<string>,
-    answer: () => ServerResponse,
+    startAnswer: () => ServerResponse,
   ): Promise<void> {
-    const stream = this.admit(caller);
-    end.onReached(() => this.end(stream, 'client'));
+    const stream = this.registerStream(caller);
+    end.onReached(() => this.endStream(stream, 'client'));
     try {
       await this.clockSubscriber.subscribe(caller.userId);
       const stamp = await readClock();
       if (end.reached || !this.isOpen(stream))
         throw unavailable('the stream ended before its start');
-      stream.start(answer(), stamp, performance.now());
+      stream.start(startAnswer(), stamp, performance.now());
     } catch (error) {
-      this.end(stream, 'failed');
+      this.endStream(stream, 'failed');
       throw error;
     }
   }
@@ -102,105 +102,109 @@ export class ChangeStreams {
   /** Gives the new stamp of a user's clock to all streams of that user. */
   notify(userId: string, stamp: string): void {
     const now = performance.now();
-    for (const stream of this.users.get(userId) ?? []) stream.notify(stamp, now);
+    for (const stream of this.streamsByUser.get(userId) ?? []) stream.notify(stamp, now);
   }
 
   /** Ends streams gradually after lost notifications: clients reconnect and read their lists. */
   endAfterLoss(): void {
-    this.endAll('lost', this.bounds.lossSpreadMs);
+    this.endAllStreams('lost', this.bounds.lossSpreadMs);
   }
 
   /** Rejects new streams and ends the open ones, spread over `overMs` milliseconds. */
   drain(overMs: number): void {
     this.isDraining = true;
-    this.endAll('drain', overMs);
+    this.endAllStreams('drain', overMs);
   }
 
   /** Rejects new streams and ends the open ones immediately. */
   close(): void {
     this.drain(0);
-    this.checkAll();
+    this.checkStreams();
   }
 
-  /** Registers a stream. @throws Failure `unavailable` if no stream can be opened. */
-  private admit(caller: Caller): ChangeStream {
-    if (this.isDraining) throw rejections.draining;
-    const own = this.users.get(caller.userId);
-    if (own && own.size >= this.bounds.maxPerUser)
-      this.end([...own][0] as ChangeStream, 'replaced');
-    if (this.openCount >= this.maxStreams) throw rejections.full;
+  /**
+   * Registers a stream. At `maxPerUser` streams, ends the user's oldest stream.
+   *
+   * @throws Failure `unavailable` if the gateway stops or has `maxStreams` streams.
+   */
+  private registerStream(caller: Caller): ChangeStream {
+    if (this.isDraining) throw streamRejections.draining;
+    const userStreams = this.streamsByUser.get(caller.userId);
+    if (userStreams && userStreams.size >= this.bounds.maxPerUser)
+      this.endStream([...userStreams][0] as ChangeStream, 'replaced');
+    if (this.openCount >= this.maxStreams) throw streamRejections.full;
     const lifetimeMs = this.bounds.lifetimeMs * (0.9 + Math.random() / 10);
-    const expiresMs = (caller.expires ?? Infinity) - Date.now();
-    const endsAt = performance.now() + Math.min(lifetimeMs, expiresMs);
-    const reason = expiresMs < lifetimeMs ? 'expired' : 'age';
+    const msUntilExpiry = (caller.expires ?? Infinity) - Date.now();
+    const endsAt = performance.now() + Math.min(lifetimeMs, msUntilExpiry);
+    const reason = msUntilExpiry < lifetimeMs ? 'expired' : 'age';
     const stream = new ChangeStream(caller, this.bounds, endsAt, reason);
-    const streams = this.users.get(caller.userId) ?? new Set();
-    this.users.set(caller.userId, streams.add(stream));
+    const streams = this.streamsByUser.get(caller.userId) ?? new Set();
+    this.streamsByUser.set(caller.userId, streams.add(stream));
     this.openCount += 1;
-    this.timer ??= setInterval(() => this.checkAll(), this.bounds.checkMs).unref();
+    this.checkTimer ??= setInterval(() => this.checkStreams(), this.bounds.checkMs).unref();
     return stream;
   }
 
   private isOpen(stream: ChangeStream): boolean {
-    return this.users.get(stream.caller.userId)?.has(stream) ?? false;
+    return this.streamsByUser.get(stream.caller.userId)?.has(stream) ?? false;
   }
 
-  private end(stream: ChangeStream, reason: EndReason): void {
+  private endStream(stream: ChangeStream, reason: EndReason): void {
     const { userId } = stream.caller;
-    const own = this.users.get(userId);
-    if (!own?.delete(stream)) return;
-    if (own.size === 0) {
-      this.users.delete(userId);
+    const userStreams = this.streamsByUser.get(userId);
+    if (!userStreams?.delete(stream)) return;
+    if (userStreams.size === 0) {
+      this.streamsByUser.delete(userId);
       this.clockSubscriber.unsubscribe(userId);
     }
     this.ended[reason] += 1;
     this.openCount -= 1;
     if (this.openCount === 0) {
-      clearInterval(this.timer);
-      this.timer = undefined;
+      clearInterval(this.checkTimer);
+      this.checkTimer = undefined;
     }
     stream.end(reason);
   }
 
-  /** Schedules the end of all streams, spread over `overMs` milliseconds. */
-  private endAll(reason: EndReason, overMs: number): void {
+  /** Schedules the end of all streams over `overMs` milliseconds. An earlier end stays. */
+  private endAllStreams(reason: EndReason, overMs: number): void {
     const now = performance.now();
     let index = 0;
-    for (const stream of this.all()) {
-      const at = now + (overMs * index++) / this.openCount;
-      if (at < stream.endsAt) [stream.endsAt, stream.endsBy] = [at, reason];
+    for (const stream of this.openStreams()) {
+      const endsAt = now + (overMs * index++) / this.openCount;
+      if (endsAt < stream.endsAt) [stream.endsAt, stream.endsBy] = [endsAt, reason];
     }
   }
 
-  private *all(): Iterable<ChangeStream> {
-    for (const streams of this.users.values()) yield* streams;
+  private *openStreams(): Iterable<ChangeStream> {
+    for (const streams of this.streamsByUser.values()) yield* streams;
   }
 
   /**
-   * Sends due stamps and heartbeats. Ends streams that reached `endsAt`, whose credential is
-   * no longer valid, or whose client does not read.
+   * Sends due stamps and heartbeats. Ends each stream that reached `endsAt`, that has an invalid
+   * credential, or whose client does not read.
    */
-  private checkAll(): void {
+  private checkStreams(): void {
     const now = performance.now();
     const { receivedRevocations } = this.authenticator;
     const hasNewRevocations = receivedRevocations !== this.checkedRevocations;
     this.checkedRevocations = receivedRevocations;
-    for (const stream of this.all()) {
-      if (now >= stream.endsAt) this.end(stream, stream.endsBy);
+    for (const stream of this.openStreams()) {
+      if (now >= stream.endsAt) this.endStream(stream, stream.endsBy);
       else {
-        // Checks the credential at each heartbeat too: the issuer can have removed the key that
-        // verified the token.
+        // Checks the credential at each heartbeat too, because the issuer can have removed the key
+        // that verified the token.
         const sentHeartbeat = stream.sendDue(now);
         if ((sentHeartbeat || hasNewRevocations) && !this.authenticator.isStillValid(stream.caller))
-          this.end(stream, 'revoked');
-        else if (sentHeartbeat && stream.isStuck) this.end(stream, 'slow');
+          this.endStream(stream, 'revoked');
+        else if (sentHeartbeat && stream.isStuck) this.endStream(stream, 'slow');
       }
     }
   }
 }
 
-/** Failures for rejected streams, created once: an error per rejected request would cost CPU. */
-const rejections = {
+/** Failures for rejected streams, created once, because each creation costs CPU time. */
+const streamRejections = {
   draining: unavailable('the gateway is stopping'),
   full: unavailable('the gateway has too many streams of changes (MAX_STREAMS)'),
 };

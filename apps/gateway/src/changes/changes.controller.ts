@@ -10,17 +10,17 @@ import { ChangeStreams } from './change-streams.js';
 const sinceAfterAll = '9999-12-31T23:59:59.999Z';
 
 /**
- * Headers of a stream. They keep proxies from caching and buffering it. After `connection: close`,
- * a load balancer can choose another gateway for the client's next connection.
+ * Headers of a stream. They keep proxies from caching and buffering the stream. After
+ * `connection: close`, a load balancer can choose another gateway for the client's next connection.
  */
-const headers = {
+const streamHeaders = {
   'content-type': 'text/event-stream',
   'cache-control': 'no-store',
   'x-accel-buffering': 'no',
   connection: 'close',
 };
 
-/** /changes (docs/reference/interface-opml-changes.md, "Changes"). */
+/** Serves /changes (docs/reference/interface-opml-changes.md, "Changes"). */
 @ApiTags('Changes')
 @Controller('changes')
 export class ChangesController {
@@ -38,20 +38,20 @@ export class ChangesController {
   async streamChanges(@Req() request: FastifyRequest, @Res() reply: FastifyReply): Promise<void> {
     const { caller, end = new RequestEnd() } = request;
     if (!caller) throw new Failure('unauthorized');
-    // Rejects an expired token, which authentication accepts for 30 s more: its stream would end
-    // immediately.
+    // Authentication accepts an expired token for 30 s more. Such a token is rejected here, because
+    // its stream would end immediately.
     if (caller.expires !== undefined && caller.expires <= Date.now())
       throw new AuthenticationFailure('expired');
     if (request.method === 'HEAD') return void startAnswer(request, reply).end();
     const { userId } = caller;
     const readClock = async () => {
-      const list = {
+      const listRequest = {
         userId,
         since: sinceAfterAll,
         perPage: 1,
         cursor: { from: 'page', page: 1 },
       } as const;
-      return (await this.services.call(listSubscriptions, request, list)).clock;
+      return (await this.services.call(listSubscriptions, request, listRequest)).clock;
     };
     await this.streams.openStream(caller, end, readClock, () => startAnswer(request, reply));
   }
@@ -60,7 +60,7 @@ export class ChangesController {
 /** Sends the headers of the answer without Fastify, which would buffer the stream. */
 function startAnswer(request: FastifyRequest, reply: FastifyReply) {
   request.streamStartMs = reply.elapsedTime;
-  reply.headers(headers).hijack();
+  reply.headers(streamHeaders).hijack();
   for (const [name, value] of Object.entries(reply.getHeaders()))
     if (value !== undefined) reply.raw.setHeader(name, value);
   return reply.raw.writeHead(200);

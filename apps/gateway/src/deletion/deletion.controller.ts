@@ -15,9 +15,9 @@ const statusMessages: Readonly<Record<DeletionStatus, string>> = {
 };
 
 /** Schema of a deletion id: a positive decimal integer that a JavaScript number can represent. */
-const deletionId = z.string().regex(/^\d+$/).transform(Number).pipe(z.int().positive());
+const deletionIdSchema = z.string().regex(/^\d+$/).transform(Number).pipe(z.int().positive());
 
-/** /deletions (docs/reference/subscriptions.md, "Deletion"). */
+/** Serves /deletions (docs/reference/subscriptions.md, "Deletion"). */
 @ApiTags('Deletions')
 @Controller('deletions')
 export class DeletionController {
@@ -28,7 +28,7 @@ export class DeletionController {
   async read(
     @UserId() userId: string,
     @Req() request: FastifyRequest,
-    @Param('id', { schema: deletionId }) id: number,
+    @Param('id', { schema: deletionIdSchema }) id: number,
   ) {
     const { status } = await this.services.call(readDeletion, request, { userId, deletionId: id });
     return { deletion_id: id, status, message: statusMessages[status] };

@@ -10,7 +10,7 @@ import { episodePageSchema, uploadSchema } from '../wire.schemas.js';
 import { ListResponder } from '../list/list-responder.js';
 import { ApiIdempotencyKey, ApiListParameters, Operation } from '../openapi.decorators.js';
 
-/** /episodes (docs/reference/episodes.md, "Episodes"). */
+/** Serves /episodes (docs/reference/episodes.md, "Episodes"). */
 @ApiTags('Episodes')
 @Controller('episodes')
 export class EpisodeController {

@@ -40,7 +40,7 @@ import {
 } from './feed.schemas.js';
 
 /** Approximate maximum bytes of one podcast, and of one episode, in an answer. */
-const [podcastBytes, episodeBytes] = [16_384, 16_384];
+const [maxPodcastBytes, maxEpisodeBytes] = [16_384, 16_384];
 /** Maximum number of episodes of one podcast that the feed service stores. */
 const maxEpisodes = 100;
 
@@ -54,26 +54,27 @@ const artworkHeaders = {
   'cross-origin-resource-policy': 'cross-origin',
 };
 
-/** A parsed list request: query, name of the array in the answer, encoder of its cursors. */
+/** A parsed request for a list of podcasts or episodes. */
 interface FeedListRequest {
+  /** Name of the array in the answer. */
   readonly array: 'feeds' | 'episodes';
   /** URL of this API as the client sees it, for URLs in the answer (`linkBase`). */
   readonly base: string;
   readonly url: URL;
-  readonly sent: QueryString;
+  readonly queryString: QueryString;
   readonly query: ListQuery;
   readonly identity: ListIdentity;
-  /** Versions of the page that the client has. */
+  /** Versions of the page that the client has, from `If-None-Match`. */
   readonly versions: readonly string[];
-  readonly encode: (cursor: Cursor) => string;
+  readonly encodeCursor: (cursor: Cursor) => string;
 }
 
 /** Serves /feeds (docs/reference/interface-feeds.md); absent with FEEDS=off. */
 @ApiTags('Feeds')
 @Controller('feeds')
 export class FeedController {
-  /** Limits the previews of each user. */
-  private readonly previews = new RateCounter(20);
+  /** Limits each user to 20 previews per minute. */
+  private readonly previewCounter = new RateCounter(20);
 
   constructor(
     private readonly services: Services,
@@ -87,11 +88,15 @@ export class FeedController {
     userId: string,
     array: FeedListRequest['array'],
   ): FeedListRequest {
-    const list = `feeds ${array}`;
+    const listName = `feeds ${array}`;
     const base = linkBase(request, this.config);
     const url = new URL(`${base}${request.url}`);
-    const sent = new QueryString(url.search, listParameters);
-    const query = readListQuery(sent, { userId, list, maxPerPage: maxPodcasts }, this.cursors);
+    const queryString = new QueryString(url.search, listParameters);
+    const query = readListQuery(
+      queryString,
+      { userId, list: listName, maxPerPage: maxPodcasts },
+      this.cursors,
+    );
     const { since, perPage, cursor, scope } = query;
     const parameters = [since, perPage, cursor !== undefined];
     const identity = { userId, url: url.href, parameters };
@@ -99,11 +104,11 @@ export class FeedController {
       array,
       base,
       url,
-      sent,
+      queryString,
       query,
       identity,
       versions: versionsInIfNoneMatch(request.headers['if-none-match'], identity),
-      encode: (one) => this.cursors.encode(one, scope),
+      encodeCursor: (linked) => this.cursors.encode(linked, scope),
     };
   }
 
@@ -123,7 +128,7 @@ export class FeedController {
   ) {
     const parsed = this.parseRequest(request, userId, 'feeds');
     const { perPage, since, cursor } = parsed.query;
-    const found = await this.services.call(
+    const page = await this.services.call(
       listPodcasts,
       request,
       {
@@ -134,9 +139,9 @@ export class FeedController {
         artworkUrl: `${parsed.base}/feeds/artwork/`,
         versions: [...parsed.versions],
       },
-      { reservedBytes: Math.min(perPage * podcastBytes, this.config.MAX_ANSWER_BYTES) },
+      { reservedBytes: Math.min(perPage * maxPodcastBytes, this.config.MAX_ANSWER_BYTES) },
     );
-    return answerPage(parsed, { per_page: perPage }, found.feeds, found, request, reply);
+    return answerPage(parsed, { per_page: perPage }, page.feeds, page, request, reply);
   }
 
   @Get('episodes')
@@ -159,14 +164,14 @@ export class FeedController {
     @Req() request: FastifyRequest,
     @Res({ passthrough: true }) reply: FastifyReply,
   ) {
-    const reservedBytes = Math.min(maxEpisodes * episodeBytes, this.config.MAX_ANSWER_BYTES);
-    const sent = new QueryString(new URL(request.url, 'http://localhost').search, ['guid']);
-    const guids = sent.getAll('guid');
+    const reservedBytes = Math.min(maxEpisodes * maxEpisodeBytes, this.config.MAX_ANSWER_BYTES);
+    const { search } = new URL(request.url, 'http://localhost');
+    const guids = new QueryString(search, ['guid']).getAll('guid');
     if (guids.length > 0) {
       const guid = guidSchema.safeParse(guids[0]);
       if (guids.length !== 1 || !guid.success) throw new Failure('invalid');
-      const one = { userId, guid: guid.data };
-      const { episodes } = await this.services.call(listFeedEpisodes, request, one, {
+      const podcast = { userId, guid: guid.data };
+      const { episodes } = await this.services.call(listFeedEpisodes, request, podcast, {
         reservedBytes,
       });
       return JsonText.concat('{"episodes":', episodes, '}');
@@ -174,18 +179,18 @@ export class FeedController {
     const parsed = this.parseRequest(request, userId, 'episodes');
     const { since, cursor } = parsed.query;
     if (since === undefined) throw new Failure('invalid');
-    const found = await this.services.call(
+    const page = await this.services.call(
       listNewEpisodes,
       request,
       { userId, after: cursor?.boundary ?? 0, since },
       { reservedBytes },
     );
-    // The version hashes the rows and the next cursor. The cursor has a constant time here, because
-    // the time of the walk's first page must not change the version. The cursor is encrypted,
-    // because from a hash of the row id clients could guess the id.
-    const next = found.next && cursorTo(parsed, found.next, new Date(0).toISOString());
-    const version = hash('sha256', `${next} ${found.episodes.text}`).slice(0, 24);
-    return answerPage(parsed, {}, found.episodes, { ...found, version }, request, reply);
+    // The version is a hash of the rows and of the next cursor. For the hash, the cursor has a
+    // constant time, because the version must not depend on the time of the first page. The hash
+    // is of the encrypted cursor, because clients could guess a row id from a hash of the id.
+    const nextCursor = page.next && encodeCursorAfter(parsed, page.next, new Date(0).toISOString());
+    const version = hash('sha256', `${nextCursor} ${page.episodes.text}`).slice(0, 24);
+    return answerPage(parsed, {}, page.episodes, { ...page, version }, request, reply);
   }
 
   @Get('artwork/:id')
@@ -201,9 +206,9 @@ export class FeedController {
     @Req() request: FastifyRequest,
     @Res({ passthrough: true }) reply: FastifyReply,
   ) {
-    const parsed = guidSchema.safeParse(id);
-    if (!parsed.success) throw new Failure('not_found');
-    const { webp } = await this.services.call(readArtwork, request, { id: parsed.data });
+    const parsedId = guidSchema.safeParse(id);
+    if (!parsedId.success) throw new Failure('not_found');
+    const { webp } = await this.services.call(readArtwork, request, { id: parsedId.data });
     void reply.type('image/webp').headers(artworkHeaders);
     return Buffer.from(webp, 'base64');
   }
@@ -215,8 +220,8 @@ export class FeedController {
     [405],
   )
   push(@Req() request: FastifyRequest, @Body({ schema: pushSchema }) sent: PushRequest) {
-    // All users see this content, so the token must name the scope. A token without scope claims,
-    // which allows everything else, is rejected.
+    // All users see this content, so the token must name the scope. A token without scope claims
+    // allows everything else, but is rejected here.
     if (!request.caller?.scopes?.has(pushScope))
       throw new AuthenticationFailure('scope', {}, pushScope);
     const body = sentBatch(request, sent.feeds, maxFeedsPerPush);
@@ -231,7 +236,7 @@ export class FeedController {
     @Body({ schema: previewSchema }) { feed_url: feedUrl }: z.output<typeof previewSchema>,
   ) {
     if (this.config.FEEDS !== 'fetched') throw new Failure('not_found');
-    this.previews.consume(userId);
+    this.previewCounter.consume(userId);
     return this.services.call(previewFeed, request, { feedUrl });
   }
 
@@ -251,10 +256,14 @@ export class FeedController {
  * Returns the cursor of the page after a row.
  *
  * @param boundary id of the row.
- * @param time `Sync-Timestamp` of the first page.
+ * @param syncTimestamp `Sync-Timestamp` of the first page.
  */
-function cursorTo({ encode }: FeedListRequest, boundary: number, time: string): string {
-  return encode({ direction: 'after', boundary, syncTimestamp: time, total: 0 });
+function encodeCursorAfter(
+  { encodeCursor }: FeedListRequest,
+  boundary: number,
+  syncTimestamp: string,
+): string {
+  return encodeCursor({ direction: 'after', boundary, syncTimestamp, total: 0 });
 }
 
 /**
@@ -265,18 +274,22 @@ function answerPage(
   parsed: FeedListRequest,
   envelope: Readonly<Record<string, number>>,
   rows: JsonText,
-  found: { version: string; next?: number | undefined; syncTimestamp: string },
+  page: { version: string; next?: number | undefined; syncTimestamp: string },
   request: FastifyRequest,
   reply: FastifyReply,
 ) {
-  const { array, url, sent, query, identity, versions } = parsed;
-  const start = query.cursor?.syncTimestamp ?? found.syncTimestamp;
-  addListHeaders(reply, pageETag(found.version, identity), start, query.ignored);
+  const { array, url, queryString, query, identity, versions } = parsed;
+  const syncTimestamp = query.cursor?.syncTimestamp ?? page.syncTimestamp;
+  addListHeaders(reply, pageETag(page.version, identity), syncTimestamp, query.ignored);
   const clientHasPage =
-    versions.includes(found.version) || request.headers['if-none-match']?.trim() === '*';
+    versions.includes(page.version) || request.headers['if-none-match']?.trim() === '*';
   if (clientHasPage) return void reply.code(304);
-  const cursor = found.next && cursorTo(parsed, found.next, start);
-  const link = cursor && `${url.origin}${url.pathname}${sent.with({ cursor })}`;
-  const head = JSON.stringify({ ...envelope, next: link }).slice(0, -1);
-  return JsonText.concat(`${head}${head === '{' ? '' : ','}"${array}":`, rows, '}');
+  const cursor = page.next && encodeCursorAfter(parsed, page.next, syncTimestamp);
+  const nextLink = cursor && `${url.origin}${url.pathname}${queryString.with({ cursor })}`;
+  const envelopeStart = JSON.stringify({ ...envelope, next: nextLink }).slice(0, -1);
+  return JsonText.concat(
+    `${envelopeStart}${envelopeStart === '{' ? '' : ','}"${array}":`,
+    rows,
+    '}',
+  );
 }

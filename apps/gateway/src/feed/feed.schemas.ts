@@ -24,7 +24,7 @@ export const feedEpisodesSchema = z
   })
   .meta({ id: 'FeedEpisodes' });
 
-/** Schema of a valid entry, only for the API description: the service validates each entry. */
+/** Schema of a valid entry, for the API description only. The service validates the entries. */
 const pushEntrySchema = podcastSchema
   .pick({ title: true, author: true, description: true, link: true, language: true })
   .extend({
@@ -53,7 +53,7 @@ export const previewSchema = z
   })
   .meta({ id: 'PreviewRequest' });
 
-/** Maximum bytes of a password of another server: RSA-OAEP encrypts one block of limited size. */
+/** Maximum bytes of a password, because RSA-OAEP encrypts only one short block. */
 const maxPasswordBytes = 256;
 
 export const importRequestSchema = z
@@ -72,7 +72,7 @@ export const importRequestSchema = z
   })
   .meta({ id: 'ImportRequest' });
 
-/** Parses the base URL of another server, and adds a trailing `/`. */
+/** Returns the base URL of another server, with a trailing `/` and without query. */
 function parseSource(text: string, context: z.RefinementCtx): string {
   if (faultInHttpUrl(text) === undefined) {
     const url = new URL(text);

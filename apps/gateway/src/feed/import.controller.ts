@@ -22,8 +22,8 @@ import { importRequestSchema } from './feed.schemas.js';
 @ApiTags('Feeds')
 @Controller('feeds/import')
 export class ImportController {
-  /** Limits the starts of imports by each user. */
-  private readonly starts = new RateCounter(10);
+  /** Limits each user to 10 starts of imports per minute. */
+  private readonly startCounter = new RateCounter(10);
 
   constructor(
     private readonly services: Services,
@@ -44,10 +44,10 @@ export class ImportController {
     { source, login, password }: z.output<typeof importRequestSchema>,
   ) {
     if (this.config.FEEDS !== 'fetched') throw new Failure('not_found');
-    this.starts.consume(userId);
-    const started = await this.services.call(startImport, request, { userId, source, login });
-    const { id, publicKey } = started;
-    const sealed = seal(password, publicKey);
+    this.startCounter.consume(userId);
+    const account = { userId, source, login };
+    const { id, publicKey } = await this.services.call(startImport, request, account);
+    const sealed = encryptPassword(password, publicKey);
     return this.services.call(unlockImport, request, { userId, id, sealed });
   }
 
@@ -64,13 +64,15 @@ export class ImportController {
   }
 }
 
-/** Encrypts a password for the feed service, so that Redis and Postgres never store it in clear. */
-function seal(text: string, publicKey: string): string {
+/** Encrypts a password for the feed service. Redis and Postgres never store the plain text. */
+function encryptPassword(password: string, publicKey: string): string {
   const key = createPublicKey({
     key: Buffer.from(publicKey, 'base64'),
     format: 'der',
     type: 'spki',
   });
   const padding = constants.RSA_PKCS1_OAEP_PADDING;
-  return publicEncrypt({ key, padding, oaepHash: 'sha256' }, Buffer.from(text)).toString('base64');
+  return publicEncrypt({ key, padding, oaepHash: 'sha256' }, Buffer.from(password)).toString(
+    'base64',
+  );
 }

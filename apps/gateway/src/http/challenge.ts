@@ -15,13 +15,13 @@ export function challengeHeader(
   config: GatewayConfig,
   error: unknown,
 ): { readonly 'www-authenticate': string } {
-  // Encodes quotation marks, which a client can send in the Host header.
+  // Encodes quotation marks and backslashes, because a client can send them in the Host header.
   const base = linkBase(request, config).replace(/["\\]/g, encodeURIComponent);
-  const parts = [`resource_metadata="${base}${resourceMetadataPath}"`];
+  const parameters = [`resource_metadata="${base}${resourceMetadataPath}"`];
   const { reason, missingScope } = error instanceof AuthenticationFailure ? error : {};
-  if (reason === 'scope') parts.push('error="insufficient_scope"', `scope="${missingScope}"`);
-  else if (request.headers.authorization !== undefined) parts.push('error="invalid_token"');
-  return { 'www-authenticate': `Bearer ${parts.join(', ')}` };
+  if (reason === 'scope') parameters.push('error="insufficient_scope"', `scope="${missingScope}"`);
+  else if (request.headers.authorization !== undefined) parameters.push('error="invalid_token"');
+  return { 'www-authenticate': `Bearer ${parameters.join(', ')}` };
 }
 
 /** Returns the OAuth metadata of the API: issuers and scopes (RFC 9728, 2). */
@@ -29,11 +29,12 @@ export function resourceMetadata(
   request: FastifyRequest,
   config: GatewayConfig,
 ): Record<string, unknown> {
-  const isUrl = (issuer: string) => /^https?:\/\//.test(issuer) && parseUrl(issuer) !== undefined;
-  const servers = config.AUTH_SERVERS ?? config.AUTH_ISSUER.filter(isUrl);
+  const isHttpUrl = (issuer: string) =>
+    /^https?:\/\//.test(issuer) && parseUrl(issuer) !== undefined;
+  const authorizationServers = config.AUTH_SERVERS ?? config.AUTH_ISSUER.filter(isHttpUrl);
   return {
     resource: linkBase(request, config),
-    ...(servers.length > 0 && { authorization_servers: servers }),
+    ...(authorizationServers.length > 0 && { authorization_servers: authorizationServers }),
     scopes_supported: scopes,
     bearer_methods_supported: ['header'],
   };

@@ -12,7 +12,7 @@ export const failureAnswers: FailureAnswers = {
   internal: { status: 500, message: 'Internal error' },
 };
 
-/** Returns the function that turns errors into the error answers of the interface. */
+/** Returns the functions that turn errors into the error answers of the interface. */
 export function errorFormat(config: GatewayConfig): ErrorFormat {
   return {
     answerTo(error, request, log) {

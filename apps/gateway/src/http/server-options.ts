@@ -28,16 +28,16 @@ export const UserId = createParamDecorator((_: unknown, context: ExecutionContex
   userIdOf(context.switchToHttp().getRequest<FastifyRequest>()),
 );
 
-/** Read-only paths that need no credential. */
+/** Patterns of the paths that need no credential for GET and HEAD. */
 const publicPaths = [
   /^\/($|openapi\.json$|docs(\/.*)?$|(v1\/)?capabilities$)/,
   /^\/\.well-known\/(jwks\.json|oauth-protected-resource)$/,
-  // Pictures: <img> elements send no credential, and the random id cannot be guessed.
+  // Pictures, because <img> elements send no credential. Nobody can guess their random ids.
   /^\/(v1\/)?feeds\/artwork\/[^/]+$/,
 ];
 
 /** CORS options of the API (docs/reference/interface.md). */
-const cors = {
+const corsOptions = {
   methods: ['GET', 'HEAD', 'POST', 'PATCH', 'DELETE'],
   allowedHeaders: ['Authorization', 'Content-Type', 'If-None-Match', 'Idempotency-Key'],
   exposedHeaders:
@@ -48,7 +48,7 @@ const cors = {
 
 /** Headers of every answer except the API description in `/docs`: no scripts, no frames. */
 const commonHeaders = { 'content-security-policy': "default-src 'none'; frame-ancestors 'none'" };
-/** Headers of API answers: not cached. Lists replace this by revalidation (list-responder.ts). */
+/** Headers of API answers. Lists replace `cache-control` by `no-cache` (list-responder.ts). */
 const apiHeaders = { ...commonHeaders, 'cache-control': 'no-store' };
 /** Headers of the API description in `/docs`, which needs its own scripts and inline styles. */
 const docsHeaders = {
@@ -57,8 +57,8 @@ const docsHeaders = {
     "frame-ancestors 'none'",
 };
 
-/** Objects that the options refer to. */
-interface ServerParts {
+/** Objects that {@link serverOptions} uses. */
+interface ServerDependencies {
   readonly authenticator: Authenticator;
   readonly limits: RateLimits;
   readonly limiter: UserLimiter;
@@ -67,7 +67,7 @@ interface ServerParts {
 /** Returns the options of the gateway's HTTP app. */
 export function serverOptions(
   config: GatewayConfig,
-  { authenticator, limits, limiter }: ServerParts,
+  { authenticator, limits, limiter }: ServerDependencies,
   log: Log,
 ): HttpOptions {
   return {
@@ -77,37 +77,39 @@ export function serverOptions(
     limiter,
     errors: errorFormat(config),
     authenticate: async (request) => {
-      if (needsNoCredential(request.method, pathOf(request))) return undefined;
+      if (needsNoCredential(request.method, extractPath(request))) return undefined;
       request.caller = await authenticator.authenticate(
         request.headers.authorization,
-        scopeOf(request),
+        selectScope(request),
         request.ip,
       );
       return request.caller.userId;
     },
     headers: (request) => {
-      const path = pathOf(request);
+      const path = extractPath(request);
       if (!needsNoCredential(request.method, path)) return apiHeaders;
       return /^\/docs(\/|$)/.test(path) ? docsHeaders : commonHeaders;
     },
     bodies: ['json', 'xml'],
     onBody: (request, body) => (request.bodyHash = hashOfBody(request.headers, body)),
-    cors: config.CORS_ORIGINS && { ...cors, origin: config.CORS_ORIGINS },
+    cors: config.CORS_ORIGINS && { ...corsOptions, origin: config.CORS_ORIGINS },
   };
 }
 
 /** Returns the scope that a token needs for a request. */
-function scopeOf(request: FastifyRequest): RequiredScope {
+function selectScope(request: FastifyRequest): RequiredScope {
   if (request.method === 'GET' || request.method === 'HEAD') return 'read:subscriptions';
-  return /^\/(?:v1\/)?feeds$/.test(pathOf(request)) ? 'write:feeds' : 'write:subscriptions';
+  return /^\/(?:v1\/)?feeds$/.test(extractPath(request)) ? 'write:feeds' : 'write:subscriptions';
 }
 
 /** Returns the path of a request, without its query. */
-function pathOf({ url }: FastifyRequest): string {
+function extractPath({ url }: FastifyRequest): string {
   return url.split('?', 1)[0] as string;
 }
 
 /** Returns true for a read (GET or HEAD) of a path that needs no credential. */
 export function needsNoCredential(method: string, path: string): boolean {
-  return (method === 'GET' || method === 'HEAD') && publicPaths.some((paths) => paths.test(path));
+  return (
+    (method === 'GET' || method === 'HEAD') && publicPaths.some((pattern) => pattern.test(path))
+  );
 }

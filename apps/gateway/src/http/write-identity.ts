@@ -6,33 +6,38 @@ import { v5 as uuidv5 } from 'uuid';
 /** Valid values of `Idempotency-Key`: printable ASCII without spaces. */
 const keyPattern = /^[\x21-\x7e]{1,255}$/;
 
-/** UUID namespace of ids from `Idempotency-Key`. Never change it: repetitions would run again. */
+/** UUID namespace of request ids. Never change it, or repeated writes would run again. */
 const requestIdNamespace = 'fd5e0a8c-7a64-4c0e-9d1e-7f1d3c2ab651';
 
-/** The parts of a request that identify a write. */
+/** The properties of a request that identify a write. */
 type WriteRequest = Pick<FastifyRequest, 'method' | 'url' | 'headers' | 'bodyHash'>;
 
 /**
- * Returns the identity of a write, which is equal for repetitions (docs/reference/interface.md,
- * "Idempotency"): with an `Idempotency-Key` a UUIDv5 of it and a fingerprint, otherwise a random
- * UUID. The UUID versions differ, so the two kinds of ids are never equal.
+ * Returns the request id and the fingerprint of a write (docs/reference/interface.md,
+ * "Idempotency"). With an `Idempotency-Key`, the id is a UUIDv5 of the key, so a repetition has the
+ * same id. Without a key, the id is a random UUID, and there is no fingerprint. The UUID versions
+ * differ, so the two kinds of ids are never equal.
  *
- * @param part name of this write, if the request makes several. The first write has no name, so
- *   that a key that another request used is detected before anything changes.
+ * @param part name of this write, if the request makes several writes. The first write has no name:
+ *   its id depends only on the key. So a key of another request fails before anything changes.
  * @throws Failure `invalid` for an invalid key.
  */
 export function writeIdentity(
   { method, url, headers, bodyHash }: WriteRequest,
   part?: string,
 ): Pick<CallMetadata, 'requestId' | 'fingerprint'> {
-  const key = headers['idempotency-key'];
-  if (key === undefined) return { requestId: randomUUID() };
-  if (typeof key !== 'string' || !keyPattern.test(key)) throw new Failure('invalid');
-  const target = url.replace(/^\/v1\//, '/');
-  const fingerprint = sha256(`${method} ${target} ${bodyHash ?? sha256('')}`);
-  // The space keeps `key part` different from every key, because keys contain no spaces.
+  const idempotencyKey = headers['idempotency-key'];
+  if (idempotencyKey === undefined) return { requestId: randomUUID() };
+  if (typeof idempotencyKey !== 'string' || !keyPattern.test(idempotencyKey))
+    throw new Failure('invalid');
+  const unversionedUrl = url.replace(/^\/v1\//, '/');
+  const fingerprint = sha256(`${method} ${unversionedUrl} ${bodyHash ?? sha256('')}`);
+  // The text for a further write differs from every key, because keys contain no spaces.
   return {
-    requestId: uuidv5(part === undefined ? key : `${key} ${part}`, requestIdNamespace),
+    requestId: uuidv5(
+      part === undefined ? idempotencyKey : `${idempotencyKey} ${part}`,
+      requestIdNamespace,
+    ),
     fingerprint,
   };
 }

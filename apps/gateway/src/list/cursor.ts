@@ -1,7 +1,10 @@
 import { createCipheriv, createDecipheriv, createHmac, hkdfSync } from 'node:crypto';
 import type { IdRange } from '#contracts';
 
-/** Content of a cursor: where the next page starts, and values of the walk's first page. */
+/**
+ * Content of a cursor: the start of a page, and values of the walk's first page. A walk is a
+ * sequence of pages that a client reads by following links.
+ */
 export interface Cursor {
   direction: 'after' | 'before';
   /** The row id after or before which the page starts. */
@@ -14,7 +17,7 @@ export interface Cursor {
   range?: IdRange | undefined;
 }
 
-/** The only requests in which a cursor is valid: one user, one list, one `since`. */
+/** The requests in which a cursor is valid: those of one user for one list and one `since`. */
 export interface CursorScope {
   userId: string;
   list: string;
@@ -41,22 +44,27 @@ export class Cursors {
 
   /** @param key at least 32 random characters. The default key is public and protects nothing. */
   constructor(key = 'podcast-sync cursors without CURSOR_KEY') {
-    const derived = (use: string) =>
-      Buffer.from(hkdfSync('sha256', key, '', `podcast-sync cursor ${use}`, 32));
-    this.macKey = derived('check');
-    this.cipherKey = derived('content');
+    const deriveKey = (purpose: string) =>
+      Buffer.from(hkdfSync('sha256', key, '', `podcast-sync cursor ${purpose}`, 32));
+    this.macKey = deriveKey('check');
+    this.cipherKey = deriveKey('content');
   }
 
   /** Returns the text of a cursor, which needs no escaping in a URL. */
   encode(cursor: Cursor, scope: CursorScope): string {
     const { direction, boundary, syncTimestamp, total, range } = cursor;
     const content = Buffer.alloc(48);
-    const isAfter = direction === 'after' ? 1 : 0;
-    // Encodes a missing range as 0, because row ids start at 1.
-    [isAfter, boundary, Date.parse(syncTimestamp), total, range?.first ?? 0, range?.last ?? 0].map(
-      (number, index) => content.writeDoubleBE(number, index * 8),
-    );
-    const iv = this.checkValue(content, scope);
+    const directionNumber = direction === 'after' ? 1 : 0;
+    // Encodes an absent range as two zeros, because row ids start at 1.
+    [
+      directionNumber,
+      boundary,
+      Date.parse(syncTimestamp),
+      total,
+      range?.first ?? 0,
+      range?.last ?? 0,
+    ].map((number, index) => content.writeDoubleBE(number, index * 8));
+    const iv = this.computeIv(content, scope);
     const cipher = createCipheriv('aes-256-ctr', this.cipherKey, iv);
     return Buffer.concat([iv, cipher.update(content)]).toString('base64url');
   }
@@ -68,22 +76,23 @@ export class Cursors {
     const iv = bytes.subarray(0, ivBytes);
     const decipher = createDecipheriv('aes-256-ctr', this.cipherKey, iv);
     const content = decipher.update(bytes.subarray(ivBytes));
-    // Accepts one text per cursor: the last base64url character has bits that decoding ignores.
-    if (!this.checkValue(content, scope).equals(iv) || bytes.toString('base64url') !== text)
+    // Accepts only one text per cursor. Others decode to the same bytes, because decoding ignores
+    // some bits of the last base64url character.
+    if (!this.computeIv(content, scope).equals(iv) || bytes.toString('base64url') !== text)
       return undefined;
-    const numberAt = (index: number) => content.readDoubleBE(index * 8);
-    const [first, last] = [numberAt(4), numberAt(5)];
+    const readNumber = (index: number) => content.readDoubleBE(index * 8);
+    const [first, last] = [readNumber(4), readNumber(5)];
     return {
-      direction: numberAt(0) === 1 ? 'after' : 'before',
-      boundary: numberAt(1),
-      syncTimestamp: new Date(numberAt(2)).toISOString(),
-      total: numberAt(3),
+      direction: readNumber(0) === 1 ? 'after' : 'before',
+      boundary: readNumber(1),
+      syncTimestamp: new Date(readNumber(2)).toISOString(),
+      total: readNumber(3),
       ...(first > 0 && { range: { first, last } }),
     };
   }
 
   /** Returns the initialization vector: a MAC of content and scope. */
-  private checkValue(content: Buffer, { userId, list, since }: CursorScope): Buffer {
+  private computeIv(content: Buffer, { userId, list, since }: CursorScope): Buffer {
     return createHmac('sha256', this.macKey)
       .update(JSON.stringify([userId, list, since ?? '']))
       .update(content)

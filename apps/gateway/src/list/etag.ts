@@ -19,7 +19,7 @@ export interface ListIdentity {
  * @param version letters and digits, at most 32.
  */
 export function pageETag(version: string, identity: ListIdentity): string {
-  return `W/"${version}-${hashOf(identity)}"`;
+  return `W/"${version}-${hashIdentity(identity)}"`;
 }
 
 /** Returns the versions of this page in the header `If-None-Match` (RFC 9110, 13.1.2). */
@@ -28,9 +28,9 @@ export function versionsInIfNoneMatch(
   identity: ListIdentity,
 ): string[] {
   if (ifNoneMatch === undefined) return [];
-  const expected = hashOf(identity);
+  const expectedHash = hashIdentity(identity);
   return [...ifNoneMatch.matchAll(/"([\da-z]{1,32})-([\w-]+)"/g)]
-    .filter(([, , print]) => print === expected)
+    .filter(([, , identityHash]) => identityHash === expectedHash)
     .map(([, version]) => version as string);
 }
 
@@ -41,7 +41,8 @@ export function listETag(clock: string, identity: ListIdentity): string {
 
 /**
  * Returns the clock in the ETag that a client has of this list (`If-None-Match`); `undefined`
- * without such an ETag. Of several ETags it takes the latest clock: only that can be current.
+ * without such an ETag. Of several ETags it uses the latest clock, because an older clock is
+ * never current.
  */
 export function clockInIfNoneMatch(
   ifNoneMatch: string | undefined,
@@ -53,7 +54,7 @@ export function clockInIfNoneMatch(
   return clocks.length === 0 ? undefined : new Date(Math.max(...clocks)).toISOString();
 }
 
-function hashOf({ userId, url, parameters }: ListIdentity): string {
+function hashIdentity({ userId, url, parameters }: ListIdentity): string {
   return hash('sha256', JSON.stringify([jsonVersion, userId, url, parameters]), 'base64url').slice(
     0,
     22,

@@ -1,7 +1,7 @@
 import { guidSchema, parseTime, toStamp } from '#contracts';
 import type { Cursor, Cursors, CursorScope } from './cursor.js';
 
-/** Rows of a page without `per_page`. */
+/** Rows on a page if the request has no `per_page`. */
 const defaultPerPage = 50;
 
 /** The valid parameters of a list request (docs/reference/interface.md, "Lists"). */
@@ -31,7 +31,7 @@ export function readListQuery(
   cursors: Cursors,
 ): ListQuery {
   const ignored: string[] = [];
-  const read = <Value>(
+  const readParameter = <Value>(
     name: string,
     parse: (text: string) => Value | undefined,
   ): Value | undefined => {
@@ -41,27 +41,28 @@ export function readListQuery(
     if (value === undefined) ignored.push(name);
     return value;
   };
-  const since = read('since', (text) => {
+  const since = readParameter('since', (text) => {
     const time = parseTime(text);
     return time && toStamp(time);
   });
-  const podcastGuid = read('podcast_guid', (text) => guidSchema.safeParse(text).data);
-  const page = read('page', parsePositiveInteger) ?? 1;
-  const requested = read('per_page', parsePositiveNumber) ?? Math.min(defaultPerPage, maxPerPage);
-  if (requested > maxPerPage) ignored.push('per_page');
+  const podcastGuid = readParameter('podcast_guid', (text) => guidSchema.safeParse(text).data);
+  const page = readParameter('page', parsePositiveInteger) ?? 1;
+  const requestedPerPage =
+    readParameter('per_page', parsePositiveNumber) ?? Math.min(defaultPerPage, maxPerPage);
+  if (requestedPerPage > maxPerPage) ignored.push('per_page');
   const scope = { userId, list: [list, podcastGuid].filter(Boolean).join(' '), since };
-  const cursor = read('cursor', (text) => cursors.decode(text, scope));
-  const perPage = Math.min(requested, maxPerPage);
+  const cursor = readParameter('cursor', (text) => cursors.decode(text, scope));
+  const perPage = Math.min(requestedPerPage, maxPerPage);
   return { since, podcastGuid, page, perPage, cursor, scope, ignored };
 }
 
-/** Parses a positive integer; `undefined` above the safe integers. */
+/** Parses a positive safe integer; `undefined` for any other text. */
 function parsePositiveInteger(text: string): number | undefined {
   const value = /^\d+$/.test(text) ? Number(text) : 0;
   return value >= 1 && Number.isSafeInteger(value) ? value : undefined;
 }
 
-/** Parses a positive integer, also above the safe integers: the caller clamps `per_page`. */
+/** Parses a positive integer of any size, because the caller clamps `per_page`. */
 function parsePositiveNumber(text: string): number | undefined {
   const value = /^\d+$/.test(text) ? Number(text) : 0;
   return value >= 1 ? value : undefined;

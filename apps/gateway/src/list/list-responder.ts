@@ -26,7 +26,7 @@ const arrayNames = { 'subscription.list': 'subscriptions', 'episode.list': 'epis
 const parametersByArray = { subscriptions: listParameters, episodes: episodeListParameters };
 
 /** Returns the maximum bytes of a page without its rows: two %-encoded links, and numbers. */
-const envelopeBytes = (url: URL) => 2 * 3 * url.href.length + 2_048;
+const estimateEnvelopeBytes = (url: URL) => 2 * 3 * url.href.length + 2_048;
 
 /**
  * Answers `GET /subscriptions` and `GET /episodes`: parses the query, calls the service, and adds
@@ -40,41 +40,41 @@ export class ListResponder {
     private readonly cursors: Cursors,
   ) {}
 
-  /** Returns a page as JSON; sends 304 if the client already has it. */
+  /** Returns a page as JSON; sends 304 if the client already has the page. */
   async answer(
     contract: typeof listSubscriptions | typeof listEpisodes,
     userId: string,
     request: FastifyRequest,
     reply: FastifyReply,
   ): Promise<unknown> {
-    const array = arrayNames[contract.pattern as keyof typeof arrayNames];
-    const url = this.urlOf(request);
-    const sent = new QueryString(url.search, parametersByArray[array]);
-    const target = { userId, list: array, maxPerPage: this.config.MAX_PER_PAGE };
-    const query = readListQuery(sent, target, this.cursors);
+    const arrayName = arrayNames[contract.pattern as keyof typeof arrayNames];
+    const url = this.buildUrl(request);
+    const queryString = new QueryString(url.search, parametersByArray[arrayName]);
+    const listOptions = { userId, list: arrayName, maxPerPage: this.config.MAX_PER_PAGE };
+    const query = readListQuery(queryString, listOptions, this.cursors);
     const { since, podcastGuid, page, perPage, cursor, scope, ignored } = query;
     const identity: ListIdentity = {
       userId,
       url: url.href,
-      // Hashes only whether the cursor is valid. The URL contains the cursor encrypted, and from
-      // a hash of its content clients could guess the row id.
+      // Contains only whether the cursor is valid. From a hash of its content, clients could guess
+      // the row id. The URL contains the encrypted cursor.
       parameters: [since, podcastGuid, page, perPage, cursor !== undefined],
     };
     const payload: RequestOf<typeof listEpisodes> = {
       userId,
       ...toListRequest(query),
-      maxBytes: Math.max(this.config.MAX_ANSWER_BYTES - envelopeBytes(url), 1),
+      maxBytes: Math.max(this.config.MAX_ANSWER_BYTES - estimateEnvelopeBytes(url), 1),
       knownClock: clockInIfNoneMatch(request.headers['if-none-match'], identity),
     };
     const reservedBytes = Math.min(perPage * episodeBytes, this.config.MAX_ANSWER_BYTES);
-    const found = await this.services.call(contract, request, payload, { reservedBytes });
-    const syncTimestamp = cursor?.syncTimestamp ?? found.clock;
-    addListHeaders(reply, listETag(found.clock, identity), syncTimestamp, ignored);
-    if (found.unchanged || request.headers['if-none-match']?.trim() === '*')
+    const listReply = await this.services.call(contract, request, payload, { reservedBytes });
+    const syncTimestamp = cursor?.syncTimestamp ?? listReply.clock;
+    addListHeaders(reply, listETag(listReply.clock, identity), syncTimestamp, ignored);
+    if (listReply.unchanged || request.headers['if-none-match']?.trim() === '*')
       return void reply.code(304);
-    const { total, items, firstId, lastId, more } = found;
-    const range = cursor ? cursor.range : found.span;
-    const pages = adjacentPagesOf({
+    const { total, items, firstId, lastId, more } = listReply;
+    const range = cursor ? cursor.range : listReply.span;
+    const adjacentPages = adjacentPagesOf({
       page,
       perPage,
       cursor,
@@ -85,18 +85,19 @@ export class ListResponder {
       lastId,
       more,
     });
-    const urlOfPage = (to: LinkedPage) => {
-      const start = this.cursors.encode(to.cursor, scope);
-      return `${url.origin}${url.pathname}${sent.with({ page: String(to.page), cursor: start })}`;
+    const linkTo = (linked: LinkedPage) => {
+      const encodedCursor = this.cursors.encode(linked.cursor, scope);
+      const linkParameters = { page: String(linked.page), cursor: encodedCursor };
+      return `${url.origin}${url.pathname}${queryString.with(linkParameters)}`;
     };
-    const next = pages.next && urlOfPage(pages.next);
-    const previous = pages.previous && urlOfPage(pages.previous);
+    const next = adjacentPages.next && linkTo(adjacentPages.next);
+    const previous = adjacentPages.previous && linkTo(adjacentPages.previous);
     const envelope = JSON.stringify({ total, page, per_page: perPage, next, previous });
-    return JsonText.concat(`${envelope.slice(0, -1)},"${array}":`, items, '}');
+    return JsonText.concat(`${envelope.slice(0, -1)},"${arrayName}":`, items, '}');
   }
 
-  /** Returns the URL of the request, with the origin that links have. */
-  private urlOf(request: FastifyRequest): URL {
+  /** Returns the URL of the request, with the origin of the links in answers. */
+  private buildUrl(request: FastifyRequest): URL {
     return new URL(`${linkBase(request, this.config)}${request.url}`);
   }
 }
@@ -117,7 +118,7 @@ export function addListHeaders(
   });
 }
 
-/** Returns the parameters of a query that the service needs. */
+/** Converts a query to the fields of the request to the service. */
 function toListRequest({ since, podcastGuid, page, perPage, cursor: sentCursor }: ListQuery) {
   const cursor: ListRequest['cursor'] = sentCursor
     ? { from: sentCursor.direction, id: sentCursor.boundary }

@@ -36,22 +36,23 @@ export function adjacentPagesOf(current: CurrentPage): {
   previous?: LinkedPage;
 } {
   const { page, cursor, total, range, syncTimestamp, more } = current;
-  const walk = { syncTimestamp, total, ...(range && { range }) };
+  const walkValues = { syncTimestamp, total, ...(range && { range }) };
   const firstId =
     current.firstId ?? (cursor ? cursor.boundary + (cursor.direction === 'after' ? 1 : 0) : maxId);
   const lastId = current.lastId ?? (cursor ? Math.max(cursor.boundary - 1, 0) : 0);
-  const after = {
+  const nextPage = {
     page: page + 1,
-    cursor: { direction: 'after' as const, boundary: lastId, ...walk },
+    cursor: { direction: 'after' as const, boundary: lastId, ...walkValues },
   };
-  const before = {
+  const previousPage = {
     page:
       current.firstId === undefined && !cursor
         ? Math.ceil(total / current.perPage)
         : Math.max(page - 1, 1),
-    cursor: { direction: 'before' as const, boundary: firstId, ...walk },
+    cursor: { direction: 'before' as const, boundary: firstId, ...walkValues },
   };
-  if (cursor?.direction === 'before') return { next: after, ...(more && { previous: before }) };
+  if (cursor?.direction === 'before')
+    return { next: nextPage, ...(more && { previous: previousPage }) };
   const hasPrevious = cursor !== undefined || (page > 1 && total > 0);
-  return { ...(more && { next: after }), ...(hasPrevious && { previous: before }) };
+  return { ...(more && { next: nextPage }), ...(hasPrevious && { previous: previousPage }) };
 }

@@ -10,7 +10,7 @@ import { userIdOf } from '../http/server-options.js';
 const minChunkLength = 16_384;
 
 /** Maximum bytes of one page that the service returns: 500 URLs with titles. */
-const pageBytes = 500 * (textLimits.url + textLimits.title);
+const maxPageBytes = 500 * (textLimits.url + textLimits.title);
 
 /**
  * Answers with all subscribed feeds of a user as OPML. A document of up to
@@ -22,24 +22,26 @@ const pageBytes = 500 * (textLimits.url + textLimits.title);
 export class OpmlExport {
   constructor(private readonly services: Services) {}
 
-  /** Sends the document. @throws Failure if a page that is read before the start fails. */
+  /** Sends the document. @throws Failure if a read fails before the answer starts. */
   async sendDocument(request: FastifyRequest, reply: FastifyReply): Promise<void> {
     const chunks = this.generateChunks(request);
-    let start = '';
-    for (let isWhole = false; start.length <= maxCompressedBytes;) {
+    let documentStart = '';
+    for (let isWhole = false; documentStart.length <= maxCompressedBytes;) {
       const { value, done } = await chunks.next();
       if (done) isWhole = true;
-      else start += value;
-      if (isWhole) return void addOpmlHeaders(reply).send(start);
+      else documentStart += value;
+      if (isWhole) return void addOpmlHeaders(reply).send(documentStart);
     }
-    request.hold?.(2 * start.length);
+    request.hold?.(2 * documentStart.length);
     if (request.method !== 'HEAD')
-      return void addOpmlHeaders(reply).send(Readable.from(concatenate(start, chunks), oneChunk));
+      return void addOpmlHeaders(reply).send(
+        Readable.from(concatenateChunks(documentStart, chunks), oneChunkOptions),
+      );
     await chunks.return();
     addOpmlHeaders(reply).send(Readable.from([]));
   }
 
-  /** Generates the document in chunks. Reads a page after the page before is sent. */
+  /** Generates the document in chunks. Reads each page when the previous page is sent. */
   private async *generateChunks(request: FastifyRequest): AsyncGenerator<string, void> {
     const listRequest: RequestOf<typeof listFeeds> = { userId: userIdOf(request) };
     let chunk = opmlStart;
@@ -49,7 +51,7 @@ export class OpmlExport {
         listFeeds,
         request,
         { ...listRequest, further },
-        { reservedBytes: pageBytes },
+        { reservedBytes: maxPageBytes },
       );
       const { add, titles = [] } = page;
       const bufferedBytes = [...add, ...titles].reduce(
@@ -63,7 +65,7 @@ export class OpmlExport {
         yield chunk;
         chunk = '';
       }
-      // Stops counting the bytes of the page; with `true` this never fails.
+      // Stops counting the bytes of the page. With `true`, `hold` never throws.
       request.hold?.(-bufferedBytes, true);
     }
     yield chunk + opmlEnd;
@@ -71,14 +73,14 @@ export class OpmlExport {
 }
 
 /** Options of a stream that buffers one chunk at a time. */
-const oneChunk = { highWaterMark: 1 };
+const oneChunkOptions = { highWaterMark: 1 };
 
-async function* concatenate(
-  start: string,
-  rest: AsyncGenerator<string, void>,
+async function* concatenateChunks(
+  documentStart: string,
+  furtherChunks: AsyncGenerator<string, void>,
 ): AsyncGenerator<string, void> {
-  yield start;
-  yield* rest;
+  yield documentStart;
+  yield* furtherChunks;
 }
 
 /** Sets the headers of an OPML answer. */

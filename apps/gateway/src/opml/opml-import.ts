@@ -10,7 +10,7 @@ import { CONFIG, type GatewayConfig, subscribeResultBytes } from '../gateway.con
 /** Time limit of an import in milliseconds. The writes of 5,000 feeds take about two seconds. */
 const importLimitMs = 20_000;
 
-/** Maximum feeds of one document. A longer one is rejected as a whole. */
+/** Maximum feeds of one document. A longer document is rejected as a whole. */
 const maxFeeds = 5_000;
 
 /** Limits per user: one import at a time, without a limit of bytes. */
@@ -39,30 +39,34 @@ export class OpmlImport {
    */
   run(request: FastifyRequest, document: Buffer): Promise<JsonText> {
     return this.services.run(importLimits, request, { timeLimitMs: importLimitMs }, (timeLimitMs) =>
-      this.runWithin(request, document, timeLimitMs),
+      this.importWithin(request, document, timeLimitMs),
     );
   }
 
   /** Imports a document within `timeLimitMs` milliseconds. */
-  private async runWithin(request: FastifyRequest, document: Buffer, timeLimitMs: number) {
+  private async importWithin(request: FastifyRequest, document: Buffer, timeLimitMs: number) {
     const { end = new RequestEnd() } = request;
     const deadline = performance.now() + timeLimitMs;
     const { feeds, skipped } = await parseOpml(document);
     if (estimateAnswerBytes(feeds) > this.config.MAX_ANSWER_BYTES)
       throw new TooLarge('the answer would be too large, import fewer feeds at a time');
     const userId = userIdOf(request);
-    const size = Math.min(this.config.MAX_SUBSCRIPTION_ENTRIES, maxEntriesPerWrite);
+    const feedsPerWrite = Math.min(this.config.MAX_SUBSCRIPTION_ENTRIES, maxEntriesPerWrite);
     const replies: SubscribeReply[] = [];
     // Makes one write also for a document without feeds, to store the idempotency key.
-    for (let first = 0; first === 0 || first < feeds.length; first += size) {
+    for (
+      let firstIndex = 0;
+      firstIndex === 0 || firstIndex < feeds.length;
+      firstIndex += feedsPerWrite
+    ) {
       if (end.reached) throw unavailable('the client disconnected');
       const entries = feeds
-        .slice(first, first + size)
+        .slice(firstIndex, firstIndex + feedsPerWrite)
         .map(({ feedUrl, title }) => ({ feed_url: feedUrl, title }));
-      // The request id of the write depends on its first entry and size, because a gateway with
+      // The request id of the write depends on its position and size, because a gateway with
       // another MAX_SUBSCRIPTION_ENTRIES splits the same document differently.
-      const part = first === 0 ? undefined : `${first}+${entries.length}`;
-      const options = { part, timeLimitMs: deadline - performance.now() };
+      const writeName = firstIndex === 0 ? undefined : `${firstIndex}+${entries.length}`;
+      const options = { part: writeName, timeLimitMs: deadline - performance.now() };
       replies.push(
         await this.services.call(
           subscribe,
@@ -93,7 +97,7 @@ async function parseOpml(document: Buffer): Promise<Opml> {
   }
 }
 
-/** Maximum entries of one write: a thousand would block the service for too long. */
+/** Maximum entries of one write, because a thousand would block the service for too long. */
 const maxEntriesPerWrite = 250;
 
 /** Returns the approximate maximum size of the answer for these feeds, in bytes. */
@@ -106,13 +110,13 @@ function estimateAnswerBytes(feeds: Opml['feeds']): number {
 
 /** Merges the replies to all writes into one answer, with the number of skipped outlines. */
 function mergeReplies(replies: readonly SubscribeReply[], skipped: number): JsonText {
-  const lists: Record<'success' | 'failure', string[]> = { success: [], failure: [] };
+  const entryLists: Record<'success' | 'failure', string[]> = { success: [], failure: [] };
   for (const reply of replies) {
     const { success, failure } = reply.parse();
-    if (success.length > 0) lists.success.push(JSON.stringify(success).slice(1, -1));
-    if (failure.length > 0) lists.failure.push(JSON.stringify(failure).slice(1, -1));
+    if (success.length > 0) entryLists.success.push(JSON.stringify(success).slice(1, -1));
+    if (failure.length > 0) entryLists.failure.push(JSON.stringify(failure).slice(1, -1));
   }
   return JsonText.from(
-    `{"success":[${lists.success.join(',')}],"failure":[${lists.failure.join(',')}],"skipped":${skipped}}`,
+    `{"success":[${entryLists.success.join(',')}],"failure":[${entryLists.failure.join(',')}],"skipped":${skipped}}`,
   );
 }

@@ -37,7 +37,7 @@ import {
 import { ListResponder } from '../list/list-responder.js';
 import { ApiIdempotencyKey, ApiListParameters, Operation } from '../openapi.decorators.js';
 
-/** /subscriptions (docs/reference/subscriptions.md, "Subscriptions"). */
+/** Serves /subscriptions (docs/reference/subscriptions.md, "Subscriptions"). */
 @ApiTags('Subscriptions')
 @Controller('subscriptions')
 export class SubscriptionController {

@@ -12,14 +12,14 @@ import { queryOf, parseSince } from '../http/input.js';
 import { FeedListService } from '../subscriptions/feed-list.service.js';
 import { type ActionSelection, toClientActions } from './client-action.rules.js';
 
-/** Episodes that the service returns on the first page of a download, and on each later page. */
+/** Episodes on the first page that a download requests, and on each later page. */
 const [firstPerPage, furtherPerPage] = [100, 250];
 
-/** Options of gzip: its fastest level reduces a list of actions to a tenth. */
-const compression = { level: 1 };
+/** Options of gzip. Its fastest level already reduces a list of actions to a tenth. */
+const gzipOptions = { level: 1 };
 
 /** A page of actions, and the request for it. */
-type Page = ReplyOf<typeof listActions>;
+type ActionPage = ReplyOf<typeof listActions>;
 type PageRequest = RequestOf<typeof listActions>;
 
 /**
@@ -29,12 +29,12 @@ type PageRequest = RequestOf<typeof listActions>;
  * Invariants:
  * - A download is one answer, with at most one page of the service in memory.
  * - `MAX_READS_PER_USER` limits the concurrent streams of a user; further streams wait.
- * - An incomplete answer is not valid JSON.
+ * - An answer that breaks off is not valid JSON.
  */
 @Injectable()
 export class ActionListService {
   /** Limits the answers that are streamed to one user concurrently. */
-  private readonly streams: CallPool;
+  private readonly streamPool: CallPool;
 
   constructor(
     private readonly services: Services,
@@ -42,14 +42,14 @@ export class ActionListService {
     private readonly devices: DeviceRegistry,
     @Inject(CONFIG) config: GpodderConfig,
   ) {
-    this.streams = { calls: config.MAX_READS_PER_USER, bytes: Infinity };
+    this.streamPool = { calls: config.MAX_READS_PER_USER, bytes: Infinity };
   }
 
   /**
    * Sends the requested actions of the caller's episodes. A failure after the first byte closes the
    * connection, so that the client does not store the timestamp of an incomplete answer.
    *
-   * @throws Failure before the answer starts.
+   * @throws Failure if a call fails before the answer starts.
    */
   async download(reply: FastifyReply, isNextcloud: boolean): Promise<void> {
     const { request } = reply;
@@ -58,40 +58,42 @@ export class ActionListService {
     const [podcast, device] = [query.get('podcast'), query.get('device')];
     const reader = toReader(caller, parseSince(query));
     void reply.type('application/json; charset=utf-8');
-    // Reads no list for HEAD: a read would update the sync state, but the client gets no list.
+    // A HEAD must not update the client's sync state, because the client gets no list.
     if (request.method === 'HEAD') return void reply.send('');
     const pageRequest: PageRequest = {
       userId: caller.userId,
       reader,
       perPage: firstPerPage,
-      // An empty URL, which matches no episode, if the user has no such podcast.
+      // If the user has no such podcast, sends an empty URL, which matches no episode.
       ...(podcast !== null && {
         feedUrl: (await this.feeds.currentUrl(request, podcast)) ?? '',
       }),
     };
-    const aggregated = query.get('aggregated')?.toLowerCase() === 'true' ? 'aggregated' : 'all';
-    const selection = isNextcloud ? 'nextcloud' : aggregated;
-    const [first] = await Promise.all([
+    const gpodderSelection =
+      query.get('aggregated')?.toLowerCase() === 'true' ? 'aggregated' : 'all';
+    const selection: ActionSelection = isNextcloud ? 'nextcloud' : gpodderSelection;
+    const [firstPage] = await Promise.all([
       this.readPage(request, pageRequest),
       this.devices.register(request, isDeviceId(device) ? [device] : []),
     ]);
-    const text = toJson(first, selection);
-    request.hold?.(text.length);
-    if (!first.next) return void reply.send(`{"actions":[${text}],"timestamp":${first.timestamp}}`);
+    const actionsJson = toJson(firstPage, selection);
+    request.hold?.(actionsJson.length);
+    if (!firstPage.next)
+      return void reply.send(`{"actions":[${actionsJson}],"timestamp":${firstPage.timestamp}}`);
     const end = request.end ?? new RequestEnd();
     await this.services.run(
-      this.streams,
+      this.streamPool,
       request,
       { timeLimitMs: listActions.deadlineMs },
       async () => {
         if (end.reached) return;
-        this.streamChunks(reply, this.generateChunks(request, pageRequest, first, selection));
+        this.streamChunks(reply, this.generateChunks(request, pageRequest, firstPage, selection));
         await new Promise<void>((resolve) => void end.onReached(resolve));
       },
     );
   }
 
-  private readPage(request: FastifyRequest, pageRequest: PageRequest): Promise<Page> {
+  private readPage(request: FastifyRequest, pageRequest: PageRequest): Promise<ActionPage> {
     return this.services.call(listActions, request, pageRequest);
   }
 
@@ -99,52 +101,57 @@ export class ActionListService {
   private async *generateChunks(
     request: FastifyRequest,
     pageRequest: PageRequest,
-    first: Page,
+    firstPage: ActionPage,
     selection: ActionSelection,
   ): AsyncGenerator<string> {
     const nextPageRequest = { ...pageRequest, perPage: furtherPerPage };
-    let [page, prefix, heldBytes] = [first, '{"actions":[', toJson(first, selection).length];
+    let [page, prefix, heldBytes] = [
+      firstPage,
+      '{"actions":[',
+      toJson(firstPage, selection).length,
+    ];
     for (;;) {
-      const text = toJson(page, selection);
+      const actionsJson = toJson(page, selection);
       // Counts the bytes of the largest page, because one page stays in memory while a client reads
       // slowly. Above the memory limits `hold` throws, which cuts off the answer.
-      if (text.length > heldBytes) request.hold?.(text.length - heldBytes);
-      heldBytes = Math.max(heldBytes, text.length);
-      if (text !== '') {
-        yield prefix + text;
+      if (actionsJson.length > heldBytes) request.hold?.(actionsJson.length - heldBytes);
+      heldBytes = Math.max(heldBytes, actionsJson.length);
+      if (actionsJson !== '') {
+        yield prefix + actionsJson;
         prefix = ',';
       }
       if (!page.next) break;
       page = await this.readPage(request, { ...nextPageRequest, further: page.next });
     }
-    yield `${prefix === ',' ? '' : prefix}],"timestamp":${first.timestamp}}`;
+    yield `${prefix === ',' ? '' : prefix}],"timestamp":${firstPage.timestamp}}`;
   }
 
   /** Sends chunks as they are generated, compressed if the client accepts gzip. */
   private streamChunks(reply: FastifyReply, chunks: AsyncGenerator<string>): void {
-    const plain = Readable.from(chunks, { highWaterMark: 1 });
-    // Disables the compression of the HTTP adapter, which is for small answers, by a header.
+    const plainStream = Readable.from(chunks, { highWaterMark: 1 });
+    // Sets a header that disables the compression of the HTTP adapter, which is for small answers.
     const { headers } = reply.request;
     const isCompressed = acceptsGzip(headers['accept-encoding'] as string | undefined);
     headers['x-no-compression'] = 'streamed';
     void reply.header('vary', 'Accept-Encoding');
-    if (!isCompressed) return void reply.send(plain);
-    const gzip = createGzip(compression);
-    // Needs no error handler: an error also destroys `gzip`, and the reply handles that.
-    pipeline(plain, gzip, () => undefined);
-    void reply.header('content-encoding', 'gzip').send(gzip);
+    if (!isCompressed) return void reply.send(plainStream);
+    const gzipStream = createGzip(gzipOptions);
+    // The callback ignores errors, because an error also destroys `gzipStream`, and Fastify then
+    // closes the connection.
+    pipeline(plainStream, gzipStream, () => undefined);
+    void reply.header('content-encoding', 'gzip').send(gzipStream);
   }
 }
 
-/** Returns the actions of a page as JSON, separated by commas. */
-function toJson({ episodes }: Page, selection: ActionSelection): string {
+/** Returns the actions of a page as JSON objects, separated by commas. */
+function toJson({ episodes }: ActionPage, selection: ActionSelection): string {
   return episodes
     .flatMap((episode) => toClientActions(episode, selection))
     .map((action) => JSON.stringify(action))
     .join(',');
 }
 
-/** Returns true if a request prefers gzip (RFC 9110, 12.5.3). */
-function acceptsGzip(header: string | undefined): boolean {
-  return negotiate(header?.toLowerCase() ?? '', ['gzip', 'identity']) === 'gzip';
+/** Returns true if the header `Accept-Encoding` prefers gzip (RFC 9110, 12.5.3). */
+function acceptsGzip(acceptEncoding: string | undefined): boolean {
+  return negotiate(acceptEncoding?.toLowerCase() ?? '', ['gzip', 'identity']) === 'gzip';
 }

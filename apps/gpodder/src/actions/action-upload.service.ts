@@ -32,28 +32,28 @@ export class ActionUploadService {
 
   /**
    * Applies actions in order, in messages of at most {@link maxActions}. If a message fails,
-   * earlier messages keep their effect. The client can repeat the whole upload, which is
-   * idempotent.
+   * earlier messages keep their effect. Uploads are idempotent, so the client can repeat the whole
+   * upload.
    *
    * @throws Failure `invalid` for a body that is not an array; TooLarge for too many actions; other
    *   failures of calls.
    */
   async upload(request: FastifyRequest, body: Buffer | undefined): Promise<UploadAnswer> {
-    const sent = await parseJsonBody(body, maxValuesOf(this.config.MAX_ENTRIES));
-    if (!Array.isArray(sent)) throw new Failure('invalid');
-    checkEntryCount(sent.length, this.config.MAX_ENTRIES);
+    const sentActions = await parseJsonBody(body, maxValuesOf(this.config.MAX_ENTRIES));
+    if (!Array.isArray(sentActions)) throw new Failure('invalid');
+    checkEntryCount(sentActions.length, this.config.MAX_ENTRIES);
     const { userId, session } = callerOf(request);
     const writer = new ActionWriter(
       (contract, payload) => this.services.call(contract, request, payload),
       { userId, sessionId: session?.sessionId },
     );
-    for (let from = 0; from < sent.length; from += maxActions) {
+    for (let from = 0; from < sentActions.length; from += maxActions) {
       if (request.end?.reached) throw unavailable('the client disconnected');
-      const actions = sent
+      const actions = sentActions
         .slice(from, from + maxActions)
         .flatMap((action) => writer.read(action) ?? []);
       if (actions.length > 0) await writer.write(actions);
-      // Lets other requests run, as a call of a service does.
+      // Lets other requests run here, because no call of the service does so.
       else await nextTick();
     }
     const [timestamp] = await Promise.all([

@@ -6,7 +6,7 @@ import { ActionUploadService } from './action-upload.service.js';
 const gpodderPath = 'api/:version([12])/episodes/:user.json';
 const nextcloudPath = 'index.php/apps/gpoddersync';
 
-/** Uploads and downloads of episode actions, by the gpodder API and that of Nextcloud. */
+/** Serves uploads and downloads of episode actions (gpodder API and Nextcloud). */
 @Controller()
 export class ActionController {
   constructor(
@@ -14,7 +14,7 @@ export class ActionController {
     private readonly downloads: ActionListService,
   ) {}
 
-  /** Uploads actions. `episodes/create` is the path of the podcast app Cardo. */
+  /** Uploads actions. The podcast app Cardo uses the path `episodes/create`. */
   @Post([gpodderPath, `${nextcloudPath}/episode_action/create`, `${nextcloudPath}/episodes/create`])
   @HttpCode(200)
   upload(@Req() request: FastifyRequest, @Body() body: Buffer | undefined) {

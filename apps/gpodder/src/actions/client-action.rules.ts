@@ -8,6 +8,7 @@ export interface ClientAction {
   /** URL of the enclosure. */
   readonly episode: string;
   readonly guid?: string;
+  /** `PLAY` only in answers of the Nextcloud API. */
   readonly action: 'play' | 'new' | 'download' | 'delete' | 'PLAY';
   /** UTC as `YYYY-MM-DDTHH:MM:SS`, the only format that every client reads. */
   readonly timestamp: string;
@@ -20,8 +21,8 @@ export interface ClientAction {
 }
 
 /**
- * Selects the actions of an episode in a download. `all`; `aggregated`: its `play` or `new` action,
- * else its `download` or `delete` action; `nextcloud`: only a `play` action.
+ * Selects the actions of an episode in a download: `all` of them; as `aggregated` its `play` or
+ * `new` action, else its `download` or `delete` action; for `nextcloud` only a `play` action.
  */
 export type ActionSelection = 'all' | 'aggregated' | 'nextcloud';
 
@@ -33,7 +34,7 @@ const assumedDuration = 86_400;
  */
 const assumedRemaining = 3_600;
 
-/** An action with its time, still without podcast and episode. */
+/** An action with its time (ISO 8601 in UTC), still without podcast and episode. */
 type TimedAction = Pick<ClientAction, 'action' | 'started' | 'position' | 'total'> & { at: string };
 
 /**
@@ -47,16 +48,16 @@ export function toClientActions(
   if (episode.enclosureUrl === '') return [];
   const playAction = toPlayOrNew(episode);
   const downloadAction = toDownloadOrDelete(episode.statuses);
-  const listOf = (...actions: (TimedAction | undefined)[]) =>
+  const toList = (...actions: (TimedAction | undefined)[]) =>
     actions.flatMap((action) => (action ? [toClientAction(episode, action)] : []));
   if (selection === 'nextcloud')
-    return listOf(playAction?.action === 'play' ? { ...playAction, action: 'PLAY' } : undefined);
-  if (selection === 'aggregated') return listOf(playAction ?? downloadAction);
+    return toList(playAction?.action === 'play' ? { ...playAction, action: 'PLAY' } : undefined);
+  if (selection === 'aggregated') return toList(playAction ?? downloadAction);
   const isDownloadActionOlder =
     playAction !== undefined && downloadAction !== undefined && downloadAction.at < playAction.at;
   return isDownloadActionOlder
-    ? listOf(downloadAction, playAction)
-    : listOf(playAction, downloadAction);
+    ? toList(downloadAction, playAction)
+    : toList(playAction, downloadAction);
 }
 
 function toClientAction(
@@ -68,13 +69,13 @@ function toClientAction(
   return { podcast: feedUrl, episode: enclosureUrl, ...guid, ...action, timestamp };
 }
 
-/** A status with the time of its last change, as ISO 8601 in UTC: comparable as text. */
+/** A status with the time of its last change in UTC. Such times are comparable as text. */
 interface TimedValue<Value> {
   value: Value;
   at: string;
 }
 
-/** Returns a status with its time; without a time, the oldest possible one. */
+/** Returns a status with its time, by default {@link oldestTime}; `undefined` without a status. */
 function withTime<Value>(
   status: { value: Value; at?: string | undefined } | undefined,
 ): TimedValue<Value> | undefined {
@@ -82,29 +83,38 @@ function withTime<Value>(
   return { value: status.value, at: (status.at && parseTime(status.at)?.instant) ?? oldestTime };
 }
 
-/** Returns the `play` or `new` action that follows from the statuses of an episode. */
+/** Returns the `play` or `new` action; `undefined` without played status and position. */
 function toPlayOrNew({ statuses, duration }: GpodderEpisode): TimedAction | undefined {
   const played = withTime(statuses.playedStatus);
   const position = withTime(statuses.playbackPosition);
   const newStatus = withTime(statuses.newStatus);
   // Sends no position below one second, because clients ignore it.
-  const seconds = Math.min(Math.trunc(position?.value ?? 0), maxSeconds - assumedRemaining);
-  const reachedPosition = position && seconds >= 1 ? position : undefined;
-  const knownDuration = Math.min(Math.trunc(duration ?? 0), maxSeconds);
+  const positionSeconds = Math.min(Math.trunc(position?.value ?? 0), maxSeconds - assumedRemaining);
+  const reachedPosition = position && positionSeconds >= 1 ? position : undefined;
+  const durationSeconds = Math.min(Math.trunc(duration ?? 0), maxSeconds);
   if (played?.value === true && !(reachedPosition && reachedPosition.at > played.at)) {
-    const end = knownDuration >= 1 ? knownDuration : assumedDuration;
-    return { action: 'play', started: end, position: end, total: end, at: played.at };
+    const total = durationSeconds >= 1 ? durationSeconds : assumedDuration;
+    return { action: 'play', started: total, position: total, total, at: played.at };
   }
   if (reachedPosition && !(newStatus?.value === true && newStatus.at > reachedPosition.at)) {
-    const total = knownDuration > seconds ? knownDuration : seconds + assumedRemaining;
-    return { action: 'play', started: seconds, position: seconds, total, at: reachedPosition.at };
+    const total =
+      durationSeconds > positionSeconds ? durationSeconds : positionSeconds + assumedRemaining;
+    return {
+      action: 'play',
+      started: positionSeconds,
+      position: positionSeconds,
+      total,
+      at: reachedPosition.at,
+    };
   }
   if (!played && !position) return undefined;
-  const times = [played, position, newStatus].flatMap((status) => (status ? [status.at] : []));
-  return { action: 'new', at: times.toSorted().at(-1) as string };
+  const statusTimes = [played, position, newStatus].flatMap((status) =>
+    status ? [status.at] : [],
+  );
+  return { action: 'new', at: statusTimes.toSorted().at(-1) as string };
 }
 
-/** Returns the `download` or `delete` action that follows from the status of the download. */
+/** Returns the `download` or `delete` action; `undefined` without a download status. */
 function toDownloadOrDelete({ downloadStatus }: ActionStatuses): TimedAction | undefined {
   const downloaded = withTime(downloadStatus);
   return downloaded && { action: downloaded.value ? 'download' : 'delete', at: downloaded.at };

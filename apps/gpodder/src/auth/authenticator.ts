@@ -13,7 +13,7 @@ import type { GpodderSessions } from './sessions.js';
 
 /** The authenticated client of a request. */
 export interface Caller extends VerifiedCredential {
-  /** Session of the request's cookie; absent if it is invalid or of another app password. */
+  /** Session of the cookie; absent without a valid cookie of the same app password. */
   readonly session?: SignedSession;
 }
 
@@ -30,8 +30,8 @@ interface SentCredential {
  * credentials, so that nobody can lock a user out.
  */
 export class GpodderAuthenticator {
-  /** Counts wrong credentials by network and name: at most 60 per minute in this process. */
-  private readonly failures = new RateCounter(60);
+  /** Limits wrong credentials for each network and name to 60 per minute in this process. */
+  private readonly failureCounter = new RateCounter(60);
 
   constructor(
     private readonly appPasswords: AppPasswordVerifier,
@@ -47,12 +47,12 @@ export class GpodderAuthenticator {
    */
   async authenticate({ headers, ip }: FastifyRequest): Promise<Caller> {
     const session = verifyCookie(headers.cookie, this.cookieKey);
-    if (headers.authorization === undefined) return this.callerOfSession(session);
-    const sent = parseAuthorization(headers.authorization);
-    const hash = sent && appPasswordHash(sent.secret);
+    if (headers.authorization === undefined) return this.authenticateSession(session);
+    const sentCredential = parseAuthorization(headers.authorization);
+    const hash = sentCredential && appPasswordHash(sentCredential.secret);
     const credential = hash === undefined ? undefined : await this.appPasswords.check(hash, ip);
-    if (!credential || !matchesName(credential, sent?.name)) {
-      this.countFailure(sent?.name ?? '', ip);
+    if (!credential || !matchesName(credential, sentCredential?.name)) {
+      this.countFailure(sentCredential?.name ?? '', ip);
       throw new AuthenticationFailure(hash === undefined ? 'malformed' : 'app_password');
     }
     const isOwnSession =
@@ -60,21 +60,21 @@ export class GpodderAuthenticator {
     return { ...credential, ...(isOwnSession && { session }) };
   }
 
-  /** Counts a wrong credential. @throws RateLimited after too many of them. */
+  /** Counts a wrong credential. @throws RateLimited after too many wrong credentials. */
   private countFailure(name: string, address: string): void {
     const key = `${networkOf(address)} ${name.slice(0, 64).toLowerCase()}`;
-    this.failures.check(key);
-    this.failures.add(key);
+    this.failureCounter.check(key);
+    this.failureCounter.add(key);
   }
 
-  private async callerOfSession(session: SignedSession | undefined): Promise<Caller> {
+  private async authenticateSession(session: SignedSession | undefined): Promise<Caller> {
     if (!session) throw new AuthenticationFailure('missing');
     const credential = await this.sessions.check(session);
     if (!credential) throw new AuthenticationFailure('session');
     return { ...credential, session };
   }
 
-  /** Returns true for a session that has not ended; false if the account service is unavailable. */
+  /** Returns false if a session has ended or the account service is unavailable, else true. */
   private async isActive(session: SignedSession): Promise<boolean> {
     try {
       return (await this.sessions.check(session)) !== undefined;
@@ -85,17 +85,18 @@ export class GpodderAuthenticator {
   }
 }
 
-/** Returns true if the sent name is that of the credential, in any letter case, or undefined. */
-export function matchesName({ name }: VerifiedCredential, sent: string | undefined): boolean {
-  return sent === undefined || sent.toLowerCase() === name.toLowerCase();
+/** Returns true if the sent name is undefined, or equals the credential's name in any case. */
+export function matchesName({ name }: VerifiedCredential, sentName: string | undefined): boolean {
+  return sentName === undefined || sentName.toLowerCase() === name.toLowerCase();
 }
 
-/** Parses an `Authorization` header of the schemes Basic and Bearer. */
+/** Parses an `Authorization` header (Basic or Bearer); `undefined` for an invalid one. */
 function parseAuthorization(authorization: string): SentCredential | undefined {
-  const [, scheme = '', text = ''] = /^(basic|bearer) +([\w.~+/=-]+) *$/i.exec(authorization) ?? [];
-  if (scheme.toLowerCase() === 'bearer') return { secret: text };
-  // Decodes as Latin-1: names and app passwords are ASCII, so any encoding of the client is right.
+  const [, scheme = '', credentials = ''] =
+    /^(basic|bearer) +([\w.~+/=-]+) *$/i.exec(authorization) ?? [];
+  if (scheme.toLowerCase() === 'bearer') return { secret: credentials };
+  // Decodes as Latin-1. Any encoding is right, because names and app passwords are ASCII.
   const [, name, secret] =
-    /^([^:]*):(.*)$/s.exec(Buffer.from(text, 'base64').toString('latin1')) ?? [];
+    /^([^:]*):(.*)$/s.exec(Buffer.from(credentials, 'base64').toString('latin1')) ?? [];
   return name === undefined || secret === undefined ? undefined : { name, secret };
 }

@@ -6,8 +6,8 @@ import { expiredCookie } from './session-cookie.js';
 import { GpodderSessions } from './sessions.js';
 
 /**
- * Login and logout of clients. `login` does nothing: before a handler runs, the HTTP server has
- * authenticated the request and set the session cookie.
+ * Login and logout of clients. `login` does nothing, because the HTTP server authenticates the
+ * request and sets the session cookie before a handler runs.
  */
 @Controller('api/2/auth/:user')
 export class LoginController {

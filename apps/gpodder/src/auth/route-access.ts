@@ -1,7 +1,7 @@
 import { RouteConfig } from '@nestjs/platform-fastify';
 import type { FastifyRequest } from 'fastify';
 
-/** The permission that a route declares in place of the default of its HTTP method. */
+/** The permission that a route declares instead of the default of its HTTP method. */
 type Access = 'public' | 'read';
 
 declare module 'fastify' {

@@ -9,7 +9,10 @@ const maxAgeSeconds = 31_536_000;
 /** Bytes of each of a cookie's parts: random bytes, id of the app password, truncated HMAC. */
 const partBytes = 16;
 
-/** A session of a cookie with a valid signature. The account service stores it at its first use. */
+/**
+ * A session of a cookie with a valid signature. The account service stores the session at its first
+ * use.
+ */
 export interface SignedSession {
   /** Hash of the cookie's value, from which nobody can derive the cookie. */
   readonly sessionId: string;
@@ -19,41 +22,42 @@ export interface SignedSession {
 
 /** Creates the value of a cookie for a client that logged in with an app password. */
 export function newCookieValue(credentialId: string, key: string): string {
-  const signed = Buffer.concat([
+  const signedBytes = Buffer.concat([
     randomBytes(partBytes),
     Buffer.from(credentialId.replaceAll('-', ''), 'hex'),
   ]);
-  return Buffer.concat([signed, sign(signed, key)]).toString('base64url');
+  return Buffer.concat([signedBytes, computeSignature(signedBytes, key)]).toString('base64url');
 }
 
-/** Returns the session of a `Cookie` header (RFC 6265, 4.2) if its signature is valid. */
+/** Returns the session of a `Cookie` header (RFC 6265); `undefined` without a valid signature. */
 export function verifyCookie(header: string | undefined, key: string): SignedSession | undefined {
-  const value =
+  const cookieValue =
     header === undefined
       ? undefined
       : /(?:^|;) *sessionid="?([\w-]{64})"?(?:;|$)/.exec(header)?.[1];
-  if (value === undefined) return undefined;
-  const bytes = Buffer.from(value, 'base64url');
-  const signed = bytes.subarray(0, 2 * partBytes);
-  if (!timingSafeEqual(bytes.subarray(2 * partBytes), sign(signed, key))) return undefined;
+  if (cookieValue === undefined) return undefined;
+  const cookieBytes = Buffer.from(cookieValue, 'base64url');
+  const signedBytes = cookieBytes.subarray(0, 2 * partBytes);
+  if (!timingSafeEqual(cookieBytes.subarray(2 * partBytes), computeSignature(signedBytes, key)))
+    return undefined;
   return {
-    sessionId: toUuid(createHash('sha256').update(value).digest()),
-    credentialId: toUuid(signed.subarray(partBytes)),
+    sessionId: toUuid(createHash('sha256').update(cookieValue).digest()),
+    credentialId: toUuid(signedBytes.subarray(partBytes)),
   };
 }
 
 /** Returns the header `Set-Cookie` of a session. Some clients need the attribute `Path`. */
-export function sessionCookie(value: string, isSecure: boolean): string {
-  const secure = isSecure ? '; Secure' : '';
+export function sessionCookie(cookieValue: string, isSecure: boolean): string {
+  const secureAttribute = isSecure ? '; Secure' : '';
   const attributes = `Path=/; HttpOnly; SameSite=Strict; Max-Age=${maxAgeSeconds}`;
-  return `${cookieName}=${value}; ${attributes}${secure}`;
+  return `${cookieName}=${cookieValue}; ${attributes}${secureAttribute}`;
 }
 
 /** Header `Set-Cookie` that makes the client delete the cookie. */
 export const expiredCookie = `${cookieName}=; Path=/; HttpOnly; SameSite=Strict; Max-Age=0`;
 
-function sign(signed: Buffer, key: string): Buffer {
-  return createHmac('sha256', key).update(signed).digest().subarray(0, partBytes);
+function computeSignature(signedBytes: Buffer, key: string): Buffer {
+  return createHmac('sha256', key).update(signedBytes).digest().subarray(0, partBytes);
 }
 
 function toUuid(bytes: Buffer): string {

@@ -6,8 +6,8 @@ import { gpodderSessionMetrics } from '../gpodder.metrics.js';
 import type { SignedSession } from './session-cookie.js';
 
 /**
- * Maximum concurrent lookups: in total, and for sessions of one app password. Further ones fail as
- * `unavailable`.
+ * Maximum concurrent lookups: in total, and for sessions of one app password. Further lookups fail
+ * as `unavailable`.
  */
 const [maxLookups, maxLookupsPerCredential] = [256, 4];
 
@@ -22,8 +22,8 @@ const [maxLookups, maxLookupsPerCredential] = [256, 4];
 export class GpodderSessions {
   private readonly cache: CredentialCache<VerifiedCredential, SignedSession>;
   /** Limits lookups by app password. */
-  private readonly lookups = new LookupLimit(maxLookups, maxLookupsPerCredential);
-  private readonly count = gpodderSessionMetrics();
+  private readonly lookupLimit = new LookupLimit(maxLookups, maxLookupsPerCredential);
+  private readonly countOutcome = gpodderSessionMetrics();
 
   constructor(
     private readonly client: StreamClient,
@@ -41,30 +41,30 @@ export class GpodderSessions {
   }
 
   /**
-   * Returns the credential of a session; `undefined` if it has ended.
+   * Returns the credential of a session; `undefined` if the session has ended.
    *
    * @throws Failure `unavailable` if the account service does not answer or too many lookups run.
    */
   async check(session: SignedSession): Promise<VerifiedCredential | undefined> {
     const credential = await this.cache.find(session.sessionId, session);
-    if (!credential) this.count('refused');
+    if (!credential) this.countOutcome('refused');
     return credential;
   }
 
-  /** Ends a session permanently. Idempotent. @throws Failure `unavailable` */
+  /** Ends a session permanently. Idempotent. @throws Failure `unavailable`. */
   async end(session: SignedSession): Promise<void> {
     await this.client.call(endSession, session, { requestId: randomUUID() });
     this.cache.remove(session.sessionId);
   }
 
   private async lookUp(session: SignedSession): Promise<VerifiedCredential | undefined> {
-    const lookUp = async () => {
+    const readCredential = async () => {
       const options = { requestId: randomUUID() };
       const { credential } = await this.client.call(checkSession, session, options);
       return credential ?? undefined;
     };
-    return this.lookups.run(session.credentialId, lookUp, () => {
-      this.count('busy');
+    return this.lookupLimit.run(session.credentialId, readCredential, () => {
+      this.countOutcome('busy');
       return tooManyLookups;
     });
   }

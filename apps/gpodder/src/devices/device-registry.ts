@@ -29,20 +29,20 @@ export class DeviceRegistry {
    * throwing it, because requests do not depend on devices. Ignores the devices of a read-only
    * client, because a new device can replace another device of the user.
    */
-  async register(request: FastifyRequest, ids: Iterable<string>): Promise<void> {
+  async register(request: FastifyRequest, deviceIds: Iterable<string>): Promise<void> {
     const { userId, credentialId, scopes } = callerOf(request);
     if (!scopes.includes('write:subscriptions')) return;
-    const unsaved = [...new Set(ids)]
-      .filter((id) => !this.recentlySaved.has(cacheKey(credentialId, id)))
+    const unsavedIds = [...new Set(deviceIds)]
+      .filter((id) => !this.recentlySaved.has(toCacheKey(credentialId, id)))
       .slice(0, maxSavedPerRequest);
-    if (unsaved.length === 0) return;
+    if (unsavedIds.length === 0) return;
     try {
       await this.services.call(saveDevices, request, {
         userId,
         credentialId,
-        devices: unsaved.map((id) => ({ id })),
+        devices: unsavedIds.map((id) => ({ id })),
       });
-      for (const id of unsaved) this.recentlySaved.set(cacheKey(credentialId, id), true);
+      for (const id of unsavedIds) this.recentlySaved.set(toCacheKey(credentialId, id), true);
     } catch (error) {
       if (!(error instanceof Failure)) throw error;
       this.log.debug(
@@ -53,6 +53,6 @@ export class DeviceRegistry {
   }
 }
 
-function cacheKey(credentialId: string, id: string): string {
+function toCacheKey(credentialId: string, id: string): string {
   return `${credentialId} ${id}`;
 }

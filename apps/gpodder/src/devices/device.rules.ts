@@ -1,6 +1,6 @@
 import { deviceTypes, Failure, isDeviceId } from '#contracts';
 
-/** A supported type of device. Clients can also send `tablet`, which becomes `mobile`. */
+/** A supported type of device. `tablet`, which clients can send, is stored as `mobile`. */
 type DeviceType = (typeof deviceTypes)[number];
 
 /** Maximum characters of a device's caption; longer captions are cut. */
@@ -12,7 +12,7 @@ export function parseDeviceId(text: string): string {
   return text;
 }
 
-/** Checks the properties of a device in a body. @throws Failure `invalid` for an invalid one. */
+/** Parses caption and type of a device, if they were sent. @throws Failure `invalid`. */
 export function parseDevice({ caption, type }: Record<string, unknown>): {
   caption?: string;
   type?: DeviceType;
@@ -25,16 +25,16 @@ export function parseDevice({ caption, type }: Record<string, unknown>): {
 
 function parseCaption(caption: unknown): string {
   if (typeof caption !== 'string') throw new Failure('invalid');
-  const cut = [...caption.replace(/[\p{Cc}\p{Surrogate}]/gu, ' ').trim()]
+  const shortCaption = [...caption.replace(/[\p{Cc}\p{Surrogate}]/gu, ' ').trim()]
     .slice(0, maxCaptionLength)
     .join('');
-  if (cut === '') throw new Failure('invalid');
-  return cut;
+  if (shortCaption === '') throw new Failure('invalid');
+  return shortCaption;
 }
 
 function parseType(type: unknown): DeviceType {
-  const supported = deviceTypes.find((name) => name === type);
-  if (supported) return supported;
+  const supportedType = deviceTypes.find((name) => name === type);
+  if (supportedType) return supportedType;
   if (type === 'tablet') return 'mobile';
   throw new Failure('invalid');
 }

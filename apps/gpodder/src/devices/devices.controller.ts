@@ -36,8 +36,12 @@ export class DevicesController {
   ): Promise<void> {
     const { userId, credentialId } = callerOf(request);
     const id = parseDeviceId(device);
-    const saved = { id, ...parseDevice(await parseObjectBody(body, maxValues)) };
-    await this.services.call(saveDevices, request, { userId, credentialId, devices: [saved] });
+    const savedDevice = { id, ...parseDevice(await parseObjectBody(body, maxValues)) };
+    await this.services.call(saveDevices, request, {
+      userId,
+      credentialId,
+      devices: [savedDevice],
+    });
   }
 
   @Put('api/:version([12])/devices/:user/:device.json')
@@ -49,15 +53,15 @@ export class DevicesController {
     await this.save(request, device, body);
   }
 
-  /** Returns all devices as one synchronized group, because they always share subscriptions. */
+  /** Returns two or more devices as one group, because all have the same subscriptions. */
   @Get('api/2/sync-devices/:user.json')
   async listSynchronized(@Req() request: FastifyRequest) {
     const { userId } = callerOf(request);
     const { devices } = await this.services.call(listDevices, request, { userId });
-    const ids = devices.map(({ id }) => id);
-    return ids.length < 2
-      ? { synchronized: [], 'not-synchronized': ids }
-      : { synchronized: [ids], 'not-synchronized': [] };
+    const deviceIds = devices.map(({ id }) => id);
+    return deviceIds.length < 2
+      ? { synchronized: [], 'not-synchronized': deviceIds }
+      : { synchronized: [deviceIds], 'not-synchronized': [] };
   }
 
   /** Ignores a client's links between devices, and returns {@link listSynchronized}. */

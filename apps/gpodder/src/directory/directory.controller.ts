@@ -10,8 +10,8 @@ import { parseFormat, toPodcastObject, serializeFeeds } from '../subscriptions/f
 import { PodcastsService } from '../subscriptions/podcasts.service.js';
 
 /**
- * Answers the directory paths of gpodder.net with empty lists: a ranking on a small server would
- * reveal the podcasts of its users. Only `data/podcast.json` finds podcasts, those of the caller.
+ * Answers the directory paths of gpodder.net with empty lists, because a ranking on a small server
+ * would reveal the podcasts of its users. Only `data/podcast.json` returns podcasts of the caller.
  */
 @Controller()
 export class DirectoryController {
@@ -54,7 +54,7 @@ export class DirectoryController {
     return [];
   }
 
-  /** Returns a podcast if the caller has it: else answers would reveal podcasts of other users. */
+  /** Returns a podcast of the caller, else 404, to hide the podcasts of other users. */
   @Get('api/2/data/podcast.json')
   async podcast(@Req() request: FastifyRequest) {
     const url = await this.feeds.currentUrl(request, queryOf(request).get('url') ?? '');

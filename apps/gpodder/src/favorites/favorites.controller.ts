@@ -10,8 +10,8 @@ import { toEpisodeObject } from './episode-object.js';
 const perPage = 1_000;
 
 /**
- * Lists the caller's favourite episodes. Clients mark them by the setting `is_favorite` or by the
- * Open Podcast API.
+ * Lists the caller's favourite episodes. Clients mark favourites by the episode setting
+ * `is_favorite` or by the Open Podcast API.
  */
 @Controller()
 export class FavoritesController {
@@ -23,15 +23,18 @@ export class FavoritesController {
   @Get('api/2/favorites/:user.json')
   async list(@Req() request: FastifyRequest) {
     const { userId } = callerOf(request);
-    const first = { userId, favorites: true, perPage };
+    const firstPageRequest = { userId, favorites: true, perPage };
     const podcastsByUrl = await this.podcasts.readByUrl(request);
     const favorites: object[] = [];
-    for (let page = await this.services.call(listActions, request, first); ;) {
+    for (let page = await this.services.call(listActions, request, firstPageRequest); ;) {
       const episodes = page.episodes.map((episode) => toEpisodeObject(episode, podcastsByUrl));
       request.hold?.(JSON.stringify(episodes).length);
       favorites.push(...episodes);
       if (!page.next) return favorites;
-      page = await this.services.call(listActions, request, { ...first, further: page.next });
+      page = await this.services.call(listActions, request, {
+        ...firstPageRequest,
+        further: page.next,
+      });
     }
   }
 }

@@ -15,7 +15,7 @@ import { toEpisodeObject } from './episode-object.js';
 /** Maximum episodes that the episode service returns in one reply. */
 const perPage = 1_000;
 
-/** Returns changes of subscriptions and episodes in one answer; no tested client requests it. */
+/** Lists changes of subscriptions and episodes in one answer. No tested client uses this path. */
 @Controller()
 export class UpdatesController {
   constructor(
@@ -27,26 +27,26 @@ export class UpdatesController {
 
   @Get('api/2/updates/:user/:device.json')
   async listUpdates(@Req() request: FastifyRequest, @Param('device') device: string) {
-    const id = parseDeviceId(device);
+    const deviceId = parseDeviceId(device);
     const query = queryOf(request);
     if (!query.has('since')) throw new Failure('invalid');
     const since = parseSince(query);
-    // Reads subscriptions first: their timestamp, which the answer has, must not be later than the
+    // Reads subscriptions first. The answer has their timestamp, which must not be later than the
     // read of the episodes.
     const { delta, added } = await this.feeds.peekSince(request, since);
     const { remove, timestamp } = delta;
     const [episodes, podcastsByUrl] = await Promise.all([
       this.readChangedEpisodes(request, since),
       this.podcasts.readByUrl(request),
-      this.devices.register(request, [id]),
+      this.devices.register(request, [deviceId]),
     ]);
-    const withActions = query.get('include_actions')?.toLowerCase() === 'true';
+    const includesActions = query.get('include_actions')?.toLowerCase() === 'true';
     return {
       add: added.map((feed) => toPodcastObject(feed, podcastsByUrl)),
-      // Sends both names: the code of gpodder.net has `rem`, its documentation `remove`.
+      // Sends both names, because gpodder.net has `rem` in its code, but `remove` in its docs.
       rem: remove,
       remove,
-      updates: episodes.map((episode) => toUpdate(episode, withActions, podcastsByUrl)),
+      updates: episodes.map((episode) => toUpdate(episode, includesActions, podcastsByUrl)),
       timestamp,
     };
   }
@@ -62,30 +62,30 @@ export class UpdatesController {
       readOnly: true,
       perPage,
     };
-    const changed: GpodderEpisode[] = [];
+    const changedEpisodes: GpodderEpisode[] = [];
     for (let page = await this.services.call(listActions, request, pageRequest); ;) {
       request.hold?.(JSON.stringify(page.episodes).length);
-      changed.push(...page.episodes);
-      if (!page.next) return changed;
+      changedEpisodes.push(...page.episodes);
+      if (!page.next) return changedEpisodes;
       page = await this.services.call(listActions, request, { ...pageRequest, further: page.next });
     }
   }
 }
 
 /**
- * Returns an episode with the name of its latest action as `status`.
+ * Returns an episode with the name of its `aggregated` action as `status`, by default `new`.
  *
- * @param withAction true to add the whole action.
+ * @param includesAction true to add the whole action.
  */
 function toUpdate(
   episode: GpodderEpisode,
-  withAction: boolean,
+  includesAction: boolean,
   podcastsByUrl: PodcastsByUrl,
 ): object {
   const [action] = toClientActions(episode, 'aggregated');
   return {
     ...toEpisodeObject(episode, podcastsByUrl),
     status: action?.action ?? 'new',
-    ...(withAction && action && { action }),
+    ...(includesAction && action && { action }),
   };
 }

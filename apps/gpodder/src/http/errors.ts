@@ -14,7 +14,7 @@ export const failureAnswers: FailureAnswers = {
   unauthorized: {
     status: 401,
     message: 'User not authorized',
-    // Names only the scheme Basic, although Bearer works: clients use the first that they support.
+    // Names only Basic, although Bearer also works, because clients use the first scheme.
     headers: { 'www-authenticate': 'Basic realm="Podcast Sync"' },
   },
   not_found: httpAnswers[404],
@@ -26,7 +26,7 @@ export const failureAnswers: FailureAnswers = {
 /** Answer to a client without the permission that a route needs. */
 export const forbidden: ErrorAnswer = { status: 403, message: 'Not allowed' };
 
-/** An error with its HTTP answer, such as 403, for which no failure code exists. */
+/** An error for an HTTP answer that has no failure code, such as 403. */
 export class RejectionError extends Error {
   constructor(readonly answer: ErrorAnswer) {
     super(answer.message);

@@ -2,19 +2,19 @@ import { Failure } from '#contracts';
 import { parseJson, TooLarge, waitToParse } from '#http';
 import type { FastifyRequest } from 'fastify';
 
-/** Returns the maximum JSON values of a body with a number of entries: an action has about 10. */
+/** Returns the maximum JSON values of a body with `maxEntries` entries. An action has about 10. */
 export const maxValuesOf = (maxEntries: number): number => 20 * maxEntries;
 
-/** The end of the year 9999, in seconds. A greater `since` is reduced to it. */
+/** Maximum `since` in seconds: the end of the year 9999. A greater value becomes the maximum. */
 const maxSince = 253_402_300_799;
 
 /** Returns the query parameters of a request. */
 export function queryOf({ url }: Pick<FastifyRequest, 'url'>): URLSearchParams {
-  const start = url.indexOf('?');
-  return new URLSearchParams(start < 0 ? '' : url.slice(start));
+  const queryStart = url.indexOf('?');
+  return new URLSearchParams(queryStart < 0 ? '' : url.slice(queryStart));
 }
 
-/** Returns the parameter `since` in seconds, by default 0. @throws Failure `invalid` */
+/** Returns the parameter `since` in seconds, by default 0. @throws Failure `invalid`. */
 export function parseSince(query: URLSearchParams): number {
   const since = query.get('since');
   if (since === null) return 0;
@@ -26,7 +26,7 @@ export function parseSince(query: URLSearchParams): number {
  * Parses a body as JSON, whatever its content type.
  *
  * @param maxValues maximum number of JSON values, at all depths.
- * @throws Failure `invalid`; TooLarge for more values.
+ * @throws Failure `invalid` for an empty body or invalid JSON; TooLarge above `maxValues`.
  */
 export async function parseJsonBody(body: Buffer | undefined, maxValues: number): Promise<unknown> {
   if (body === undefined || body.length === 0) throw new Failure('invalid');
@@ -34,7 +34,7 @@ export async function parseJsonBody(body: Buffer | undefined, maxValues: number)
   return parseJson(body, maxValues, () => new TooLarge()).value;
 }
 
-/** Parses a JSON object with {@link parseJsonBody}. @throws Failure `invalid`; TooLarge */
+/** Parses a JSON object. @throws Failure `invalid` for other JSON; TooLarge above `maxValues`. */
 export async function parseObjectBody(
   body: Buffer | undefined,
   maxValues: number,

@@ -8,29 +8,29 @@ import { gpodderSessionMetrics } from '../gpodder.metrics.js';
 import { errorFormat, failureAnswers, forbidden, RejectionError } from './errors.js';
 import { requiredAccess } from '../auth/route-access.js';
 
-/** Headers of every answer: no scripts and no frames; no caching, as some clients have a cache. */
-const headers = {
+/** Headers of every answer: no scripts, no frames, and no caching, because some clients cache. */
+const answerHeaders = {
   'content-security-policy': "default-src 'none'; frame-ancestors 'none'",
   'cache-control': 'no-store',
 };
 
 /** CORS as on gpodder.net: web pages can read with `Authorization`, but not with cookies. */
-const cors = {
+const corsOptions = {
   origin: '*',
   methods: ['GET', 'HEAD'],
   allowedHeaders: ['Authorization'],
   maxAge: 600,
 };
 
-/** HTTP methods that change nothing. */
-const safeMethods = ['GET', 'HEAD', 'OPTIONS'];
+/** HTTP methods that change nothing (RFC 9110, 9.2.1). */
+const readMethods = ['GET', 'HEAD', 'OPTIONS'];
 
 /** Matches a folder before a path of Nextcloud, such as `/nextcloud`, which some apps add. */
 const nextcloudFolder =
   /^\/[^?]*?(?=\/index\.php\/(?:apps\/gpoddersync|login\/v2)|\/ocs\/v2\.php\/core\/)/;
 
 /** Objects that check requests before a handler runs. */
-interface AdmissionParts {
+interface ServerDependencies {
   readonly authenticator: GpodderAuthenticator;
   readonly limits: RateLimits;
   readonly limiter: UserLimiter;
@@ -39,7 +39,7 @@ interface AdmissionParts {
 /** Returns the options of the gpodder app's HTTP server. */
 export function serverOptions(
   config: GpodderConfig,
-  { authenticator, limits, limiter }: AdmissionParts,
+  { authenticator, limits, limiter }: ServerDependencies,
   log: Log,
 ): HttpOptions {
   const countSession = gpodderSessionMetrics();
@@ -54,9 +54,9 @@ export function serverOptions(
       const caller = await authenticator.authenticate(request);
       request.gpodderCaller = caller;
       if (!caller.session) {
-        const cookie = newCookieValue(caller.credentialId, config.SESSION_KEY);
+        const cookieValue = newCookieValue(caller.credentialId, config.SESSION_KEY);
         const isSecure = linkBase(request, config).startsWith('https:');
-        void reply.header('set-cookie', sessionCookie(cookie, isSecure));
+        void reply.header('set-cookie', sessionCookie(cookieValue, isSecure));
         countSession('made');
       }
       return caller.userId;
@@ -70,21 +70,22 @@ export function serverOptions(
       if (!caller.scopes.includes(`${requiredAccess(request)}:subscriptions`))
         throw new RejectionError(forbidden);
     },
-    // Reads the whole body of a rejected request: some clients read no answer before they sent it.
+    // Some clients read the answer only after they have sent the whole body. So the server also
+    // reads the whole body of a rejected request.
     rejectedBodyBytes: config.MAX_BODY_BYTES,
-    headers: () => headers,
+    headers: () => answerHeaders,
     bodies: ['bytes'],
-    cors,
+    cors: corsOptions,
     rewrite: (url) => url.replace(nextcloudFolder, ''),
   };
 }
 
-/** Rejects writes from other sites' pages: browsers can send a stored app password with them. */
+/** Rejects writes from other sites, because browsers can add a stored app password to a write. */
 function rejectCrossSiteWrite(
   { method, headers: { origin, 'sec-fetch-site': site } }: FastifyRequest,
   ownOrigin: string,
 ): void {
-  if (safeMethods.includes(method)) return;
+  if (readMethods.includes(method)) return;
   const isForeign = origin !== undefined && origin !== ownOrigin;
   if (isForeign || (site !== undefined && site !== 'same-origin' && site !== 'none'))
     throw new RejectionError(forbidden);

@@ -1,7 +1,7 @@
 import { redisConfig } from '#redis';
 import { z } from 'zod';
 
-/** The configuration of `import`: the connection to the services. */
+/** The configuration of the command `import`: the connection to the services. */
 export const importConfig = z.object(redisConfig.shape);
 
 /** Options of an import. */
@@ -14,6 +14,6 @@ export interface ImportOptions {
   readonly login: string;
   /** File with the password in its first line; by default a prompt. */
   readonly passwordFile?: string | undefined;
-  /** File that stores the progress, so that a stopped import continues. */
+  /** File that stores the progress, to continue later; by default `import-<hash>.progress`. */
   readonly progress?: string | undefined;
 }

@@ -10,7 +10,7 @@ import {
 import { parseJson } from '#runtime';
 import type { ImportOptions } from './import-options.js';
 
-/** Content of the file: the progress, and the options of its import. */
+/** Content of the file: the progress, and a hash of the options of the import. */
 const fileSchema = importProgressSchema.extend({ import: z.string() });
 
 /** Minimum time between two writes of the file, in milliseconds. */
@@ -27,7 +27,7 @@ export class ImportProgressFile implements ProgressStore {
 
   private constructor(
     private readonly path: string,
-    private readonly identity: string,
+    private readonly optionsHash: string,
     public current: ImportProgress,
     private readonly warn: (text: string) => void,
   ) {}
@@ -37,14 +37,14 @@ export class ImportProgressFile implements ProgressStore {
     { from, user, login, progress }: ImportOptions,
     warn: (text: string) => void,
   ): Promise<ImportProgressFile> {
-    const identity = createHash('sha256')
+    const optionsHash = createHash('sha256')
       .update(JSON.stringify([from.href, user, login]))
       .digest('hex');
-    const path = progress ?? `import-${identity.slice(0, 12)}.progress`;
-    const text = await readFile(path, 'utf8').catch(() => '');
-    const { data: stored } = fileSchema.safeParse(parseJson(text));
-    const current = stored?.import === identity ? stored : noProgress;
-    return new ImportProgressFile(path, identity, current, warn);
+    const path = progress ?? `import-${optionsHash.slice(0, 12)}.progress`;
+    const fileText = await readFile(path, 'utf8').catch(() => '');
+    const { data: storedProgress } = fileSchema.safeParse(parseJson(fileText));
+    const current = storedProgress?.import === optionsHash ? storedProgress : noProgress;
+    return new ImportProgressFile(path, optionsHash, current, warn);
   }
 
   /** Sets the progress, and saves it at most once per second. */
@@ -53,16 +53,20 @@ export class ImportProgressFile implements ProgressStore {
     if (performance.now() - this.savedAt >= saveIntervalMs) await this.save();
   }
 
-  /** Replaces the file atomically, so that it is always readable. Warns once if that fails. */
+  /** Replaces the file atomically. If this fails, warns once, and writes the file never again. */
   async save(): Promise<void> {
     if (this.isUnwritable) return;
     this.savedAt = performance.now();
-    const temporary = `${this.path}.${process.pid}`;
+    const temporaryPath = `${this.path}.${process.pid}`;
     try {
-      await writeFile(temporary, JSON.stringify({ import: this.identity, ...this.current }), {
-        mode: 0o600,
-      });
-      await rename(temporary, this.path);
+      await writeFile(
+        temporaryPath,
+        JSON.stringify({ import: this.optionsHash, ...this.current }),
+        {
+          mode: 0o600,
+        },
+      );
+      await rename(temporaryPath, this.path);
     } catch (error) {
       this.isUnwritable = true;
       this.warn(

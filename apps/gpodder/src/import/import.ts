@@ -33,20 +33,20 @@ export async function importAccount(
   const log = createLog('import', 'error');
   const services = ['subscription', 'episode', 'account'] as const;
   const client = new StreamClient({ services, connect: () => connectRedis(config), log });
-  const stopped = new AbortController();
-  const stop = () => stopped.abort(new Error('stopped; run the same command to continue'));
+  const stopController = new AbortController();
+  const stop = () => stopController.abort(new Error('stopped; run the same command to continue'));
   for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, stop);
   try {
-    await Promise.race([client.connect(), rejectOnAbort(stopped.signal)]);
+    await Promise.race([client.connect(), rejectOnAbort(stopController.signal)]);
     const skipped = new SkippedEntries();
     const credential = { login: options.login, password };
     const source = await openSource(options.from, credential, {
       fetcher: createFetcher(options.from),
-      stopped: stopped.signal,
+      stopped: stopController.signal,
       skipped,
     });
-    const userId = await findUser(client, options.user, stopped.signal);
-    const writer = new AccountWriter(client, userId, stopped.signal, skipped);
+    const userId = await findUser(client, options.user, stopController.signal);
+    const writer = new AccountWriter(client, userId, stopController.signal, skipped);
     const progressFile = await ImportProgressFile.open(options, (text) =>
       stderr.write(`import: ${text}\n`),
     );
@@ -55,15 +55,15 @@ export async function importAccount(
       stderr.write(
         `import: continues after ${formatCount(progressFile.current.actions)} actions\n`,
       );
-    const line = new ProgressLine(stderr, 'import', () => describeWritten(writer));
+    const progressLine = new ProgressLine(stderr, 'import', () => describeWritten(writer));
     try {
-      await new AccountImport(source, writer, progressFile, stopped.signal).run();
+      await new AccountImport(source, writer, progressFile, stopController.signal).run();
       await progressFile.remove();
     } catch (error) {
       await progressFile.save();
       throw error;
     } finally {
-      line.end();
+      progressLine.end();
       for (const text of skipped.lines) stderr.write(`import: ${text}\n`);
       stderr.write(`import: ${describeWritten(writer)}\n`);
     }
@@ -73,13 +73,13 @@ export async function importAccount(
   }
 }
 
-/** Creates a fetcher that also reaches the named host if it is in a private network. */
+/** Creates a fetcher that is also allowed to reach this host in a private network. */
 function createFetcher({ hostname, port, protocol }: URL): Fetcher {
   const guard = new AddressGuard([`${hostname}:${port || (protocol === 'https:' ? 443 : 80)}`]);
   return new Fetcher({ userAgent: 'PodcastSync', guard, limits: sourceLimits });
 }
 
-/** Returns the id of the account with a name. @throws Error if no account has it. */
+/** Returns the id of the account with this name. @throws Error if no account has the name. */
 async function findUser(client: StreamClient, name: string, stopped: AbortSignal) {
   const { userId } = await callUntilAvailable(client, findAccount, { name }, { stopped });
   if (userId === null) throw new Error(`no account has the name ${name}: check --user`);

@@ -3,9 +3,10 @@ import { createInterface } from 'node:readline/promises';
 import { Writable } from 'node:stream';
 
 /**
- * Returns the password of the other server: the first line of a file, or hidden input.
+ * Reads the password for the other server: from the first line of `file`, or by default from a
+ * prompt without echo.
  *
- * @throws Error for an empty password, or without a terminal.
+ * @throws Error for an empty password, or if a prompt has no terminal.
  */
 export async function readPassword(file: string | undefined, prompt: string): Promise<string> {
   const password = file === undefined ? await readHidden(prompt) : await readFirstLine(file);
@@ -27,14 +28,18 @@ async function readHidden(prompt: string): Promise<string> {
   if (!process.stdin.isTTY)
     throw new Error('no terminal for a password prompt: use --password-file');
   process.stderr.write(prompt);
-  const noEcho = new Writable({ write: (_chunk, _encoding, done) => done() });
-  const lines = createInterface({ input: process.stdin, output: noEcho, terminal: true });
-  const stopped = new AbortController();
-  lines.once('SIGINT', () => stopped.abort());
+  const silentOutput = new Writable({ write: (_chunk, _encoding, done) => done() });
+  const lineReader = createInterface({
+    input: process.stdin,
+    output: silentOutput,
+    terminal: true,
+  });
+  const abortController = new AbortController();
+  lineReader.once('SIGINT', () => abortController.abort());
   try {
-    return await lines.question('', { signal: stopped.signal });
+    return await lineReader.question('', { signal: abortController.signal });
   } finally {
-    lines.close();
+    lineReader.close();
     process.stderr.write('\n');
   }
 }

@@ -14,7 +14,7 @@ const ocsSuccess =
   '<?xml version="1.0"?>\n<ocs><meta><status>ok</status><statuscode>200</statuscode>' +
   '<message>OK</message></meta><data/></ocs>\n';
 
-/** The paths by which clients of Nextcloud get and revoke an app password. */
+/** Serves the paths by which Nextcloud clients get and revoke an app password. */
 @Controller()
 export class NextcloudController {
   constructor(
@@ -27,17 +27,20 @@ export class NextcloudController {
   @HttpCode(200)
   @Public()
   async startLogin(@Req() request: FastifyRequest) {
-    const [poll, login] = [randomBytes(32), randomBytes(32)].map((bytes) =>
+    const [pollToken, loginToken] = [randomBytes(32), randomBytes(32)].map((bytes) =>
       bytes.toString('base64url'),
     ) as [string, string];
     const flow = await this.services.call(beginLogin, request, {
-      pollHash: sha256(poll),
-      loginHash: sha256(login),
+      pollHash: sha256(pollToken),
+      loginHash: sha256(loginToken),
       userAgent: (request.headers['user-agent'] ?? '').slice(0, 1_000),
       address: request.ip.slice(0, 64),
       server: linkBase(request, this.config),
     });
-    return { poll: { token: poll, endpoint: flow.endpoint }, login: `${flow.login}${login}` };
+    return {
+      poll: { token: pollToken, endpoint: flow.endpoint },
+      login: `${flow.login}${loginToken}`,
+    };
   }
 
   /** Answers 403, as Nextcloud does to a client that already has an app password. */

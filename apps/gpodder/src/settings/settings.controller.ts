@@ -5,9 +5,9 @@ import { parseObjectBody, queryOf } from '../http/input.js';
 import { parseSettingChanges } from './settings.rules.js';
 import { SettingsService } from './settings.service.js';
 
-const path = 'api/2/settings/:user/:scope(account|device|podcast|episode).json';
+const settingsPath = 'api/2/settings/:user/:scope(account|device|podcast|episode).json';
 
-/** Maximum bytes of a body (a scope has 64 KiB), and maximum JSON values in it. */
+/** Maximum bytes of a body, and maximum JSON values in a body. A scope has at most 64 KiB. */
 const [maxBytes, maxValues] = [131_072, 1_000];
 
 /** Reads and changes settings of the account, a device, a podcast or an episode. */
@@ -15,7 +15,7 @@ const [maxBytes, maxValues] = [131_072, 1_000];
 export class SettingsController {
   constructor(private readonly settings: SettingsService) {}
 
-  @Get(path)
+  @Get(settingsPath)
   read(@Req() request: FastifyRequest, @Param('scope') scope: string) {
     return this.settings.change(request, parseOwner(scope, queryOf(request)), {
       set: {},
@@ -23,23 +23,23 @@ export class SettingsController {
     });
   }
 
-  @Post(path)
+  @Post(settingsPath)
   @HttpCode(200)
   async change(
     @Req() request: FastifyRequest,
     @Param('scope') scope: string,
     @Body() body?: Buffer,
   ) {
-    const subject = parseOwner(scope, queryOf(request));
+    const owner = parseOwner(scope, queryOf(request));
     if (body && body.length > maxBytes) throw new Failure('invalid');
     const changes = parseSettingChanges(await parseObjectBody(body, maxValues));
-    return this.settings.change(request, subject, changes);
+    return this.settings.change(request, owner, changes);
   }
 }
 
-/** Returns the owner of the settings that a query names. @throws Failure `invalid` without one. */
+/** Returns the owner of settings, with ids from the query. @throws Failure `invalid`. */
 function parseOwner(scope: string, query: URLSearchParams) {
-  const required = (name: string): string => {
+  const requireParameter = (name: string): string => {
     const value = query.get(name);
     if (!value) throw new Failure('invalid');
     return value;
@@ -48,10 +48,14 @@ function parseOwner(scope: string, query: URLSearchParams) {
     case 'account':
       return { of: scope } as const;
     case 'device':
-      return { of: scope, id: required('device') } as const;
+      return { of: scope, id: requireParameter('device') } as const;
     case 'podcast':
-      return { of: scope, podcast: required('podcast') } as const;
+      return { of: scope, podcast: requireParameter('podcast') } as const;
     default:
-      return { of: 'episode', podcast: required('podcast'), episode: required('episode') } as const;
+      return {
+        of: 'episode',
+        podcast: requireParameter('podcast'),
+        episode: requireParameter('episode'),
+      } as const;
   }
 }

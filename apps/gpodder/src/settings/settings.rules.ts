@@ -6,7 +6,7 @@ export interface SettingChanges {
   readonly remove: readonly string[];
 }
 
-/** Setting of an episode that is stored as its favourite status, which all apps share. */
+/** Key of the episode setting that is stored as the episode's favourite status. */
 export const favoriteKey = 'is_favorite';
 
 /** Parses a change of settings. @throws Failure `invalid` for wrong types or too many keys. */
@@ -26,10 +26,15 @@ export function parseSettingChanges({
 export function checkSettingLimits({ set, remove }: SettingChanges): void {
   if (Object.keys(set).some((key) => [...key].length > settingLimits.key))
     throw new Failure('invalid');
-  const removed = new Set(remove);
-  const stored = Object.fromEntries(Object.entries(set).filter(([key]) => !removed.has(key)));
-  const bytes = Buffer.byteLength(JSON.stringify(stored));
-  if (Object.keys(stored).length > settingLimits.keys || bytes > settingLimits.scopeBytes)
+  const removedKeys = new Set(remove);
+  const storedSettings = Object.fromEntries(
+    Object.entries(set).filter(([key]) => !removedKeys.has(key)),
+  );
+  const jsonBytes = Buffer.byteLength(JSON.stringify(storedSettings));
+  if (
+    Object.keys(storedSettings).length > settingLimits.keys ||
+    jsonBytes > settingLimits.scopeBytes
+  )
     throw new Failure('invalid');
 }
 
@@ -43,10 +48,10 @@ export function splitFavorite({
   set,
   remove,
 }: SettingChanges): { favorite: boolean | undefined } & SettingChanges {
-  const { [favoriteKey]: sent, ...others } = set;
-  if (sent !== undefined && typeof sent !== 'boolean') throw new Failure('invalid');
+  const { [favoriteKey]: sentFavorite, ...others } = set;
+  if (sentFavorite !== undefined && typeof sentFavorite !== 'boolean') throw new Failure('invalid');
   return {
-    favorite: remove.includes(favoriteKey) ? false : sent,
+    favorite: remove.includes(favoriteKey) ? false : sentFavorite,
     set: others,
     remove: remove.filter((key) => key !== favoriteKey),
   };

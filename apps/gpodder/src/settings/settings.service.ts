@@ -40,8 +40,8 @@ export class SettingsService {
   constructor(private readonly services: Services) {}
 
   /**
-   * Changes settings and returns all settings of the scope. Only a change that adds a
-   * setting creates a missing feed or episode.
+   * Changes settings and returns all settings of the owner. A change that adds a setting creates a
+   * missing feed or episode; any other change has no effect on a missing one and returns `{}`.
    *
    * @throws Failure `not_found` for an unknown device; `invalid` above a limit or for an unusable
    *   URL.
@@ -82,16 +82,20 @@ export class SettingsService {
     const lookup = { userId, feedUrl, enclosureUrl, ensure: addsSettings(changes) };
     const isOnlyFavorite = Object.keys(set).length === 0 && remove.length === 0;
     const firstChange = { ...lookup, favorite: isOnlyFavorite ? newFavorite : undefined };
-    const { episode: found } = await this.services.call(setFavorite, request, firstChange);
-    if (!found) return {};
-    // Stores other settings first: if they exceed a limit, the favourite must not change either.
-    const scope = { of: 'episode', id: found.syncId } as const;
+    const { episode: storedEpisode } = await this.services.call(setFavorite, request, firstChange);
+    if (!storedEpisode) return {};
+    // Stores the other settings first, because the favourite status must not change if they exceed
+    // a limit.
+    const scope = { of: 'episode', id: storedEpisode.syncId } as const;
     const settings = await this.storeSettings(request, scope, { set, remove });
-    const isDone = isOnlyFavorite || newFavorite === undefined;
-    const { episode: after } = isDone
-      ? { episode: found }
+    const isFavoriteStored = isOnlyFavorite || newFavorite === undefined;
+    const { episode: currentEpisode } = isFavoriteStored
+      ? { episode: storedEpisode }
       : await this.services.call(setFavorite, request, { ...lookup, favorite: newFavorite });
-    return { ...settings, ...(after?.favorite !== undefined && { [favoriteKey]: after.favorite }) };
+    return {
+      ...settings,
+      ...(currentEpisode?.favorite !== undefined && { [favoriteKey]: currentEpisode.favorite }),
+    };
   }
 
   private async storeSettings(
@@ -104,14 +108,18 @@ export class SettingsService {
     return (await this.services.call(changeSettings, request, change)).settings;
   }
 
-  /** Returns the feed of a URL. @param ensure true to create a missing feed, unsubscribed. */
+  /**
+   * Returns the feed of a URL; `null` if the user has no such feed.
+   *
+   * @param ensure true to create a missing feed, unsubscribed.
+   */
   private async findOrEnsureFeed(
     request: FastifyRequest,
-    sent: string,
+    sentUrl: string,
     ensure: boolean,
   ): Promise<Feed | null> {
     const { userId } = callerOf(request);
-    const feedUrl = repairFeedUrlOrThrow(sent);
+    const feedUrl = repairFeedUrlOrThrow(sentUrl);
     if (ensure) return (await this.services.call(ensureFeed, request, { userId, feedUrl })).feed;
     const lookup = { userId, feedUrls: [feedUrl] };
     return (await this.services.call(findFeeds, request, lookup)).feeds[0] ?? null;
@@ -119,14 +127,14 @@ export class SettingsService {
 }
 
 /** Returns the repaired URL of a feed. @throws Failure `invalid` for an unusable URL. */
-function repairFeedUrlOrThrow(sent: string): string {
-  const url = repairFeedUrl(sent);
+function repairFeedUrlOrThrow(sentUrl: string): string {
+  const url = repairFeedUrl(sentUrl);
   if (url === undefined) throw new Failure('invalid');
   return url;
 }
 
-/** Returns true if a change adds a setting to an owner without settings. */
+/** Returns true if a change sets a key that it does not also remove. */
 function addsSettings({ set, remove }: SettingChanges): boolean {
-  const removed = new Set(remove);
-  return Object.keys(set).some((key) => !removed.has(key));
+  const removedKeys = new Set(remove);
+  return Object.keys(set).some((key) => !removedKeys.has(key));
 }

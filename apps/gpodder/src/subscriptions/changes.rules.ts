@@ -13,9 +13,9 @@ const entriesPerIteration = 500;
 const maxFeedsPerUpload = 10_000;
 
 /**
- * Maximum feeds that one message to the service adds, and maximum that it removes: longer writes
- * delay other writes. Exception: an upload that replaces the whole list is always one message,
- * because the message unsubscribes from all other feeds.
+ * Maximum feeds that one message to the service adds, and maximum that it removes, because longer
+ * writes delay other writes. Exception: an upload that replaces the whole list is always one
+ * message, because the message unsubscribes from all other feeds.
  */
 const maxPerMessage = 250;
 
@@ -31,7 +31,7 @@ export interface FeedChanges {
   /** Titles of added feeds by repaired URL. */
   readonly titles: ReadonlyMap<string, string>;
   readonly remove: SentFeeds;
-  /** Sent URLs that are no feed URL and cannot be repaired. */
+  /** Sent URLs that cannot be repaired to a valid feed URL. */
   readonly unusable: readonly string[];
 }
 
@@ -46,12 +46,12 @@ export async function parseChanges(
 ): Promise<FeedChanges> {
   const lists = [requireList(body['add']), requireList(body['remove'])] as const;
   checkEntryCount(lists[0].length + lists[1].length, maxEntries);
-  const [added, removed] = [requireStrings(lists[0]), requireStrings(lists[1])];
-  const addedSet = new Set(added);
-  if (removed.some((url) => addedSet.has(url))) throw new Failure('invalid');
-  const add = await repairUrls(added, maxFeedsPerUpload);
-  const remove = await repairUrls(removed, maxFeedsPerUpload);
-  // A feed can be in both lists under different sent URLs: it is added and not removed.
+  const [addedUrls, removedUrls] = [requireStrings(lists[0]), requireStrings(lists[1])];
+  const addedUrlSet = new Set(addedUrls);
+  if (removedUrls.some((url) => addedUrlSet.has(url))) throw new Failure('invalid');
+  const add = await repairUrls(addedUrls, maxFeedsPerUpload);
+  const remove = await repairUrls(removedUrls, maxFeedsPerUpload);
+  // A feed that is in both lists under different sent URLs is added and not removed.
   for (const url of add.feeds.keys()) remove.feeds.delete(url);
   const unusable = [...add.unusable, ...remove.unusable];
   return { add: add.feeds, titles: new Map(), remove: remove.feeds, unusable };
@@ -60,21 +60,22 @@ export async function parseChanges(
 /**
  * Parses a whole list, which replaces all subscriptions.
  *
- * @throws Failure `invalid` if entries were sent but none is usable: the list would remove all
- *   subscriptions; also for an object without a URL, whose feed would be removed; TooLarge.
+ * @throws TooLarge; Failure `invalid` if the list has entries but no usable one, because the list
+ *   would remove all subscriptions. Also `invalid` for an object without a URL, because its feed
+ *   would be removed.
  */
 export async function parseWholeList(
   entries: readonly unknown[],
   maxEntries: number,
 ): Promise<FeedChanges> {
   checkEntryCount(entries.length, maxEntries);
-  const sent = entries.map((entry) => (hasUrl(entry) ? entry : { url: entry }));
+  const sentEntries = entries.map((entry) => (hasUrl(entry) ? entry : { url: entry }));
   const { feeds, unusable } = await repairUrls(
-    requireStrings(sent.map(({ url }) => url)),
+    requireStrings(sentEntries.map(({ url }) => url)),
     maxFeeds,
   );
   if (feeds.size === 0 && entries.length > 0) throw new Failure('invalid');
-  return { add: feeds, titles: titlesByFeed(sent, feeds), remove: new Map(), unusable };
+  return { add: feeds, titles: mapTitles(sentEntries, feeds), remove: new Map(), unusable };
 }
 
 /** An entry of a whole list. A client can also send just the URL instead of the object. */
@@ -88,21 +89,21 @@ function hasUrl(entry: unknown): entry is ListEntry {
 }
 
 /** Returns titles by repaired URL. Ignores a title that is equal to its sent URL. */
-function titlesByFeed(entries: readonly ListEntry[], feeds: SentFeeds): Map<string, string> {
-  const sent = new Map<unknown, string>();
+function mapTitles(entries: readonly ListEntry[], feeds: SentFeeds): Map<string, string> {
+  const titlesBySentUrl = new Map<unknown, string>();
   for (const { url, title } of entries)
-    if (typeof title === 'string' && title !== '' && title !== url) sent.set(url, title);
+    if (typeof title === 'string' && title !== '' && title !== url) titlesBySentUrl.set(url, title);
   const titles = new Map<string, string>();
-  if (sent.size === 0) return titles;
+  if (titlesBySentUrl.size === 0) return titles;
   for (const [repairedUrl, urls] of feeds) {
-    const title = urls.map((url) => sent.get(url)).find((found) => found !== undefined);
+    const title = urls.map((url) => titlesBySentUrl.get(url)).find((found) => found !== undefined);
     if (title !== undefined) titles.set(repairedUrl, title);
   }
   return titles;
 }
 
 /**
- * Returns the messages of an upload in order: one if both lists fit into it. Otherwise messages
+ * Returns the messages of an upload in order: one message if both lists fit. Otherwise messages
  * with removals come first, so that a feed in both lists under different URLs ends up subscribed. A
  * whole list is one message, because the service unsubscribes from all feeds that the list lacks.
  */
@@ -110,40 +111,40 @@ export function splitIntoMessages(
   { add, titles, remove }: FeedChanges,
   isWholeList: boolean,
 ): ChangeMessage[] {
-  const [added, removed] = [[...add.keys()], [...remove.keys()]];
-  const toAddMessage = (part: string[]) => ({
-    add: part,
-    ...(titles.size > 0 && { titles: part.map((url) => titles.get(url) ?? null) }),
+  const [addedUrls, removedUrls] = [[...add.keys()], [...remove.keys()]];
+  const toAddMessage = (urlGroup: string[]) => ({
+    add: urlGroup,
+    ...(titles.size > 0 && { titles: urlGroup.map((url) => titles.get(url) ?? null) }),
   });
-  if (isWholeList || Math.max(added.length, removed.length) <= maxPerMessage)
-    return [{ ...toAddMessage(added), remove: removed }];
+  if (isWholeList || Math.max(addedUrls.length, removedUrls.length) <= maxPerMessage)
+    return [{ ...toAddMessage(addedUrls), remove: removedUrls }];
   return [
-    ...splitUrls(removed).map((part) => ({ add: [], remove: part })),
-    ...splitUrls(added).map((part) => ({ ...toAddMessage(part), remove: [] })),
+    ...splitUrls(removedUrls).map((urlGroup) => ({ add: [], remove: urlGroup })),
+    ...splitUrls(addedUrls).map((urlGroup) => ({ ...toAddMessage(urlGroup), remove: [] })),
   ];
 }
 
-/** Splits URLs into parts of at most {@link maxPerMessage}. */
+/** Splits URLs into groups of at most {@link maxPerMessage}. */
 function splitUrls(urls: string[]): string[][] {
-  const count = Math.ceil(urls.length / maxPerMessage);
-  return Array.from({ length: count }, (_, part) =>
-    urls.slice(part * maxPerMessage, (part + 1) * maxPerMessage),
+  const groupCount = Math.ceil(urls.length / maxPerMessage);
+  return Array.from({ length: groupCount }, (_, groupIndex) =>
+    urls.slice(groupIndex * maxPerMessage, (groupIndex + 1) * maxPerMessage),
   );
 }
 
-/** Returns the answer's `update_urls`. @param found feeds of the uploaded URLs, in their order. */
+/** Returns the answer's `update_urls`. @param found feeds of the sent URLs, in their order. */
 export function toUrlUpdates(
   { add, remove, unusable }: FeedChanges,
   found: { readonly add: readonly (Feed | null)[]; readonly remove: readonly (Feed | null)[] },
 ): [string, string][] {
   const updates = new UrlUpdates();
-  for (const sent of unusable) updates.addRepaired(sent, undefined);
+  for (const sentUrl of unusable) updates.addRepaired(sentUrl, undefined);
   const addAll = (sentFeeds: SentFeeds, matches: readonly (Feed | null)[]) => {
     [...sentFeeds].forEach(([repairedUrl, sentUrls], index) => {
-      for (const sent of sentUrls) {
-        updates.addRepaired(sent, repairedUrl);
+      for (const sentUrl of sentUrls) {
+        updates.addRepaired(sentUrl, repairedUrl);
         const feed = matches[index];
-        if (feed) updates.addMoved(sent, repairedUrl, feed.feedUrl);
+        if (feed) updates.addMoved(sentUrl, repairedUrl, feed.feedUrl);
       }
     });
   };
@@ -152,7 +153,7 @@ export function toUrlUpdates(
   return updates.pairs;
 }
 
-/** Returns a list; an empty one if it is undefined. @throws Failure `invalid` for other types. */
+/** Returns the list, by default an empty list. @throws Failure `invalid` for other types. */
 function requireList(list: unknown): readonly unknown[] {
   if (list === undefined) return [];
   if (!Array.isArray(list)) throw new Failure('invalid');
@@ -178,12 +179,12 @@ async function repairUrls(
   const feeds = new Map<string, string[]>();
   const unusable: string[] = [];
   let parsedCount = 0;
-  for (const sent of new Set(urls)) {
+  for (const sentUrl of new Set(urls)) {
     if (++parsedCount % entriesPerIteration === 0) await nextTick();
-    const repairedUrl = repairFeedUrl(sent);
+    const repairedUrl = repairFeedUrl(sentUrl);
     const sentUrls = repairedUrl === undefined ? unusable : feeds.get(repairedUrl);
-    if (sentUrls) sentUrls.push(sent);
-    else if (repairedUrl !== undefined) feeds.set(repairedUrl, [sent]);
+    if (sentUrls) sentUrls.push(sentUrl);
+    else if (repairedUrl !== undefined) feeds.set(repairedUrl, [sentUrl]);
     checkEntryCount(feeds.size, max);
   }
   return { feeds, unusable };

@@ -37,7 +37,7 @@ export class FeedListService {
     @Inject(LOG) private readonly log: Log,
   ) {}
 
-  /** Returns changes after `since`, the timestamp of an earlier answer in seconds. */
+  /** Returns changes after `since` (seconds), and updates the client's sync state. */
   async changedSince(request: FastifyRequest, since: number): Promise<FeedDelta> {
     return (await this.readAll(request, toReader(callerOf(request), since))).delta;
   }
@@ -50,9 +50,9 @@ export class FeedListService {
     return this.readAll(request, toReader(callerOf(request), since), true);
   }
 
-  /** Returns the current URL of the caller's podcast that has or had this URL, if there is one. */
-  async currentUrl(request: FastifyRequest, sent: string): Promise<string | undefined> {
-    const url = repairFeedUrl(sent);
+  /** Returns the current URL of the caller's podcast with this current or former URL, if any. */
+  async currentUrl(request: FastifyRequest, sentUrl: string): Promise<string | undefined> {
+    const url = repairFeedUrl(sentUrl);
     if (url === undefined) return undefined;
     const { userId } = callerOf(request);
     const { feeds } = await this.services.call(findFeeds, request, { userId, feedUrls: [url] });
@@ -66,7 +66,7 @@ export class FeedListService {
 
   /**
    * Changes subscriptions, or replaces all if `isWholeList`. If one of several messages fails,
-   * earlier messages keep their effect. The client can repeat the upload, which is idempotent.
+   * earlier messages keep their effect. Uploads are idempotent, so the client can repeat one.
    */
   async change(request: FastifyRequest, changes: FeedChanges, isWholeList = false) {
     const { userId, credentialId, session } = callerOf(request);
@@ -77,13 +77,13 @@ export class FeedListService {
       const payload = { ...client, ...message, whole: isWholeList };
       replies.push(await this.services.call(changeFeeds, request, payload));
     }
-    const found = {
+    const combinedReply = {
       // The lowest timestamp of all messages, so that the client misses no change.
       timestamp: Math.min(...replies.map(({ timestamp }) => timestamp)),
       add: replies.flatMap(({ add }) => add),
       remove: replies.flatMap(({ remove }) => remove),
     };
-    const rejected = found.add.filter((feed) => feed === null).length;
+    const rejected = combinedReply.add.filter((feed) => feed === null).length;
     const unusable = changes.unusable.length;
     this.countSkipped('unusable_feed', unusable);
     this.countSkipped('refused_feed', rejected);
@@ -93,7 +93,10 @@ export class FeedListService {
         { correlationId: request.id, rejected, reasons, unusable },
         'feeds of an upload skipped: URL unusable or change rejected; the other feeds are stored',
       );
-    return { timestamp: found.timestamp, update_urls: toUrlUpdates(changes, found) };
+    return {
+      timestamp: combinedReply.timestamp,
+      update_urls: toUrlUpdates(changes, combinedReply),
+    };
   }
 
   /** Reads all pages of a list. @param readOnly true to leave the client's sync state unchanged. */
@@ -104,13 +107,17 @@ export class FeedListService {
   ): Promise<{ delta: FeedDelta; added: ListedFeed[] }> {
     const { userId } = callerOf(request);
     const pageRequest: PageRequest = { userId, reader, readOnly };
-    const first = await this.services.call(listFeeds, request, pageRequest);
-    const delta = { add: [...first.add], remove: [...first.remove], timestamp: first.timestamp };
-    const added = toListedFeeds(first);
-    for (let { next } = first; next;) {
+    const firstPage = await this.services.call(listFeeds, request, pageRequest);
+    const delta = {
+      add: [...firstPage.add],
+      remove: [...firstPage.remove],
+      timestamp: firstPage.timestamp,
+    };
+    const added = toListedFeeds(firstPage);
+    for (let { next } = firstPage; next;) {
       const page = await this.services.call(listFeeds, request, { ...pageRequest, further: next });
-      const texts = [...page.add, ...(page.titles ?? []), ...page.remove];
-      request.hold?.(texts.reduce((sum, text) => sum + (text?.length ?? 0), 0));
+      const pageTexts = [...page.add, ...(page.titles ?? []), ...page.remove];
+      request.hold?.(pageTexts.reduce((sum, text) => sum + (text?.length ?? 0), 0));
       delta.add.push(...page.add);
       delta.remove.push(...page.remove);
       added.push(...toListedFeeds(page));

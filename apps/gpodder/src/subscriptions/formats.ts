@@ -109,12 +109,12 @@ function toXmlElement(feed: ListedFeed, podcastsByUrl: PodcastsByUrl): string {
   return `<podcast>${fields.join('')}</podcast>`;
 }
 
-/** Maximum feeds of an OPML document, and maximum lines of a text. Longer ones are rejected. */
+/** Maximum feeds of OPML, and maximum lines of a text. Longer bodies are rejected: TooLarge. */
 const [maxFeeds, maxLines] = [5_000, 30_000];
-const utf8 = new TextDecoder('utf-8', { fatal: true });
+const utf8Decoder = new TextDecoder('utf-8', { fatal: true });
 
 /**
- * Parses a whole list into URLs, or objects with `url` and `title`; it does not validate them. An
+ * Parses a whole list into URLs, or objects with `url` and `title`, all without validation. An
  * empty body is invalid, because only an explicit empty list is allowed to remove all feeds.
  *
  * @param maxEntries maximum entries of a JSON list.
@@ -130,7 +130,7 @@ export async function parseFeedList(
   if (format === 'json') return requireArray(await parseJsonBody(body, maxValuesOf(maxEntries)));
   if (format !== 'txt') throw new Failure('invalid');
   await waitToParse(body);
-  return nonEmptyLines(decodeUtf8(body));
+  return splitLines(decodeUtf8(body));
 }
 
 /** Parses the feeds of OPML. @throws Failure `invalid` if outlines exist but none has a URL. */
@@ -146,11 +146,11 @@ async function parseOpml(body: Buffer): Promise<object[]> {
 }
 
 /** Returns the lines that are not blank. @throws TooLarge at the first line above the limit. */
-function nonEmptyLines(text: string): string[] {
+function splitLines(text: string): string[] {
   const lines: string[] = [];
-  let count = 0;
+  let lineCount = 0;
   for (const [line] of text.matchAll(/[^\r\n]+/g)) {
-    if (++count > maxLines) throw new TooLarge(`more than ${maxLines} lines`);
+    if (++lineCount > maxLines) throw new TooLarge(`more than ${maxLines} lines`);
     if (line.trim() !== '') lines.push(line);
   }
   return lines;
@@ -158,7 +158,7 @@ function nonEmptyLines(text: string): string[] {
 
 function decodeUtf8(body: Buffer): string {
   try {
-    return utf8.decode(body);
+    return utf8Decoder.decode(body);
   } catch (cause) {
     throw new Failure('invalid', { cause });
   }

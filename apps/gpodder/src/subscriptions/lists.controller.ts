@@ -61,15 +61,16 @@ export class ListsController {
   ) {
     const { request } = reply;
     const { userId } = callerOf(request);
-    const id = parseDeviceId(device);
-    const supported = parseFormat(format, { except: ['xml'] });
+    const deviceId = parseDeviceId(device);
+    const supportedFormat = parseFormat(format, { except: ['xml'] });
     const { devices } = await this.services.call(listDevices, request, { userId });
-    if (!devices.some((one) => one.id === id)) throw new Failure('not_found');
+    if (!devices.some(({ id }) => id === deviceId)) throw new Failure('not_found');
     const feeds = await this.feeds.listSubscribedFeeds(request);
     const urls = feeds.map(({ url }) => url);
-    const podcastsByUrl = supported === 'opml' ? await this.podcasts.readByUrl(request) : undefined;
+    const podcastsByUrl =
+      supportedFormat === 'opml' ? await this.podcasts.readByUrl(request) : undefined;
     const callback = queryOf(request).get('jsonp');
-    const { type, body } = serializeFeeds(supported, feeds, urls, callback, podcastsByUrl);
+    const { type, body } = serializeFeeds(supportedFormat, feeds, urls, callback, podcastsByUrl);
     await reply.type(type).send(body);
   }
 
@@ -79,16 +80,16 @@ export class ListsController {
     @Param() { device = '', format = '' }: Readonly<Record<string, string>>,
     @Body() body?: Buffer,
   ): Promise<void> {
-    const id = parseDeviceId(device);
-    const supported = parseFormat(format, { except: ['xml', 'jsonp'] });
+    const deviceId = parseDeviceId(device);
+    const supportedFormat = parseFormat(format, { except: ['xml', 'jsonp'] });
     const { MAX_ENTRIES: maxEntries } = this.config;
     const changes = await parseWholeList(
-      await parseFeedList(supported, body, maxEntries),
+      await parseFeedList(supportedFormat, body, maxEntries),
       maxEntries,
     );
     await Promise.all([
       this.feeds.change(request, changes, true),
-      this.devices.register(request, [id]),
+      this.devices.register(request, [deviceId]),
     ]);
   }
 

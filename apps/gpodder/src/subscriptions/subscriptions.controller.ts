@@ -7,7 +7,7 @@ import { maxValuesOf, parseObjectBody, queryOf, parseSince } from '../http/input
 import { parseChanges } from './changes.rules.js';
 import { FeedListService } from './feed-list.service.js';
 
-/** Downloads and uploads of changes of subscriptions (gpodder API v2 and Nextcloud). */
+/** Serves downloads and uploads of changed subscriptions (gpodder API v2 and Nextcloud). */
 @Controller()
 export class SubscriptionsController {
   constructor(
@@ -41,10 +41,10 @@ export class SubscriptionsController {
     @Param('device') device: string,
     @Body() body?: Buffer,
   ) {
-    const id = parseDeviceId(device);
+    const deviceId = parseDeviceId(device);
     const [answer] = await Promise.all([
       this.change(request, body),
-      this.devices.register(request, [id]),
+      this.devices.register(request, [deviceId]),
     ]);
     return answer;
   }

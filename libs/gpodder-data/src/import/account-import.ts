@@ -10,7 +10,7 @@ export const importProgressSchema = z.object({
   since: z.int().min(0),
   /** Number of actions of the response that are imported. */
   actions: z.int().min(0),
-  /** SHA-256 of these actions, which detects that the response has changed. */
+  /** SHA-256 of these actions, to detect that the response has changed. */
   hash: z.string(),
 });
 export type ImportProgress = z.output<typeof importProgressSchema>;
@@ -28,25 +28,26 @@ export interface ProgressStore {
 type ImportedResponse = ImportProgress & { timestamp: number };
 
 /**
- * Imports an account of another server. A run that continues an interrupted import writes all
- * subscriptions and favourites again, which has no effect, but only the remaining actions.
+ * Imports an account of another server. To continue an interrupted import, a run writes only the
+ * remaining actions. It writes all subscriptions and favourites again, without effect.
  */
 export class AccountImport {
   constructor(
     private readonly source: SourceServer,
     private readonly writer: AccountWriter,
     private readonly store: ProgressStore,
-    private readonly stopped: AbortSignal,
+    private readonly stopSignal: AbortSignal,
   ) {}
 
-  /** Runs the import. @throws ServerError; Failure of a service; the reason of `stopped`. */
+  /** Runs the import. @throws ServerError; Failure of a service; the reason of `stopSignal`. */
   async run(): Promise<void> {
     await this.writer.writeFeeds(await this.source.readFeeds());
-    // Requests again, because some servers respond in parts, each with the timestamp for the next.
+    // Requests again, because some servers split the actions over several responses. Each response
+    // has the timestamp for the next request.
     for (let lastHash = ''; ;) {
       const { since } = this.store.current;
       const { timestamp, actions, hash } = await this.importResponse();
-      // Stops at a repeated response: that server ignores the timestamp.
+      // Also stops at a repeated response, because such a server ignores the timestamp.
       if (actions === 0 || timestamp <= since || hash === lastHash) break;
       lastHash = hash;
       await this.store.update({ since: timestamp, actions: 0, hash: '' });
@@ -57,11 +58,11 @@ export class AccountImport {
   /** Requests a response and imports its remaining actions. */
   private async importResponse(): Promise<ImportedResponse> {
     const { since } = this.store.current;
-    const written = await this.source.readActions(since, (response) =>
+    const imported = await this.source.readActions(since, (response) =>
       this.importRemaining(response),
     );
-    if (written) return written;
-    // Imports the response from its start, because actions that were imported have changed.
+    if (imported) return imported;
+    // Imports the response from its start, because its first actions have changed.
     this.store.current = { ...this.store.current, actions: 0, hash: '' };
     return this.importResponse();
   }
@@ -71,26 +72,27 @@ export class AccountImport {
    * with the actions that are already imported.
    */
   private async importRemaining(response: Actions): Promise<ImportedResponse | undefined> {
-    const { since, actions: written, hash: writtenHash } = this.store.current;
-    const hash = createHash('sha256');
+    const { since, actions: importedCount, hash: importedHash } = this.store.current;
+    const hasher = createHash('sha256');
     let [actions, batch]: [number, string[]] = [0, []];
-    const write = async () => {
+    const writeBatch = async () => {
       await this.writer.writeActions(batch.splice(0));
-      await this.store.update({ since, actions, hash: hash.copy().digest('hex') });
+      await this.store.update({ since, actions, hash: hasher.copy().digest('hex') });
     };
     for (;;) {
       const { value, done } = await response.next();
       if (done) {
-        if (actions < written) return undefined;
-        if (batch.length > 0) await write();
-        return { timestamp: value, since, actions, hash: hash.digest('hex') };
+        if (actions < importedCount) return undefined;
+        if (batch.length > 0) await writeBatch();
+        return { timestamp: value, since, actions, hash: hasher.digest('hex') };
       }
-      this.stopped.throwIfAborted();
-      hash.update(value).update('\n');
+      this.stopSignal.throwIfAborted();
+      hasher.update(value).update('\n');
       actions += 1;
-      if (actions > written) batch.push(value);
-      if (batch.length === maxActions) await write();
-      if (actions === written && hash.copy().digest('hex') !== writtenHash) return undefined;
+      if (actions > importedCount) batch.push(value);
+      if (batch.length === maxActions) await writeBatch();
+      if (actions === importedCount && hasher.copy().digest('hex') !== importedHash)
+        return undefined;
     }
   }
 }

@@ -42,63 +42,63 @@ export class AccountWriter {
   constructor(
     private readonly client: StreamClient,
     private readonly userId: string,
-    private readonly stopped: AbortSignal,
+    private readonly stopSignal: AbortSignal,
     readonly skipped: SkippedEntries,
   ) {}
 
   /** Subscribes to feeds, except feeds that were ever unsubscribed or deleted on this server. */
-  async writeFeeds(sent: readonly unknown[]): Promise<void> {
+  async writeFeeds(sentFeeds: readonly unknown[]): Promise<void> {
     const titles = new Map<string, string>();
-    for (const entry of sent) {
+    for (const entry of sentFeeds) {
       const { feedUrl, title } = this.parseFeed(entry) ?? {};
       if (feedUrl !== undefined) titles.set(feedUrl, titles.get(feedUrl) || title || '');
     }
     const feeds = [...titles];
     for (let from = 0; from < feeds.length; from += chunkLimits.entries) {
-      const part = feeds.slice(from, from + chunkLimits.entries);
-      const subscriptions = part.map(([feed_url, title]) => ({
+      const batch = feeds.slice(from, from + chunkLimits.entries);
+      const subscriptions = batch.map(([feed_url, title]) => ({
         feed_url,
         title: storedTitle(title),
         timestamp: oldestTime,
       }));
       const { failure } = (
-        await this.call(subscribe, { userId: this.userId, body: { subscriptions } })
+        await this.callService(subscribe, { userId: this.userId, body: { subscriptions } })
       ).parse();
-      // Counts `superseded` as imported: the state on this server is newer.
+      // Counts `superseded` as imported, because the state on this server is newer.
       const rejected = failure.filter(({ code }) => code !== 'superseded');
-      this.written.subscriptions += part.length - rejected.length;
+      this.written.subscriptions += batch.length - rejected.length;
       for (const { feed_url, code } of rejected) this.skipped.add('feed', feed_url, code);
     }
   }
 
-  /** Writes at most {@link maxActions} actions, given as JSON texts. Skips invalid ones. */
-  async writeActions(texts: readonly string[]): Promise<void> {
-    const actions = texts.flatMap((text) => this.parseAction(text) ?? []).map(withOldestTime);
-    this.written.actions += await this.upload(actions);
+  /** Writes at most {@link maxActions} actions, given as JSON texts. Skips invalid actions. */
+  async writeActions(actionTexts: readonly string[]): Promise<void> {
+    const actions = actionTexts.flatMap((text) => this.parseAction(text) ?? []).map(withOldestTime);
+    this.written.actions += await this.sendActions(actions);
   }
 
   /** Marks favourite episodes, except episodes that were ever marked or unmarked on this server. */
   async writeFavorites(favorites: readonly unknown[]): Promise<void> {
     const actions = favorites.flatMap((favorite) => this.parseFavorite(favorite) ?? []);
     for (let from = 0; from < actions.length; from += maxActions)
-      this.written.favorites += await this.upload(actions.slice(from, from + maxActions));
+      this.written.favorites += await this.sendActions(actions.slice(from, from + maxActions));
   }
 
-  /** Sends actions to the episode service. Returns how many of them it accepted. */
-  private async upload(actions: readonly UsableAction[]): Promise<number> {
-    const writer = new ActionWriter((contract, payload) => this.call(contract, payload), {
+  /** Sends actions to the episode service. Returns the number of accepted actions. */
+  private async sendActions(actions: readonly UsableAction[]): Promise<number> {
+    const writer = new ActionWriter((contract, payload) => this.callService(contract, payload), {
       userId: this.userId,
     });
     if (actions.length > 0) await writer.write(actions);
-    let accepted = actions.length;
+    let acceptedCount = actions.length;
     for (const [reason, entries] of writer.skipped) {
       this.skipped.addMany('action', entries, reason);
-      accepted -= entries;
+      acceptedCount -= entries;
     }
-    return accepted;
+    return acceptedCount;
   }
 
-  /** Returns URL and title of a feed. Ignores a title that is the URL, as some servers send. */
+  /** Returns URL and title of a feed. Some servers send the URL as title, which is ignored. */
   private parseFeed(sent: unknown): { feedUrl: string; title: string } | undefined {
     const feed =
       typeof sent === 'string' ? { url: sent, title: '' } : feedSchema.safeParse(sent).data;
@@ -134,8 +134,8 @@ export class AccountWriter {
     return { podcast: data.podcast_url, feedUrl, entry: { feedUrl, enclosureUrl, statuses } };
   }
 
-  private call<C extends Rpc>(contract: C, request: RequestOf<C>): Promise<ReplyOf<C>> {
-    return callUntilAvailable(this.client, contract, request, { stopped: this.stopped });
+  private callService<C extends Rpc>(contract: C, request: RequestOf<C>): Promise<ReplyOf<C>> {
+    return callUntilAvailable(this.client, contract, request, { stopped: this.stopSignal });
   }
 }
 

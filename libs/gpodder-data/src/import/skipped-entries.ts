@@ -5,10 +5,9 @@ import type { SkipReason } from '../action.rules.js';
 /** Maximum skipped entries that are listed, and maximum characters of each. */
 const [maxListed, maxCharacters] = [50, 200];
 
-/** A skipped entry as the other server sent it; without `entry`, a number of skipped entries. */
+/** A skipped entry; without `entry`, a number of skipped entries of this kind and reason. */
 export interface SkippedEntry {
   readonly kind: 'device' | 'answer' | 'feed' | 'action' | 'favourite';
-  /** Why the entry was skipped. */
   readonly reason: SkipReason | EntryFailureCode | 'no_id' | 'no_list' | 'not_a_list';
   readonly entry?: string;
   readonly count: number;
@@ -34,11 +33,11 @@ export class SkippedEntries {
     if (entries === 0) return;
     this.total += entries;
     const key = `${kind} ${reason}`;
-    const before = this.unlisted.get(key)?.count ?? 0;
-    this.unlisted.set(key, { kind, reason, count: before + entries });
+    const previousCount = this.unlisted.get(key)?.count ?? 0;
+    this.unlisted.set(key, { kind, reason, count: previousCount + entries });
   }
 
-  /** Listed entries, then the numbers of the others. */
+  /** Listed entries, then the numbers of unlisted entries. */
   get entries(): SkippedEntry[] {
     return [...this.listed, ...this.unlisted.values()];
   }

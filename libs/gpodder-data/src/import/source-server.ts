@@ -9,8 +9,8 @@ import type { SkippedEntries } from './skipped-entries.js';
  */
 const [maxRequests, maxBytes] = [1_000, 2 ** 27];
 /**
- * Maximum characters and JSON values of all responses except actions. These are in memory as
- * a whole, where a value of two characters takes up to a hundred bytes.
+ * Maximum characters and JSON values of all responses except actions. These responses are in
+ * memory as a whole, where a value of two characters takes up to a hundred bytes.
  */
 const [maxListCharacters, maxListValues] = [2 ** 23, 250_000];
 
@@ -35,10 +35,10 @@ const faultsByFetchFault = {
 } as const satisfies Record<FetchFault, string>;
 
 /**
- * Error of the other server, which did not respond or rejected a request. Its `fault` is that of
- * the fetch (`unreachable` also for an unknown host name and a broken response), or:
- * - `credentials`: it rejects the name or the password;
- * - `unsupported`: it has no gpodder API or gpoddersync, or does not follow its protocol.
+ * Thrown if the other server does not respond or rejects a request. `fault` is the fault of the
+ * fetch (`unreachable` also for an unknown host name and a broken response), or:
+ * - `credentials`: the server rejects the name or the password;
+ * - `unsupported`: the server has no gpodder API or gpoddersync, or violates the protocol.
  *
  * The message contains no other part of a URL than the origin.
  */
@@ -103,44 +103,48 @@ export async function openSource(
   { fetcher, stopped, skipped }: SourceOptions,
 ): Promise<SourceServer> {
   const authorization = `Basic ${Buffer.from(`${login}:${password}`).toString('base64')}`;
-  const http = new SourceClient(from, authorization, fetcher, stopped);
+  const client = new SourceClient(from, authorization, fetcher, stopped);
   const user = encodeURIComponent(login);
-  const devices = await http.getOptional(`api/2/devices/${user}.json`, listSchema);
-  if (devices) return openGpodderServer(http, user, devices, skipped);
-  const base = 'index.php/apps/gpoddersync';
-  const list = await http.getOptional(`${base}/subscriptions?since=0`, feedsSchema);
-  if (!list)
+  const devices = await client.getOptional(`api/2/devices/${user}.json`, listSchema);
+  if (devices) return openGpodderServer(client, user, devices, skipped);
+  const nextcloudPath = 'index.php/apps/gpoddersync';
+  const nextcloudFeeds = await client.getOptional(
+    `${nextcloudPath}/subscriptions?since=0`,
+    feedsSchema,
+  );
+  if (!nextcloudFeeds)
     throw new ServerError(
       `no gpodder API or gpoddersync at ${from.href}: check the address`,
       'unsupported',
     );
   return {
     protocol: 'gpoddersync',
-    readFeeds: async () => list.add,
-    readActions: (since, read) => http.readActions(`${base}/episode_action?since=${since}`, read),
+    readFeeds: async () => nextcloudFeeds.add,
+    readActions: (since, read) =>
+      client.readActions(`${nextcloudPath}/episode_action?since=${since}`, read),
     readFavorites: async () => [],
   };
 }
 
 /** Returns the object that reads from a server with the gpodder API. */
 function openGpodderServer(
-  http: SourceClient,
+  client: SourceClient,
   user: string,
   devices: unknown[],
   skipped: SkippedEntries,
 ): SourceServer {
-  /** Returns the feeds of one device: on gpodder.net each device has its own list. */
-  const readFeedsOf = async (device: unknown): Promise<unknown[]> => {
+  /** Returns the feeds of one device. On gpodder.net, each device has its own list. */
+  const readDeviceFeeds = async (device: unknown): Promise<unknown[]> => {
     const { data } = deviceSchema.safeParse(device);
     const path = data && `api/2/subscriptions/${user}/${encodeURIComponent(data.id)}.json?since=0`;
-    const list = path && (await http.getOptional(path, feedsSchema));
-    if (list) return list.add;
+    const deviceFeeds = path && (await client.getOptional(path, feedsSchema));
+    if (deviceFeeds) return deviceFeeds.add;
     skipped.add('device', data?.id ?? device, data ? 'no_list' : 'no_id');
     return [];
   };
   /** Returns the entries of a list; none if the list is missing or the response is not a list. */
   const readList = async (path: string): Promise<unknown[]> => {
-    const response = await http.getOptional(path, z.unknown());
+    const response = await client.getOptional(path, z.unknown());
     const { data } = listSchema.safeParse(response ?? null);
     if (!data) skipped.add('answer', response, 'not_a_list');
     return data ?? [];
@@ -148,27 +152,28 @@ function openGpodderServer(
   return {
     protocol: 'the gpodder API',
     readFeeds: async () => {
-      const titled = await readList(`subscriptions/${user}.json`);
-      if (devices.length === 0) return titled;
+      const titledFeeds = await readList(`subscriptions/${user}.json`);
+      if (devices.length === 0) return titledFeeds;
       const feeds: unknown[] = [];
-      for (const device of devices) for (const feed of await readFeedsOf(device)) feeds.push(feed);
-      // Adds the list of the user, which also has titles: those of devices have only URLs.
+      for (const device of devices)
+        for (const feed of await readDeviceFeeds(device)) feeds.push(feed);
+      // Adds the feeds of the user's list too, because only that list has titles.
       const urls = new Set(feeds);
       return [
         ...feeds,
-        ...titled.filter((feed) => urls.has(titledFeedSchema.safeParse(feed).data?.url)),
+        ...titledFeeds.filter((feed) => urls.has(titledFeedSchema.safeParse(feed).data?.url)),
       ];
     },
     readActions: (since, read) =>
-      http.readActions(`api/2/episodes/${user}.json?since=${since}`, read),
+      client.readActions(`api/2/episodes/${user}.json?since=${since}`, read),
     readFavorites: () => readList(`api/2/favorites/${user}.json`),
   };
 }
 
 /** Sends requests to the other server, and to no other origin. */
 class SourceClient {
-  private requests = 0;
-  private bytes = 0;
+  private requestCount = 0;
+  private receivedBytes = 0;
   private listCharacters = 0;
   private listValues = 0;
 
@@ -183,7 +188,7 @@ class SourceClient {
    * Requests a JSON document.
    *
    * @returns undefined for an unsupported path, or a response that is not JSON of the schema.
-   * @throws ServerError
+   * @throws ServerError for other failures.
    */
   async getOptional<Answer extends z.ZodType>(
     path: string,
@@ -197,7 +202,7 @@ class SourceClient {
           this.listCharacters += chunk.length;
           this.listValues += chunk.match(/[,[{]/g)?.length ?? 0;
           if (this.listCharacters > maxListCharacters || this.listValues > maxListValues)
-            throw this.tooLarge('subscriptions, devices and favourites');
+            throw this.createTooLargeError('subscriptions, devices and favourites');
         }
         return schema.safeParse(parseResponse(text)).data;
       });
@@ -210,7 +215,7 @@ class SourceClient {
     }
   }
 
-  /** Requests actions. @throws ServerError, e.g. for a response without them; errors of `read`. */
+  /** Requests actions. @throws ServerError, also if the response has none; errors of `read`. */
   readActions<T>(path: string, read: (actions: Actions) => Promise<T>): Promise<T> {
     return this.get(path, (chunks) => read(parseActions(chunks))).catch((error: unknown) => {
       throw error instanceof ResponseError ? new ServerError(error.message, 'unsupported') : error;
@@ -221,15 +226,15 @@ class SourceClient {
     path: string,
     read: (chunks: AsyncGenerator<string>) => Promise<T>,
   ): Promise<T> {
-    this.requests += 1;
-    if (this.requests > maxRequests)
+    this.requestCount += 1;
+    if (this.requestCount > maxRequests)
       throw new ServerError(`${this.base.host}: more than ${maxRequests} requests`, 'too_large');
     const { authorization } = this;
     const request = {
       url: new URL(path, this.base).href,
       headers: { accept: 'application/json' },
       authorization,
-      // Follows no redirect to another origin, which must not get the password.
+      // Follows no redirect to another origin, because that origin must not get the password.
       isSameOrigin: true,
     };
     try {
@@ -250,15 +255,15 @@ class SourceClient {
   }
 
   private async *decodeBody({ body }: FetchedResponse): AsyncGenerator<string> {
-    const text = new TextDecoder();
+    const decoder = new TextDecoder();
     for await (const chunk of body) {
-      this.bytes += chunk.length;
-      if (this.bytes > maxBytes) throw this.tooLarge('all responses');
-      yield text.decode(chunk, { stream: true });
+      this.receivedBytes += chunk.length;
+      if (this.receivedBytes > maxBytes) throw this.createTooLargeError('all responses');
+      yield decoder.decode(chunk, { stream: true });
     }
   }
 
-  private tooLarge(what: string): ServerError {
+  private createTooLargeError(what: string): ServerError {
     return new ServerError(`${this.base.host}: ${what} together are too large`, 'too_large');
   }
 }
