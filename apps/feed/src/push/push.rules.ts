@@ -17,7 +17,7 @@ import { canMove } from '../schedule/move.rules.js';
 export interface PushedFeed {
   readonly url: string;
   readonly document: FeedDocument;
-  /** A picture that the platform serves. */
+  /** URL of a picture on the platform; undefined without a valid URL. */
   readonly artworkUrl: string | undefined;
   /** Present if invalid episodes were left out of the document. Describes the first of them. */
   readonly failure?: PushFailure;
@@ -28,12 +28,14 @@ type PushFailure = PushAnswer['failure'][number];
 /**
  * Validates an entry of POST /feeds (docs/reference/interface-feeds.md, "Pushing"). Invalid texts
  * and links count as absent, as in a fetched document. An invalid episode is left out.
+ *
+ * @returns the feed to store, or the failure of an entry that is rejected.
  */
 export function validatePush(sent: unknown): PushedFeed | PushFailure {
-  if (!isJsonObject(sent)) return pushFailure('', 'invalid_value', 'An entry must be an object');
-  const url = textOf(sent.feed_url).trim();
+  if (!isJsonObject(sent)) return createFailure('', 'invalid_value', 'An entry must be an object');
+  const url = toText(sent.feed_url).trim();
   const reject = (code: EntryFailureCode, message: string) =>
-    pushFailure(textOf(sent.feed_url), code, message);
+    createFailure(toText(sent.feed_url), code, message);
   const fault = faultInHttpUrl(url);
   if (fault !== undefined) return reject('invalid_url', fault);
   if (isPrivate(url))
@@ -45,11 +47,13 @@ export function validatePush(sent: unknown): PushedFeed | PushFailure {
   if (!Array.isArray(episodes)) return reject('invalid_value', 'episodes is not an array');
   if (episodes.length > maxEpisodes)
     return reject('limit_reached', `More than ${maxEpisodes} episodes: send the newest ones`);
-  const read = episodes.map(toItem);
-  const items = read.flatMap((item) => ('message' in item ? [] : item));
-  const invalid = read.flatMap((item, index) => ('message' in item ? { ...item, index } : []));
-  const { new_feed_url: moved } = sent;
-  const newFeedUrl = typeof moved === 'string' ? moved.trim() : (moved ?? undefined);
+  const parsedEpisodes = episodes.map(toItem);
+  const items = parsedEpisodes.flatMap((item) => ('message' in item ? [] : item));
+  const failures = parsedEpisodes.flatMap((item, index) =>
+    'message' in item ? { ...item, index } : [],
+  );
+  const { new_feed_url: sentNewUrl } = sent;
+  const newFeedUrl = typeof sentNewUrl === 'string' ? sentNewUrl.trim() : (sentNewUrl ?? undefined);
   if (newFeedUrl !== undefined && !canMove(url, newFeedUrl))
     return reject(
       'invalid_url',
@@ -58,20 +62,21 @@ export function validatePush(sent: unknown): PushedFeed | PushFailure {
   return {
     url,
     document: { ...toDocument(sent, guid.data, items), newFeedUrl },
-    artworkUrl: urlOf(sent.artwork_url),
-    ...(invalid[0] && {
+    artworkUrl: toUrl(sent.artwork_url),
+    ...(failures[0] && {
       failure: reject(
-        invalid[0].code,
-        `episodes[${invalid[0].index}]: ${invalid[0].message} (${invalid.length} left out)`,
+        failures[0].code,
+        `episodes[${failures[0].index}]: ${failures[0].message} (${failures.length} left out)`,
       ),
     }),
   };
 }
 
-function pushFailure(feedUrl: string, code: EntryFailureCode, message: string): PushFailure {
+function createFailure(feedUrl: string, code: EntryFailureCode, message: string): PushFailure {
   return { feed_url: feedUrl, code, message };
 }
 
+/** Returns the item of a pushed episode, or the reason why the episode is invalid. */
 function toItem(sent: unknown): FeedItem | { code: EntryFailureCode; message: string } {
   if (!isJsonObject(sent)) return { code: 'invalid_value', message: 'is not an object' };
   const entry = parseEntry(sent);
@@ -86,7 +91,7 @@ function toItem(sent: unknown): FeedItem | { code: EntryFailureCode; message: st
     enclosureUrl,
     episodeUrl,
     duration,
-    imageUrl: urlOf(sent.image_url),
+    imageUrl: toUrl(sent.image_url),
   };
 }
 
@@ -97,12 +102,12 @@ function toDocument(
 ): FeedDocument {
   return {
     isWhole: true,
-    title: lineOf(textOf(sent.title)),
-    author: lineOf(textOf(sent.author)),
-    description: descriptionOf(textOf(sent.description)),
-    link: urlOf(sent.link),
-    language: feedLanguage(textOf(sent.language)),
-    imageUrl: urlOf(sent.image_url),
+    title: lineOf(toText(sent.title)),
+    author: lineOf(toText(sent.author)),
+    description: descriptionOf(toText(sent.description)),
+    link: toUrl(sent.link),
+    language: feedLanguage(toText(sent.language)),
+    imageUrl: toUrl(sent.image_url),
     declaredGuid,
     isBlocked: false,
     isComplete: false,
@@ -110,9 +115,9 @@ function toDocument(
   };
 }
 
-const textOf = (sent: unknown): string => (typeof sent === 'string' ? sent : '');
+const toText = (sent: unknown): string => (typeof sent === 'string' ? sent : '');
 
-function urlOf(sent: unknown): string | undefined {
-  const text = textOf(sent).trim();
-  return text !== '' && faultInSpacedUrl(text) === undefined ? text : undefined;
+function toUrl(sent: unknown): string | undefined {
+  const trimmed = toText(sent).trim();
+  return trimmed !== '' && faultInSpacedUrl(trimmed) === undefined ? trimmed : undefined;
 }
