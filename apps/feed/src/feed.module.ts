@@ -69,9 +69,9 @@ export class FeedModule {
 /** Returns a Nest provider that creates a loop from the database and the notifier of due work. */
 function createLoopProvider(
   loop: Type,
-  create: (database: Database, work: DueWork) => unknown,
+  createLoop: (database: Database, work: DueWork) => unknown,
 ): Provider {
-  return { provide: loop, inject: [Database, DueWork], useFactory: create };
+  return { provide: loop, inject: [Database, DueWork], useFactory: createLoop };
 }
 
 /** Returns a client of the services that store subscriptions and episodes. */

@@ -31,19 +31,20 @@ type PushFailure = PushAnswer['failure'][number];
  *
  * @returns the feed to store, or the failure of an entry that is rejected.
  */
-export function validatePush(sent: unknown): PushedFeed | PushFailure {
-  if (!isJsonObject(sent)) return createFailure('', 'invalid_value', 'An entry must be an object');
-  const url = toText(sent.feed_url).trim();
+export function validatePush(sentFeed: unknown): PushedFeed | PushFailure {
+  if (!isJsonObject(sentFeed))
+    return createFailure('', 'invalid_value', 'An entry must be an object');
+  const url = toText(sentFeed.feed_url).trim();
   const reject = (code: EntryFailureCode, message: string) =>
-    createFailure(toText(sent.feed_url), code, message);
+    createFailure(toText(sentFeed.feed_url), code, message);
   const fault = faultInHttpUrl(url);
   if (fault !== undefined) return reject('invalid_url', fault);
   if (isPrivate(url))
     return reject('invalid_url', 'The URL is of a private feed, for one listener');
-  const guid = guidSchema.safeParse(sent.guid ?? undefined);
-  if (!guid.success && (sent.guid ?? undefined) !== undefined)
+  const guid = guidSchema.safeParse(sentFeed.guid ?? undefined);
+  if (!guid.success && (sentFeed.guid ?? undefined) !== undefined)
     return reject('invalid_guid', 'guid is not a valid UUID');
-  const episodes = sent.episodes ?? [];
+  const episodes = sentFeed.episodes ?? [];
   if (!Array.isArray(episodes)) return reject('invalid_value', 'episodes is not an array');
   if (episodes.length > maxEpisodes)
     return reject('limit_reached', `More than ${maxEpisodes} episodes: send the newest ones`);
@@ -52,7 +53,7 @@ export function validatePush(sent: unknown): PushedFeed | PushFailure {
   const failures = parsedEpisodes.flatMap((item, index) =>
     'message' in item ? { ...item, index } : [],
   );
-  const { new_feed_url: sentNewUrl } = sent;
+  const { new_feed_url: sentNewUrl } = sentFeed;
   const newFeedUrl = typeof sentNewUrl === 'string' ? sentNewUrl.trim() : (sentNewUrl ?? undefined);
   if (newFeedUrl !== undefined && !canMove(url, newFeedUrl))
     return reject(
@@ -61,8 +62,8 @@ export function validatePush(sent: unknown): PushedFeed | PushFailure {
     );
   return {
     url,
-    document: { ...toDocument(sent, guid.data, items), newFeedUrl },
-    artworkUrl: toUrl(sent.artwork_url),
+    document: { ...toDocument(sentFeed, guid.data, items), newFeedUrl },
+    artworkUrl: toUrl(sentFeed.artwork_url),
     ...(failures[0] && {
       failure: reject(
         failures[0].code,
@@ -77,9 +78,9 @@ function createFailure(feedUrl: string, code: EntryFailureCode, message: string)
 }
 
 /** Returns the item of a pushed episode, or the reason why the episode is invalid. */
-function toItem(sent: unknown): FeedItem | { code: EntryFailureCode; message: string } {
-  if (!isJsonObject(sent)) return { code: 'invalid_value', message: 'is not an object' };
-  const entry = parseEntry(sent);
+function toItem(sentEpisode: unknown): FeedItem | { code: EntryFailureCode; message: string } {
+  if (!isJsonObject(sentEpisode)) return { code: 'invalid_value', message: 'is not an object' };
+  const entry = parseEntry(sentEpisode);
   if ('code' in entry) return entry;
   const { episodeGuid, enclosureUrl, publishDate, title, episodeUrl, duration } = entry.metadata;
   if (episodeGuid === undefined && enclosureUrl === undefined)
@@ -91,23 +92,23 @@ function toItem(sent: unknown): FeedItem | { code: EntryFailureCode; message: st
     enclosureUrl,
     episodeUrl,
     duration,
-    imageUrl: toUrl(sent.image_url),
+    imageUrl: toUrl(sentEpisode.image_url),
   };
 }
 
 function toDocument(
-  sent: Readonly<Record<string, unknown>>,
+  sentFeed: Readonly<Record<string, unknown>>,
   declaredGuid: string | undefined,
   items: readonly FeedItem[],
 ): FeedDocument {
   return {
     isWhole: true,
-    title: lineOf(toText(sent.title)),
-    author: lineOf(toText(sent.author)),
-    description: descriptionOf(toText(sent.description)),
-    link: toUrl(sent.link),
-    language: feedLanguage(toText(sent.language)),
-    imageUrl: toUrl(sent.image_url),
+    title: lineOf(toText(sentFeed.title)),
+    author: lineOf(toText(sentFeed.author)),
+    description: descriptionOf(toText(sentFeed.description)),
+    link: toUrl(sentFeed.link),
+    language: feedLanguage(toText(sentFeed.language)),
+    imageUrl: toUrl(sentFeed.image_url),
     declaredGuid,
     isBlocked: false,
     isComplete: false,
@@ -115,9 +116,9 @@ function toDocument(
   };
 }
 
-const toText = (sent: unknown): string => (typeof sent === 'string' ? sent : '');
+const toText = (value: unknown): string => (typeof value === 'string' ? value : '');
 
-function toUrl(sent: unknown): string | undefined {
-  const trimmed = toText(sent).trim();
+function toUrl(value: unknown): string | undefined {
+  const trimmed = toText(value).trim();
   return trimmed !== '' && faultInSpacedUrl(trimmed) === undefined ? trimmed : undefined;
 }

@@ -7,7 +7,7 @@ const leaseSeconds = 90;
 /** SQL of a time as milliseconds since 1970. */
 const epochMs = (time: string) => `(extract(epoch FROM ${time}) * 1000)::double precision`;
 
-/** SQL of the lanes that are due. */
+/** SQL that selects the lanes that are due and not leased. */
 export const dueLanes =
   'SELECT d.lane FROM feed.lanes d WHERE d.next_at <= now() AND d.busy_until <= now()';
 

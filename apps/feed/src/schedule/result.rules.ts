@@ -27,14 +27,14 @@ type FailedFetch = Extract<Outcome, { kind: 'failed' }>;
 /**
  * Returns the values to store after a fetch.
  *
- * @param stored reads the stored episodes as JSON.
+ * @param readStoredEpisodes reads the stored episodes as JSON.
  */
 export async function resultOf(
   { blocks }: Pick<Claim, 'blocks'>,
   feed: ClaimedFeed,
   outcome: Outcome,
   timing: Timing,
-  stored: () => Promise<string>,
+  readStoredEpisodes: () => Promise<string>,
 ): Promise<FetchResult> {
   if (outcome.kind === 'failed') return toFailureResult(blocks, feed, outcome, timing);
   const { etag, lastModified, contentSha256 } = feed;
@@ -69,7 +69,10 @@ export async function resultOf(
   const { document } = outcome;
   const publishTimes = document.items.flatMap(({ publishDate }) => publishDate?.getTime() ?? []);
   const interval = publishingIntervalOf(publishTimes, timing.now);
-  const { content, sha256 } = await contentOf(document, interval, { stored, contentSha256 });
+  const { content, sha256 } = await contentOf(document, interval, {
+    stored: readStoredEpisodes,
+    contentSha256,
+  });
   return {
     ...commonFields,
     nextAt: computeNextAt(interval),

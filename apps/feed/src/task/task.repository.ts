@@ -33,7 +33,7 @@ export interface Follower {
   readonly isConcerned: boolean;
 }
 
-/** SQL of the touched feeds that are due. */
+/** SQL that selects the rows of `feed.touched` that are old enough for a task. */
 export const dueTouched = `SELECT t.url FROM feed.touched t
      WHERE t.created_at < now() - interval '${touchedSeconds} s'`;
 
