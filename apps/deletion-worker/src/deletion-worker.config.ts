@@ -16,7 +16,7 @@ const redisSchemas = {
 /** Prefixes of the variables of a separate Redis: for the deletion queue, and the event stream. */
 type RedisPrefix = 'QUEUE' | 'EVENTS';
 
-/** Returns the schemas by prefixed names, such as `QUEUE_REDIS_URL`. */
+/** Returns {@link redisSchemas} by prefixed names, such as `QUEUE_REDIS_URL`. */
 function prefixVariables<Prefix extends RedisPrefix>(prefix: Prefix) {
   const prefixedVariables = Object.entries(redisSchemas).map(([name, variable]) => [
     `${prefix}_${name}`,

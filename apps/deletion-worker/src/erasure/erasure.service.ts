@@ -46,6 +46,7 @@ export class ErasureService {
     max: maxUsersPerRewrite,
     ttl: rewrittenTtlMs,
   });
+  /** The running AOF rewrite of this process; undefined if none is running. */
   private currentRewrite: Promise<void> | undefined;
 
   constructor(

@@ -8,6 +8,7 @@ export interface ListedDeletion {
   id: number;
   status: DeletionStatus;
   requested: string;
+  /** Time of the end; null while the record is PENDING. */
   finished: string | null;
   /** Number of the record's last job. */
   jobNumber: number;

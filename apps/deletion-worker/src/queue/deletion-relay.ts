@@ -109,8 +109,9 @@ export class DeletionRelay implements OnApplicationBootstrap, BeforeApplicationS
     return Math.max(...recordsByKind.map(({ length }) => length));
   }
 
-  private async sendJobs(claimed: readonly ClaimedRecord[]): Promise<void> {
-    const resentRecords = claimed.filter((row) => !row.isNew);
+  /** Adds jobs for new records, and for records whose last job is no longer in the queue. */
+  private async sendJobs(claimedRecords: readonly ClaimedRecord[]): Promise<void> {
+    const resentRecords = claimedRecords.filter((row) => !row.isNew);
     const jobStates = await withRedisLimit(
       Promise.all(resentRecords.map((row) => this.queue.getJobState(createJobId(row)))),
     );
@@ -118,7 +119,7 @@ export class DeletionRelay implements OnApplicationBootstrap, BeforeApplicationS
       (_, index) => !openStates.has(jobStates[index] ?? ''),
     );
     const recordsWithoutJob = [
-      ...claimed.filter((row) => row.isNew),
+      ...claimedRecords.filter((row) => row.isNew),
       ...(await renumberLostJobs(this.database, lostJobRecords)),
     ];
     if (recordsWithoutJob.length > 0)

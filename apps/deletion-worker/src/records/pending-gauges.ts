@@ -11,11 +11,14 @@ import { resendAfterMs } from '../queue/deletion-relay.js';
 /** Time limit of the query during a scrape, in milliseconds. */
 const scrapeLimitMs = 1_000;
 
-/** Counts of PENDING records, and their ages in seconds. */
 interface PendingCounts {
+  /** Number of PENDING deletions. */
   pending: number;
+  /** Age of the oldest PENDING deletion in seconds; 0 without one. */
   oldestAge: number;
+  /** Number of PENDING erasures. */
   erasures: number;
+  /** Age of the oldest PENDING erasure in seconds; 0 without one. */
   oldestErasure: number;
   /** Seconds since the oldest deletion or erasure was due for a relay; 0 without one. */
   relayLag: number;
