@@ -39,7 +39,7 @@ export const WORKER_OPTIONS = Symbol('worker options');
 @Injectable()
 export class DeletionProcessor implements OnApplicationBootstrap, BeforeApplicationShutdown {
   private worker: Worker<DeletionJob | ErasureJob> | undefined;
-  private readonly running = new Set<Promise<void>>();
+  private readonly runningJobs = new Set<Promise<void>>();
   private isStopping = false;
 
   constructor(
@@ -63,10 +63,10 @@ export class DeletionProcessor implements OnApplicationBootstrap, BeforeApplicat
 
   async beforeApplicationShutdown(): Promise<void> {
     this.isStopping = true;
-    const closed = this.worker?.close();
-    await Promise.allSettled(this.running);
-    // All jobs have ended. Closing the worker is not awaited longer, because Redis can be down.
-    await Promise.race([closed, setTimeout(redisCloseLimitMs, undefined, { ref: false })]);
+    const workerClosed = this.worker?.close();
+    await Promise.allSettled(this.runningJobs);
+    // All jobs have ended. The worker has limited time to close, because Redis can be down.
+    await Promise.race([workerClosed, setTimeout(redisCloseLimitMs, undefined, { ref: false })]);
   }
 
   private async pauseOrResume(isAvailable: boolean): Promise<void> {
@@ -79,11 +79,12 @@ export class DeletionProcessor implements OnApplicationBootstrap, BeforeApplicat
       job.name === deletionQueue.erasureName
         ? this.attemptErasure(job.data)
         : this.attemptDeletion(job.data);
-    const run = attempt.finally(() => this.running.delete(run));
-    this.running.add(run);
+    const run = attempt.finally(() => this.runningJobs.delete(run));
+    this.runningJobs.add(run);
     return run;
   }
 
+  /** Parses a job and executes its deletion within a span. */
   private async attemptDeletion(data: unknown): Promise<void> {
     const { userId, deletionId, origin = {} } = deletionQueue.job.parse(data);
     const run = () => this.executeDeletion({ userId, deletionId }, origin['correlationId']);
@@ -121,19 +122,19 @@ export class DeletionProcessor implements OnApplicationBootstrap, BeforeApplicat
     deletionAttempts.inc({ result: kind });
     // addAttempt returns undefined for a record that has ended. With 0 attempts, stepAfterFault
     // leaves that record unchanged.
-    const counted =
+    const attempts =
       kind === 'transient' ? ((await addAttempt(this.database, userId, deletionId)) ?? 0) : 0;
-    const step = stepAfterFault(kind, counted, rootCauseOf(error));
+    const step = stepAfterFault(kind, attempts, rootCauseOf(error));
     if (step === 'leave') throw error;
-    const age = await endDeletion(this.database, userId, deletionId, step);
-    if (age !== undefined) {
-      countOutcome(step, age);
+    const ageSeconds = await endDeletion(this.database, userId, deletionId, step);
+    if (ageSeconds !== undefined) {
+      countOutcome(step, ageSeconds);
       this.log.error(
         { err: error, deletionId, correlationId },
         kind === 'permanent'
           ? 'deletion ended in FAILURE, subscription not deleted: ' +
               'unexpected error, report it as a bug'
-          : `deletion ended in FAILURE, subscription not deleted: ${counted} attempts failed, ` +
+          : `deletion ended in FAILURE, subscription not deleted: ${attempts} attempts failed, ` +
               'check locks and timeouts in Postgres',
       );
     }
@@ -142,12 +143,12 @@ export class DeletionProcessor implements OnApplicationBootstrap, BeforeApplicat
 
   private async attemptErasure(data: unknown): Promise<void> {
     const { userId, origin = {} } = deletionQueue.erasure.parse(data);
-    const run = () => this.erase(userId, origin['correlationId']);
+    const run = () => this.executeErasure(userId, origin['correlationId']);
     await inSpan('erasure.job', { kind: SpanKind.CONSUMER, parent: traceOf(origin) }, run);
   }
 
   /** Erases a user. Transient faults are retried without limit, by the queue and then the relay. */
-  private async erase(userId: string, correlationId?: string): Promise<void> {
+  private async executeErasure(userId: string, correlationId?: string): Promise<void> {
     try {
       if (await this.erasures.process({ userId }, () => this.isStopping))
         this.log.info(

@@ -7,17 +7,23 @@ import { queueBoardConfig } from './queue/queue-board.js';
 
 const redisVariables = redisConfig.shape;
 
-/** The `REDIS_` variables, with a URL that has no default. */
-const ownRedis = { ...redisVariables, REDIS_URL: redisVariables.REDIS_URL.unwrap().optional() };
+/** Schemas of the variables of a separate Redis. Its URL has no default, unlike `REDIS_URL`. */
+const redisSchemas = {
+  ...redisVariables,
+  REDIS_URL: redisVariables.REDIS_URL.unwrap().optional(),
+};
 
-/** Parts that can have a separate Redis: the deletion queue and the stream of events. */
-type RedisOwner = 'QUEUE' | 'EVENTS';
+/** Prefixes of the variables of a separate Redis: for the deletion queue, and the event stream. */
+type RedisPrefix = 'QUEUE' | 'EVENTS';
 
-/** Returns the variables of a separate Redis by their prefixed names, such as `QUEUE_REDIS_URL`. */
-function variablesOf<Of extends RedisOwner>(owner: Of) {
-  const named = Object.entries(ownRedis).map(([name, variable]) => [`${owner}_${name}`, variable]);
-  return Object.fromEntries(named) as {
-    [Name in keyof typeof ownRedis as `${Of}_${Name}`]: (typeof ownRedis)[Name];
+/** Returns {@link redisSchemas} by prefixed names, such as `QUEUE_REDIS_URL`. */
+function prefixVariables<Prefix extends RedisPrefix>(prefix: Prefix) {
+  const prefixedVariables = Object.entries(redisSchemas).map(([name, variable]) => [
+    `${prefix}_${name}`,
+    variable,
+  ]);
+  return Object.fromEntries(prefixedVariables) as {
+    [Name in keyof typeof redisSchemas as `${Prefix}_${Name}`]: (typeof redisSchemas)[Name];
   };
 }
 
@@ -25,8 +31,8 @@ export const deletionWorkerConfig = z
   .object({
     ...serviceConfig.shape,
     ...queueBoardConfig.shape,
-    ...variablesOf('QUEUE'),
-    ...variablesOf('EVENTS'),
+    ...prefixVariables('QUEUE'),
+    ...prefixVariables('EVENTS'),
     DELETION_CONCURRENCY: integer(1, 100)
       .default(4)
       .describe('Maximum number of deletions and erasures that one worker runs concurrently.'),
@@ -74,18 +80,24 @@ export const QUOTAS = Symbol('quotas');
  *
  * @throws ConfigurationError if prefixed variables are set but none of them names a server.
  */
-export function redisOf(owner: RedisOwner, config: DeletionWorkerConfig): RedisConfig {
-  const names = Object.keys(ownRedis) as (keyof typeof ownRedis)[];
-  const own = Object.fromEntries(
-    names.map((name) => [name, config[`${owner}_${name}`]]),
-  ) as z.output<z.ZodObject<typeof ownRedis>>;
-  if (own.REDIS_URL ?? own.REDIS_SENTINELS ?? own.REDIS_CLUSTER)
-    return { ...own, REDIS_URL: own.REDIS_URL ?? redisVariables.REDIS_URL.parse(undefined) };
-  const unused =
-    own.REDIS_USERNAME ?? own.REDIS_PASSWORD ?? own.REDIS_SENTINEL_PASSWORD ?? own.REDIS_TLS_CA;
-  if (unused !== undefined || own.REDIS_TLS)
+export function redisOf(prefix: RedisPrefix, config: DeletionWorkerConfig): RedisConfig {
+  const variableNames = Object.keys(redisSchemas) as (keyof typeof redisSchemas)[];
+  const separateRedis = Object.fromEntries(
+    variableNames.map((name) => [name, config[`${prefix}_${name}`]]),
+  ) as z.output<z.ZodObject<typeof redisSchemas>>;
+  if (separateRedis.REDIS_URL ?? separateRedis.REDIS_SENTINELS ?? separateRedis.REDIS_CLUSTER)
+    return {
+      ...separateRedis,
+      REDIS_URL: separateRedis.REDIS_URL ?? redisVariables.REDIS_URL.parse(undefined),
+    };
+  const unusedValue =
+    separateRedis.REDIS_USERNAME ??
+    separateRedis.REDIS_PASSWORD ??
+    separateRedis.REDIS_SENTINEL_PASSWORD ??
+    separateRedis.REDIS_TLS_CA;
+  if (unusedValue !== undefined || separateRedis.REDIS_TLS)
     throw new ConfigurationError([
-      `${owner}_REDIS_URL: is missing, as other ${owner}_REDIS_ variables are set`,
+      `${prefix}_REDIS_URL: is missing, as other ${prefix}_REDIS_ variables are set`,
     ]);
   return config;
 }

@@ -22,20 +22,23 @@ import { PendingGauges } from './records/pending-gauges.js';
 @Module({})
 export class DeletionModule {
   static forRoot(config: DeletionWorkerConfig, log: Log): DynamicModule {
-    const redis = redisOf('QUEUE', config);
-    const connections = new QueueConnections((overrides) => connectRedis(redis, overrides), log);
+    const queueRedis = redisOf('QUEUE', config);
+    const connections = new QueueConnections(
+      (overrides) => connectRedis(queueRedis, overrides),
+      log,
+    );
     const options = {
       ...workerOptions,
       ...connections.forWorker,
       concurrency: config.DELETION_CONCURRENCY,
     };
-    const requests = connectRedis(config);
+    const requestRedis = connectRedis(config);
     const openQueue = () =>
       new Queue(deletionQueue.name, { ...queueOptions, ...connections.forQueue });
     return {
       module: DeletionModule,
-      // Both classes are also providers: Nest does not inject controllers, and DeletionProcessor
-      // needs the two. Each class therefore has two instances.
+      // Both classes are also providers, because DeletionProcessor needs them and Nest does not
+      // inject controllers. Therefore each class has two instances.
       controllers: [DeletionService, ErasureService],
       providers: [
         { provide: QueueConnections, useValue: connections },
@@ -45,12 +48,12 @@ export class DeletionModule {
         { provide: QUOTAS, useValue: config },
         DeletionService,
         ErasureService,
-        { provide: RevocationWriter, useValue: new RevocationWriter(requests, log) },
-        { provide: AofCleaner, useValue: new AofCleaner(requests, log) },
+        { provide: RevocationWriter, useValue: new RevocationWriter(requestRedis, log) },
+        { provide: AofCleaner, useValue: new AofCleaner(requestRedis, log) },
         DeletionRelay,
         DeletionProcessor,
         PendingGauges,
-        ...(config.EVENTS === 'on' ? eventProviders(config, log) : []),
+        ...(config.EVENTS === 'on' ? createEventProviders(config, log) : []),
         {
           // The deletion worker deletes the old markers and stored answers of all services.
           provide: RequestSweep,
@@ -63,11 +66,11 @@ export class DeletionModule {
 }
 
 /** Returns the providers that publish events. */
-function eventProviders(config: DeletionWorkerConfig, log: Log): Provider[] {
+function createEventProviders(config: DeletionWorkerConfig, log: Log): Provider[] {
   const options = { maxEntries: config.EVENTS_MAX_ENTRIES, replicas: config.EVENTS_REPLICAS };
-  const redis = connectRedis(redisOf('EVENTS', config));
+  const eventRedis = connectRedis(redisOf('EVENTS', config));
   return [
-    { provide: EventPublisher, useValue: new EventPublisher(redis, options, log) },
+    { provide: EventPublisher, useValue: new EventPublisher(eventRedis, options, log) },
     {
       provide: EventRelay,
       inject: [Database, EventPublisher],

@@ -11,7 +11,10 @@ const [pollMs, idlePollMs] = [500, 5_000];
 /** Time without work after which the longer interval applies, in milliseconds. */
 const activeMs = 10_000;
 
-/** Reads which loops have due work. ORDER BY with LIMIT makes Postgres use indexes, EXISTS not. */
+/**
+ * Reads, for each kind of work, whether some of it is due. ORDER BY with LIMIT makes Postgres use
+ * the indexes of `next_at`. EXISTS would not.
+ */
 export const selectDueWork = statement(
   'feed.due_work',
   `SELECT (${duePreviews} LIMIT 1) IS NOT NULL AS previews,
@@ -22,8 +25,8 @@ export const selectDueWork = statement(
 );
 
 /** The kinds of work, each a column of {@link selectDueWork}. */
-const kinds = ['previews', 'imports', 'lanes', 'images', 'tasks'] as const;
-export type WorkKind = (typeof kinds)[number];
+const workKinds = ['previews', 'imports', 'lanes', 'images', 'tasks'] as const;
+export type WorkKind = (typeof workKinds)[number];
 
 /**
  * Wakes up the loops of this process when there is work for them. One statement looks for the work
@@ -34,6 +37,7 @@ export type WorkKind = (typeof kinds)[number];
 export class DueWork {
   private readonly events = new EventEmitter();
   private pollTimer: NodeJS.Timeout | undefined;
+  /** Polls have the shorter interval until this time, in milliseconds of `performance.now()`. */
   private activeUntil = performance.now() + activeMs;
   /** True while the next poll waits for the longer interval. */
   private isIdle = false;
@@ -42,34 +46,35 @@ export class DueWork {
 
   /** Resolves when work of a kind is due, when Postgres fails, or when the signal is aborted. */
   async wait(kind: WorkKind, signal: AbortSignal): Promise<void> {
-    this.pollLater();
+    this.schedulePoll();
     await once(this.events, kind, { signal }).catch(() => undefined);
   }
 
-  /** Shortens the interval of the polls, because a request has stored work. */
+  /** Shortens the interval of the polls for 10 s. Requests that have stored work call it. */
   notify(): void {
     this.activeUntil = performance.now() + activeMs;
     if (!this.isIdle) return;
     clearTimeout(this.pollTimer);
     this.pollTimer = undefined;
-    this.pollLater();
+    this.schedulePoll();
   }
 
   private async poll(): Promise<void> {
     this.isIdle = false;
-    // A failed poll wakes up all loops. Their statements then also fail, and they log the outage.
-    const [due] = await this.database
+    // A failed poll wakes up all loops. Their statements then also fail, so the loops log the
+    // outage.
+    const [dueByKind] = await this.database
       .read<Record<WorkKind, boolean>>(selectDueWork, [])
       .catch(() => [undefined]);
     this.pollTimer = undefined;
     const isWaiting = (kind: string) => this.events.listenerCount(kind) > 0;
-    if (kinds.some((kind) => due?.[kind] && isWaiting(kind)))
+    if (workKinds.some((kind) => dueByKind?.[kind] && isWaiting(kind)))
       this.activeUntil = performance.now() + activeMs;
-    for (const kind of kinds) if (due?.[kind] ?? true) this.events.emit(kind);
-    if (kinds.some(isWaiting)) this.pollLater();
+    for (const kind of workKinds) if (dueByKind?.[kind] ?? true) this.events.emit(kind);
+    if (workKinds.some(isWaiting)) this.schedulePoll();
   }
 
-  private pollLater(): void {
+  private schedulePoll(): void {
     if (this.pollTimer) return;
     this.isIdle = performance.now() > this.activeUntil;
     this.pollTimer = setTimeout(() => void this.poll(), this.isIdle ? idlePollMs : pollMs).unref();

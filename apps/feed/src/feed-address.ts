@@ -1,6 +1,9 @@
 import { createHash } from 'node:crypto';
 
-/** Domains of hosting companies that give each podcast a host name. Each domain is one lane. */
+/**
+ * Domains of hosting companies that give each podcast a host name of its own. All hosts of such a
+ * domain share one lane, because they usually share servers.
+ */
 const hostingDomains = [
   'blogspot.com',
   'libsyn.com',
@@ -13,42 +16,49 @@ const hostingDomains = [
 ];
 
 /**
- * Returns the key of a feed: the SHA-256 of its exact URL. A person who knows the exact URL could
- * fetch the feed, so a row that two followers share reveals nothing to either.
+ * Returns the key of a feed: the SHA-256 of its exact URL. All followers of a URL share one stored
+ * feed. The stored feed reveals nothing to them, because they could fetch the URL themselves.
  */
 export function feedKey(url: string): Buffer {
   return createHash('sha256').update(url).digest();
 }
 
-/** Returns the lane of a feed: its domain if in {@link hostingDomains}, else its host. */
+/**
+ * Returns the lane of a feed: its domain if that is in {@link hostingDomains}, else its host. Only
+ * one feed of a lane is fetched at a time.
+ */
 export function laneOf(url: string): string {
   const host = new URL(url).hostname.replace(/\.$/, '');
   const lane = hostingDomains.find((domain) => host.endsWith(`.${domain}`)) ?? host;
-  // A lane is the key of an index, which has a maximum size. Names in DNS are shorter.
+  // Lanes are keys of an index, and Postgres limits the size of these keys. Names in DNS are
+  // shorter.
   return lane.slice(0, 255);
 }
 
-/** Patterns of private feeds of known companies: host, and path with query (`rest`). */
-const privateFeeds: readonly { readonly host: RegExp; readonly rest?: RegExp }[] = [
-  { host: /(?:^|\.)patreon\.com$/, rest: /[?&]auth=/ },
-  { host: /(?:^|\.)memberful(?:content)?\.com$/, rest: /[?&]auth=/ },
-  { host: /(?:^|\.)supercast\.(?:com|tech)$/, rest: /^\/feeds\// },
-  { host: /(?:^|\.)supportingcast\.(?:fm|co|cc)$/, rest: /^\/content\// },
-  { host: /(?:^|\.)substack\.com$/, rest: /\/private\// },
-  { host: /(?:^|\.)(?:redcircle\.com|podcache\.net)$/, rest: /\/pf\// },
-  { host: /(?:^|\.)castos\.com$/, rest: /[?&]uuid=/ },
-  { host: /(?:^|\.)npr\.org$/, rest: /[?&]uid=/ },
-  { host: /^my\.slate\.com$/, rest: /^\/subscriptions\// },
-  { host: /^feed\.pod\.co$/, rest: /^\/[a-z\d-]{36}\/[a-z\d-]{36}/i },
+/**
+ * Patterns of the URLs of private feeds of known companies. Without `pathAndQuery`, all feeds of
+ * the host are private.
+ */
+const privateFeeds: readonly { readonly host: RegExp; readonly pathAndQuery?: RegExp }[] = [
+  { host: /(?:^|\.)patreon\.com$/, pathAndQuery: /[?&]auth=/ },
+  { host: /(?:^|\.)memberful(?:content)?\.com$/, pathAndQuery: /[?&]auth=/ },
+  { host: /(?:^|\.)supercast\.(?:com|tech)$/, pathAndQuery: /^\/feeds\// },
+  { host: /(?:^|\.)supportingcast\.(?:fm|co|cc)$/, pathAndQuery: /^\/content\// },
+  { host: /(?:^|\.)substack\.com$/, pathAndQuery: /\/private\// },
+  { host: /(?:^|\.)(?:redcircle\.com|podcache\.net)$/, pathAndQuery: /\/pf\// },
+  { host: /(?:^|\.)castos\.com$/, pathAndQuery: /[?&]uuid=/ },
+  { host: /(?:^|\.)npr\.org$/, pathAndQuery: /[?&]uid=/ },
+  { host: /^my\.slate\.com$/, pathAndQuery: /^\/subscriptions\// },
+  { host: /^feed\.pod\.co$/, pathAndQuery: /^\/[a-z\d-]{36}\/[a-z\d-]{36}/i },
   { host: /^(?:subscribers\.transistor|private\.captivate)\.fm$/ },
   { host: /^access\.acast\.com$/ },
   { host: /^rss\.stratechery\.com$/ },
 ];
 
-/** Matches names of query parameters that contain secrets. */
+/** Matches names of query parameters whose values are usually secrets. */
 const secretParameter = /^(?:.*[_-])?(?:auth|token|key|secret|sig|signature|pass|password|uid)$/i;
-/** Minimum length of a secret, in characters. */
-const minSecret = 12;
+/** Minimum length of a secret in characters. A shorter parameter value does not count as one. */
+const minSecretLength = 12;
 
 /**
  * Returns true if the URL of a feed looks private: it has credentials, matches
@@ -58,14 +68,15 @@ const minSecret = 12;
 export function isPrivate(feedUrl: string): boolean {
   const url = new URL(feedUrl);
   if (url.username !== '' || url.password !== '') return true;
-  const rest = url.pathname + url.search;
-  const matches = privateFeeds.some(
-    (form) => form.host.test(url.hostname) && (form.rest?.test(rest) ?? true),
+  const pathAndQuery = url.pathname + url.search;
+  const isKnownPrivate = privateFeeds.some(
+    (pattern) =>
+      pattern.host.test(url.hostname) && (pattern.pathAndQuery?.test(pathAndQuery) ?? true),
   );
   return (
-    matches ||
+    isKnownPrivate ||
     [...url.searchParams].some(
-      ([name, value]) => secretParameter.test(name) && value.length >= minSecret,
+      ([name, value]) => secretParameter.test(name) && value.length >= minSecretLength,
     )
   );
 }

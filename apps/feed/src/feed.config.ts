@@ -14,7 +14,7 @@ const allowedHosts = commaList.transform((entries, context) => {
 });
 
 export const feedConfig = z.object({
-  // This service writes no data of users, so it stores no answers and sends no events.
+  // Events and stored answers of repeated requests belong to services that write data of users.
   ...serviceConfig.omit({ EVENTS: true, QUOTA_STORED_ANSWER_BYTES: true }).shape,
   FEEDS: feedsMode
     .default('fetched')

@@ -34,11 +34,17 @@ export class FeedModule {
   static forRoot(config: FeedConfig, log: Log): DynamicModule {
     const isAnswering = config.FEEDS !== 'off' && config.FEEDS_ROLE !== 'fetches';
     const isFetching = config.FEEDS === 'fetched' && config.FEEDS_ROLE !== 'answers';
-    const tasks = loopProvider(TaskLoop, (database, work) => {
-      const [feeds, store] = [new FeedRepository(database), new TaskRepository(database)];
-      return new TaskLoop({ feeds, tasks: store, work, client: clientOf(config, log), log });
+    const taskLoop = createLoopProvider(TaskLoop, (database, work) => {
+      const [feeds, taskRepository] = [new FeedRepository(database), new TaskRepository(database)];
+      return new TaskLoop({
+        feeds,
+        tasks: taskRepository,
+        work,
+        client: createClient(config, log),
+        log,
+      });
     });
-    const sweep = loopProvider(FeedSweep, (database) => {
+    const feedSweep = createLoopProvider(FeedSweep, (database) => {
       return new FeedSweep(new FeedRepository(database), log);
     });
     return {
@@ -52,56 +58,56 @@ export class FeedModule {
             useFactory: (database: Database) => new type(database),
           }),
         ),
-        ...(isFetching ? fetchingProviders(config, log) : []),
-        ...(isAnswering ? [tasks] : []),
-        ...(isAnswering || isFetching ? [sweep] : []),
+        ...(isFetching ? createFetchingProviders(config, log) : []),
+        ...(isAnswering ? [taskLoop] : []),
+        ...(isAnswering || isFetching ? [feedSweep] : []),
       ],
     };
   }
 }
 
-/** Returns the Nest provider of a loop. */
-function loopProvider(
+/** Returns a Nest provider that creates a loop from the database and the notifier of due work. */
+function createLoopProvider(
   loop: Type,
-  create: (database: Database, work: DueWork) => unknown,
+  createLoop: (database: Database, work: DueWork) => unknown,
 ): Provider {
-  return { provide: loop, inject: [Database, DueWork], useFactory: create };
+  return { provide: loop, inject: [Database, DueWork], useFactory: createLoop };
 }
 
 /** Returns a client of the services that store subscriptions and episodes. */
-function clientOf(config: FeedConfig, log: Log): StreamClient {
+function createClient(config: FeedConfig, log: Log): StreamClient {
   const services = ['episode', 'subscription'] as const;
   return new StreamClient({ services, connect: () => connectRedis(config), log });
 }
 
 /** Returns the providers that send requests to publishers and to other servers. */
-function fetchingProviders(config: FeedConfig, log: Log): Provider[] {
-  const { FEEDS_ALLOW: guard = new AddressGuard(), PUBLIC_URL: url } = config;
-  const userAgent = url === undefined ? 'PodcastSync' : `PodcastSync (+${url})`;
+function createFetchingProviders(config: FeedConfig, log: Log): Provider[] {
+  const { FEEDS_ALLOW: guard = new AddressGuard(), PUBLIC_URL: publicUrl } = config;
+  const userAgent = publicUrl === undefined ? 'PodcastSync' : `PodcastSync (+${publicUrl})`;
   const fetcher = new Fetcher({ userAgent, guard });
   const previewFetcher = new Fetcher({ userAgent, guard, limits: { totalMs: previewLimitMs } });
-  const apply = {
+  const appliedChanges = {
     moves: config.FEEDS_APPLY !== 'none',
     guids: config.FEEDS_APPLY === 'all',
   };
   const thumbnailer = new Thumbnailer();
   return [
-    loopProvider(FetchLoop, (database, work) => {
+    createLoopProvider(FetchLoop, (database, work) => {
       const [repository, concurrency] = [new FeedRepository(database), config.FEEDS_CONCURRENCY];
-      return new FetchLoop({ repository, work, fetcher, log, apply, concurrency });
+      return new FetchLoop({ repository, work, fetcher, log, apply: appliedChanges, concurrency });
     }),
-    loopProvider(ArtworkLoop, (database, work) => {
+    createLoopProvider(ArtworkLoop, (database, work) => {
       const repository = new ImageRepository(database);
       return new ArtworkLoop({ repository, work, fetcher, thumbnailer, log });
     }),
-    loopProvider(PreviewLoop, (database, work) => {
+    createLoopProvider(PreviewLoop, (database, work) => {
       const repository = new PreviewRepository(database);
       return new PreviewLoop({ repository, work, fetcher: previewFetcher, thumbnailer, log });
     }),
-    loopProvider(ImportLoop, (database, work) => {
+    createLoopProvider(ImportLoop, (database, work) => {
       const repository = new ImportRepository(database);
       const importFetcher = new Fetcher({ userAgent, guard, limits: sourceLimits });
-      const client = clientOf(config, log);
+      const client = createClient(config, log);
       return new ImportLoop({ repository, work, client, fetcher: importFetcher, guard, log });
     }),
   ];

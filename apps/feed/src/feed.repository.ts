@@ -26,7 +26,7 @@ export interface FollowedSubscription {
   readonly isNew: boolean;
 }
 
-/** Columns of a feed's content that an answer shows under the same names. */
+/** Columns of `feed.feeds` that answers contain under the same names. */
 export const shownColumns = [
   'title',
   'author',
@@ -39,7 +39,8 @@ export const shownColumns = [
 type ShownContent = Readonly<Record<(typeof shownColumns)[number], string | null>>;
 
 /**
- * A subscription of a user with its feed. The title is the listener's own, else the publisher's.
+ * A subscription of a user with its feed. The title is the one that the user chose, else that of
+ * the publisher.
  * All columns of the feed are null if no feed is stored, or if the subscription changed in the last
  * 8 seconds.
  */
@@ -49,9 +50,9 @@ export interface FollowedFeed extends ShownContent {
   readonly guid: string;
   readonly feedUrl: string;
   readonly status: FeedStatus | null;
-  /** A picture that a platform serves. */
+  /** URL of a picture on the platform that pushed the feed; null without one. */
   readonly artworkUrl: string | null;
-  /** The id of the thumbnail. */
+  /** The id of the thumbnail; null without a stored thumbnail. */
   readonly artworkId: string | null;
   /** The time of the last change of status or content. */
   readonly feedChanged: string | null;
@@ -64,71 +65,80 @@ export interface PageQuery {
   readonly after: number;
   /** Maximum number of subscriptions that the page covers. */
   readonly limit: number;
-  /** Only rows whose feed or subscription changed later than this time are read. */
+  /** Only rows whose feed or subscription changed after this time are read; absent: all rows. */
   readonly since?: string | undefined;
-  /** The versions of the page that the client has cached. */
+  /** Versions that the client has cached. A page with one of them is returned without rows. */
   readonly versions?: readonly string[] | undefined;
 }
 
 /** A page of a user's subscriptions with their feeds. */
 export interface FollowedPage {
   readonly rows: readonly FollowedFeed[];
-  /** Equal if the same query would return equal rows. */
+  /** Two pages of the same query have equal rows if their versions are equal. */
   readonly version: string;
-  /** The id of the last covered subscription if others follow, else null. */
+  /** The id of the page's last subscription if more subscriptions follow, else null. */
   readonly next: number | null;
   /** The next `since` with which a client misses no change. */
   readonly syncTimestamp: string;
-  /** URLs of feeds that are missing or not read for a day: {@link FeedRepository.ensureFeeds}. */
+  /** URLs for {@link FeedRepository.ensureFeeds}: of feeds not stored, or not read for a day. */
   readonly unread: readonly string[] | null;
 }
 
-/** A leased lane. `feed` is its next due feed, or null without one. */
+/** A leased lane. */
 export interface Claim {
   readonly lane: string;
-  /** Identifies the lease. Once another lease of the lane exists, the result is discarded. */
+  /** Identifies the lease. A result is discarded if the lane has another lease by then. */
   readonly lease: string;
   /** Number of consecutive 429 responses in this lane. */
   readonly blocks: number;
+  /** The next due feed of the lane; null without one. */
   readonly feed: ClaimedFeed | null;
 }
 
-/** The state that fetches of a feed leave for the next one. Times are milliseconds since 1970. */
+/** The state that a fetch stores for the next fetch of the feed. */
 interface FetchState {
   readonly status: FeedStatus;
   readonly etag: string | null;
   readonly lastModified: string | null;
   /** The hash of the stored content in hexadecimal; null without content. */
   readonly contentSha256: string | null;
+  /** The median pause between episodes; null if unknown. */
   readonly gapSeconds: number | null;
+  /** True if the feed declares that no episodes will follow (`itunes:complete`). */
   readonly isComplete: boolean;
+  /** Number of consecutive failed fetches. */
   readonly failures: number;
+  /** Number of consecutive 410 responses. */
   readonly goneCount: number;
+  /** Time of the first consecutive failure in ms since 1970; null after a success. */
   readonly failingSince: number | null;
 }
 
 /** A feed to fetch, with results of its last fetches. */
 export interface ClaimedFeed extends FetchState {
-  /** In hex. */
+  /** SHA-256 of the URL in hexadecimal. */
   readonly key: string;
   readonly url: string;
+  /** The date of the newest episode in ms since 1970; null if unknown. */
   readonly latest: number | null;
   readonly declaredGuid: string | null;
   readonly move: Move | null;
-  /** True if the last task that applies its moves and guid started more than a day ago. */
+  /** True if `startVisits` last selected the feed more than a day ago. */
   readonly isVisitDue: boolean;
 }
 
 /** The result of a fetch. */
 export interface FetchResult extends FetchState {
+  /** Time of the next fetch in ms since 1970. */
   readonly nextAt: number;
+  /** Cause of a failure; null after a success. */
   readonly fault: string | null;
   readonly move?: Move | null;
   /** Milliseconds until the next request of the lane. */
   readonly lanePauseMs: number;
-  /** Number of consecutive 429 answers of the lane; 0 after another result. */
+  /** Number of consecutive 429 responses in the lane; 0 after another result. */
   readonly laneBlocks: number;
-  /** Absent if the content is unchanged. */
+  /** Absent if the fetch failed or the content is unchanged. */
   readonly content?: Content;
 }
 
@@ -137,7 +147,7 @@ export interface Content extends ShownContent {
   readonly declared_guid: string | null;
   /** A JSON array. */
   readonly episodes: string;
-  /** False if the document was read partly: null then means unknown. */
+  /** False if only a part of the document was read. Null then means unknown. */
   readonly is_whole: boolean;
 }
 
@@ -150,12 +160,12 @@ export class FeedRepository {
   );
 
   constructor(private readonly database: Database) {
-    // Prometheus sees no increase of a counter that it first reads as 1, so it starts with 0.
+    // Prometheus sees no increase of a counter that it first reads as 1. So both start with 0.
     for (const kind of ['move', 'guid']) this.heldChanges.inc({ kind }, 0);
   }
 
   /**
-   * Reads a page of the feeds that a user follows. It has no rows if its version is one of
+   * Reads a page of the feeds that a user follows. The page has no rows if its version is one of
    * `versions`.
    *
    * @throws Failure `unauthorized` for a refused user.
@@ -164,8 +174,8 @@ export class FeedRepository {
     const rows = await this.database.read<
       FollowedPage & { id: number | null; refused: number | null }
     >(followedSql.selectFollowedPage, [userId, after, limit, since ?? null, versions ?? []]);
-    const head = unlessRefused(rows[0]);
-    return { ...head, rows: head.id === null ? [] : (rows as unknown as FollowedFeed[]) };
+    const firstRow = unlessRefused(rows[0]);
+    return { ...firstRow, rows: firstRow.id === null ? [] : (rows as unknown as FollowedFeed[]) };
   }
 
   /**
@@ -188,15 +198,15 @@ export class FeedRepository {
     await this.database.change(sql.ensureFeeds, [urls.map(feedKey), urls, urls.map(laneOf)]);
   }
 
-  /** Returns the episodes of a feed as JSON. */
+  /** Returns the episodes of a feed as JSON; `[]` if the feed is not stored. */
   async readEpisodes(key: Buffer): Promise<string> {
     const [row] = await this.database.read<{ episodes: string }>(sql.selectEpisodes, [key]);
     return row?.episodes ?? '[]';
   }
 
   /**
-   * Returns the episodes of the first feeds as JSON, in the order of the keys: at least one feed,
-   * and further ones up to 2 MiB together.
+   * Returns the episodes of stored feeds as JSON, in the order of the keys, until they exceed 2
+   * MiB. The feed of the first key is returned at any size.
    */
   readEpisodesOfFeeds(keys: readonly Buffer[]) {
     return this.database.read<{ key: Buffer; episodes: string }>(sql.selectEpisodesOfAll, [keys]);
@@ -246,7 +256,7 @@ export class FeedRepository {
     await this.database.change(sql.makeDue, [keys]);
   }
 
-  /** Leases due lanes, and reads the next feed of each. @param limit maximum number of lanes. */
+  /** Leases up to `limit` due lanes, and reads the next due feed of each lane. */
   claim(limit: number): Promise<Claim[]> {
     return this.database.change<Claim>(laneSql.claimLanes, [limit]);
   }
@@ -261,22 +271,22 @@ export class FeedRepository {
    * replica has leased the lane since.
    */
   async save({ lane, lease }: Claim, key: string, result: FetchResult): Promise<boolean> {
-    const { lanePauseMs, laneBlocks, content, ...rest } = result;
+    const { lanePauseMs, laneBlocks, content, ...fetchState } = result;
     const [row] = await this.database.change<{ saved: number }>(laneSql.saveResult, [
       lane,
       lease,
       lanePauseMs,
       laneBlocks,
       key,
-      JSON.stringify(rest),
+      JSON.stringify(fetchState),
       content ? JSON.stringify(content) : null,
     ]);
     return row?.saved === 1;
   }
 
   /**
-   * Deletes feeds that no follower read for 14 days, lanes without feeds, old previews and old
-   * imports. Returns the number of deleted feeds.
+   * Deletes up to `limit` feeds that no follower read for 14 days, lanes without scheduled feeds,
+   * old previews and old imports. Returns the number of deleted feeds.
    */
   async sweep(limit: number): Promise<number> {
     const [row] = await this.database.change<{ removed: number }>(sql.deleteUnread, [limit]);

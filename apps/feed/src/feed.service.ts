@@ -33,7 +33,7 @@ import { validatePush, type PushedFeed } from './push/push.rules.js';
 import { contentOf, type Episode, withoutSeen } from './schedule/result.rules.js';
 import { publishingIntervalOf } from './schedule/schedule.rules.js';
 
-/** Number of subscriptions that one page with `since` examines. */
+/** Maximum number of subscriptions that one page with `since` examines. */
 const examinedSubscriptions = 250;
 
 /** Interval between reads of a preview's result, and maximum wait for the result, in ms. */
@@ -65,38 +65,41 @@ export class FeedService {
   }: RequestOf<typeof listPodcasts>) {
     const limit = since === undefined ? perPage : examinedSubscriptions;
     const page = await this.readAndSchedule({ userId, after, limit, since, versions });
-    const shown = page.rows.slice(0, perPage);
-    const next = shown.length < page.rows.length ? shown.at(-1)?.id : page.next;
+    const shownRows = page.rows.slice(0, perPage);
+    const next = shownRows.length < page.rows.length ? shownRows.at(-1)?.id : page.next;
     return {
       version: page.version,
-      feeds: JsonText.of<Podcast[]>(shown.map((row) => toPodcast(row, artworkUrl))),
+      feeds: JsonText.of<Podcast[]>(shownRows.map((row) => toPodcast(row, artworkUrl))),
       next: next ?? undefined,
       syncTimestamp: page.syncTimestamp,
     };
   }
 
   /**
-   * Returns a page of the episodes of all the user's podcasts that the server first saw after
-   * `since`.
+   * Returns a page of new episodes of the user's podcasts. An episode is new if the server first
+   * saw it after `since`.
    *
    * @throws Failure `unauthorized` for a refused user.
    */
   @Handle(listNewEpisodes)
   async listNewEpisodes({ userId, after, since }: RequestOf<typeof listNewEpisodes>) {
     const page = await this.readAndSchedule({ userId, after, limit: examinedSubscriptions, since });
-    const matching = page.rows.filter(
+    const changedRows = page.rows.filter(
       ({ feedChanged }) => feedChanged !== null && feedChanged > since,
     );
-    const keys = matching.map(({ feedUrl }) => feedKey(feedUrl));
-    const found = keys.length === 0 ? [] : await this.repository.readEpisodesOfFeeds(keys);
-    const episodes = found.flatMap(({ key, episodes: json }) => {
-      const row = matching[keys.findIndex((one) => one.equals(key))];
-      return shownEpisodes(row?.guid ?? '', json, since);
+    const keys = changedRows.map(({ feedUrl }) => feedKey(feedUrl));
+    const episodeRows = keys.length === 0 ? [] : await this.repository.readEpisodesOfFeeds(keys);
+    const episodes = episodeRows.flatMap(({ key, episodes: json }) => {
+      const row = changedRows[keys.findIndex((changedKey) => changedKey.equals(key))];
+      return toFeedEpisodes(row?.guid ?? '', json, since);
     });
-    // `found` has fewer feeds than `keys` if it reached its size limit or feeds were deleted since.
-    const isCut = found.length > 0 && !keys.at(-1)?.equals(found.at(-1)?.key as Buffer);
-    const end = isCut && keys.findIndex((one) => one.equals(found.at(-1)?.key as Buffer));
-    const next = end === false ? page.next : matching[end]?.id;
+    // The last key has no row if the rows reached the size limit, or its feed was deleted since.
+    const isTruncated =
+      episodeRows.length > 0 && !keys.at(-1)?.equals(episodeRows.at(-1)?.key as Buffer);
+    const lastReadIndex =
+      isTruncated &&
+      keys.findIndex((changedKey) => changedKey.equals(episodeRows.at(-1)?.key as Buffer));
+    const next = lastReadIndex === false ? page.next : changedRows[lastReadIndex]?.id;
     return {
       episodes: JsonText.of<FeedEpisode[]>(episodes),
       next: next ?? undefined,
@@ -104,19 +107,21 @@ export class FeedService {
     };
   }
 
-  /** Stores the content of feeds that a platform sends. */
+  /** Stores the content of feeds that a platform pushes. Returns the stored URLs and failures. */
   @Handle(pushFeeds)
   async push({ body }: RequestOf<typeof pushFeeds>) {
     const results = body.feeds.map(validatePush);
     // If several entries have the same URL, the last one is stored.
-    const valid = new Map(results.flatMap((feed) => ('url' in feed ? [[feed.url, feed]] : [])));
-    if (valid.size > 0) await this.repository.ensureFeeds([...valid.keys()]);
-    for (let rest = [...valid.values()]; rest.length > 0;) {
-      // Stores as many feeds at a time as `readEpisodesOfFeeds` returns within its size limit.
-      const keys = rest.map(({ url }) => feedKey(url));
+    const feedsByUrl = new Map(
+      results.flatMap((feed) => ('url' in feed ? [[feed.url, feed]] : [])),
+    );
+    if (feedsByUrl.size > 0) await this.repository.ensureFeeds([...feedsByUrl.keys()]);
+    for (let remaining = [...feedsByUrl.values()]; remaining.length > 0;) {
+      // A batch has as many feeds as `readEpisodesOfFeeds` returns within its size limit.
+      const keys = remaining.map(({ url }) => feedKey(url));
       const stored = await this.repository.readEpisodesOfFeeds(keys);
-      const part = rest.splice(0, stored.length || rest.length);
-      await this.storePushed(part, stored);
+      const batch = remaining.splice(0, stored.length || remaining.length);
+      await this.storePushed(batch, stored);
     }
     return JsonText.of<PushAnswer>({
       success: results.flatMap((feed) => ('url' in feed ? { feed_url: feed.url } : [])),
@@ -126,19 +131,23 @@ export class FeedService {
 
   private async storePushed(
     feeds: readonly PushedFeed[],
-    stored: readonly { readonly key: Buffer; readonly episodes: string }[],
+    storedEpisodes: readonly { readonly key: Buffer; readonly episodes: string }[],
   ): Promise<void> {
-    const byKey = new Map(stored.map(({ key, episodes }) => [key.toString('hex'), episodes]));
+    const episodesByKey = new Map(
+      storedEpisodes.map(({ key, episodes }) => [key.toString('hex'), episodes]),
+    );
     const now = Date.now();
-    const rows = feeds.map(async ({ url, document, artworkUrl }) => {
+    const rowPromises = feeds.map(async ({ url, document, artworkUrl }) => {
       const key = feedKey(url).toString('hex');
-      const dates = document.items.flatMap(({ publishDate }) => publishDate?.getTime() ?? []);
-      const { content } = await contentOf(document, publishingIntervalOf(dates, now), {
-        stored: async () => byKey.get(key) ?? '[]',
+      const publishTimes = document.items.flatMap(
+        ({ publishDate }) => publishDate?.getTime() ?? [],
+      );
+      const { content } = await contentOf(document, publishingIntervalOf(publishTimes, now), {
+        stored: async () => episodesByKey.get(key) ?? '[]',
       });
       return { key, content: content as Content, newFeedUrl: document.newFeedUrl, artworkUrl };
     });
-    await this.repository.savePushed(await Promise.all(rows));
+    await this.repository.savePushed(await Promise.all(rowPromises));
     const keys = feeds.map(({ url }) => feedKey(url));
     await this.repository.startVisits(keys, { moves: true, guids: true });
     this.work.notify();
@@ -155,8 +164,8 @@ export class FeedService {
     const [row] = await this.repository.readFollowedByGuid(userId, [guid]);
     if (!row) throw new Failure('not_found');
     const isHidden = row.isNew || isPrivate(row.feedUrl);
-    const json = isHidden ? '[]' : await this.repository.readEpisodes(feedKey(row.feedUrl));
-    return { episodes: JsonText.of<FeedEpisode[]>(shownEpisodes(row.guid, json)) };
+    const episodesJson = isHidden ? '[]' : await this.repository.readEpisodes(feedKey(row.feedUrl));
+    return { episodes: JsonText.of<FeedEpisode[]>(toFeedEpisodes(row.guid, episodesJson)) };
   }
 
   /** Returns the thumbnail of a feed's picture. @throws Failure `not_found` for an unknown id. */
@@ -187,7 +196,7 @@ export class FeedService {
     return { status: 'failed' };
   }
 
-  /** Makes feeds due, except pushed feeds and feeds fetched in the last 15 minutes. */
+  /** Makes followed feeds due, except pushed feeds and feeds fetched in the last 15 minutes. */
   @Handle(refreshFeeds)
   async refresh({ userId, guids }: RequestOf<typeof refreshFeeds>) {
     const rows = await this.repository.readFollowedByGuid(userId, guids);
@@ -197,7 +206,7 @@ export class FeedService {
     return {};
   }
 
-  /** Reads a page, and inserts, schedules and keeps its public feeds. */
+  /** Reads a page. Inserts its missing public feeds, and keeps its stored feeds scheduled. */
   private async readAndSchedule(query: PageQuery): Promise<FollowedPage> {
     const page = await this.repository.readPage(query);
     const urls = (page.unread ?? []).filter((url) => !isPrivate(url));
@@ -210,11 +219,12 @@ export class FeedService {
 }
 
 /**
- * Returns stored episodes in the form of an answer.
+ * Converts the stored episodes of a feed to the form of an answer.
  *
- * @param since omits the episodes that the server first saw at this time or before.
+ * @param since omits the episodes that the server first saw at this time or before, or at an
+ *   unknown time. Absent: omits none.
  */
-function shownEpisodes(guid: string, json: string, since?: string): FeedEpisode[] {
+function toFeedEpisodes(guid: string, json: string, since?: string): FeedEpisode[] {
   return (JSON.parse(json) as Episode[])
     .filter(({ seen }) => since === undefined || (seen !== undefined && seen > since))
     .map((episode) => ({ podcast_guid: guid, ...withoutSeen(episode) }));
@@ -222,7 +232,9 @@ function shownEpisodes(guid: string, json: string, since?: string): FeedEpisode[
 
 /**
  * Returns a podcast of an answer. A feed is pending for some seconds after its subscription
- * changed. Otherwise the answer would reveal whether other users of the server follow it.
+ * changed. Otherwise the answer would reveal whether other users of the server follow the feed.
+ *
+ * @param artworkUrl base URL of thumbnails; undefined to omit the artwork.
  */
 function toPodcast(row: FollowedFeed, artworkUrl: string | undefined): Podcast {
   const { guid, feedUrl, artworkId } = row;

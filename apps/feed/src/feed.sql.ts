@@ -1,10 +1,10 @@
 import { statement } from '#database';
 
-/** A feed that no subscribed user has read for this many days is no longer fetched, and deleted. */
+/** Days without a read by a follower after which a feed is no longer fetched, and is deleted. */
 export const retentionDays = 14;
 /** Days after a push during which a feed is kept and not fetched. */
 const pushedDays = 30;
-/** Maximum bytes of the episodes of several feeds in one answer. */
+/** Maximum bytes of episodes that one statement returns. The first feed can exceed it. */
 const maxEpisodeBytes = 2 * 1_024 * 1_024;
 /**
  * SQL of the new value of the column `changed` of a feed `f`. It is later than the current value,
@@ -13,9 +13,9 @@ const maxEpisodeBytes = 2 * 1_024 * 1_024;
 export const nextChange = `greatest(now(), f.changed + interval '1 ms')`;
 
 /**
- * Inserts missing feeds, and updates `last_read_at` of the others once a day, which keeps them
- * scheduled. A new feed is due before all other feeds of its lane. Inserts in the order of keys and
- * lanes, and skips existing feeds that are locked. $1 keys, $2 URLs, $3 lanes.
+ * Inserts missing feeds. Updates `last_read_at` of the other feeds at most once a day to keep them
+ * scheduled, and skips locked ones. A new feed is due before all other feeds of its lane. The order
+ * of the inserts, by key and lane, avoids deadlocks. $1 keys, $2 URLs, $3 lanes.
  */
 export const ensureFeeds = statement(
   'feed.ensure_feeds',
@@ -56,7 +56,7 @@ export const selectComparedContent = statement(
    WHERE f.url_sha256 = $1 AND f.status = 'ok'`,
 );
 
-/** Reads episodes of the first feeds of $1, in order, up to a limit of bytes. $1 keys. */
+/** Reads episodes of feeds in the order of the keys, up to {@link maxEpisodeBytes}. $1 keys. */
 export const selectEpisodesOfAll = statement(
   'feed.select_episodes_of_all',
   `SELECT r.key, r.episodes FROM (
@@ -65,7 +65,7 @@ export const selectEpisodesOfAll = statement(
    ) r WHERE r.bytes <= ${maxEpisodeBytes} OR r.n = 1 ORDER BY r.n`,
 );
 
-/** Placeholder for `seen` of new episodes, which the storing statement replaces by its time. */
+/** Placeholder for `seen` of new episodes. The statement that stores them writes its time there. */
 export const seenNow = 'now';
 
 /**
@@ -78,8 +78,8 @@ export const withSeenTime = (column: string) => `replace(${column}, '"seen":"${s
        ) || '"')`;
 
 /**
- * SQL of the CTEs that schedule the pictures of the feeds in a CTE `stored`, and delete the
- * pictures of feeds that have none any more. The row of an unchanged picture is not written.
+ * SQL of two CTEs for the feeds of a preceding CTE `stored`. They make new pictures due, and delete
+ * the pictures of feeds without one. They do not write unchanged pictures.
  */
 export const scheduledPictures = `scheduled_pictures AS (
      INSERT INTO feed.images AS i (url_sha256, id, source, next_at)
@@ -94,8 +94,8 @@ export const scheduledPictures = `scheduled_pictures AS (
    )`;
 
 /**
- * Stores the content of pushed feeds, which no fetch replaces for 30 days. It locks fetches before
- * feeds, as `saveResult` does, in the order of keys. $1 feeds as JSON.
+ * Stores the content of pushed feeds, and postpones their fetches by 30 days. To avoid deadlocks,
+ * it locks fetches before feeds, as `saveResult` does, in the order of keys. $1 feeds as JSON.
  */
 export const storePushed = statement(
   'feed.store_pushed',
@@ -134,18 +134,21 @@ export const storePushed = statement(
 /** SQL of a URL without scheme and trailing slashes. */
 const bareUrl = (url: string) => `regexp_replace(${url}, '^https?://|/+$', '', 'g')`;
 /**
- * A move is held if at least 20 feeds, and more than 5 % of the feeds of a lane, name the same new
- * URL: the host can be parked or hijacked.
+ * A move is held, that is, not applied, if at least 20 feeds and more than 5 % of the feeds of a
+ * lane name the same new URL. The host can then be parked or hijacked.
  */
 const [crowdedFeeds, crowdedShare] = [20, 0.05];
 
 /**
- * Creates the tasks that apply proven moves and declared guids to followers: for feeds with a new
- * move or guid, and for other feeds at most once a day, because of later followers. A feed changes
- * its URL, as source or target of a move, at most once in seven days, and its guid at most once in
- * seven days. A guid that several unrelated feeds declare is not applied. Returns the changes that
- * are held: a crowded move, or a guid of several feeds. $1 keys, $2 true to apply moves, $3 true to
- * apply guids.
+ * Creates the tasks that apply proven moves and declared guids to followers.
+ * - A feed with a new move or guid gets a task immediately. Other feeds get one at most once a day,
+ *   for followers that were added later.
+ * - A feed is the source or target of a new move at most once in seven days. It changes its guid at
+ *   most once in seven days.
+ * - Returns the held changes, which are not applied: moves of many feeds to one URL, and guids that
+ *   several unrelated feeds declare.
+ *
+ * $1 keys, $2 true to apply moves, $3 true to apply guids.
  */
 export const startVisits = statement(
   'feed.start_visits',
@@ -245,8 +248,8 @@ export const makeDue = statement(
 );
 
 /**
- * Deletes feeds that no user read for 14 days, lanes without feeds, previews older than a minute,
- * and imports older than a day. $1 maximum number of feeds.
+ * Deletes feeds that no user read for 14 days, lanes without scheduled feeds, previews older than a
+ * minute, and imports whose progress was not saved for a day. $1 maximum number of feeds.
  */
 export const deleteUnread = statement(
   'feed.delete_unread',

@@ -2,36 +2,38 @@ import { clockOfUser, statement } from '#database';
 
 /**
  * Seconds by which a sync timestamp is earlier than the read that returns it. A statement that
- * changes a feed commits sooner after its start, so the client's next `since` misses no change.
+ * changes a feed takes less time until its commit. So the client's next `since` covers all changes
+ * that were not committed at the time of the read.
  */
 const overlapSeconds = 10;
 /** Seconds after a change of a subscription during which its feed is shown as pending. */
 const hiddenSeconds = 8;
-/** SQL condition: the feed of a subscription `v` is hidden. */
-const isNew = `v.changed > now() - interval '${hiddenSeconds} s'`;
+/** SQL condition: subscription `v` changed so recently that its feed is shown as pending. */
+const isNewCondition = `v.changed > now() - interval '${hiddenSeconds} s'`;
 
 /**
  * Reads a page of followed feeds and its version. Invariants:
- * - Pages of one query with equal versions have equal rows. The version covers the guid and the
- *   time of change of each subscription, which all its changes advance, and the time of change of
- *   its feed, which all changes of the feed advance (`nextChange`). A latest time of all feeds
- *   would not suffice: transactions commit in another order than they start.
- * - The feed of a new subscription is not looked up, so neither rows nor version depend on whether
- *   other users follow it.
- * - The version covers no row ids, because clients could guess them from its hash.
- * - Citus runs the first CTE on the node of the user, and all else on the coordinator.
+ * - Pages of one query with equal versions have equal rows. The version is a hash of the guid and
+ *   the time of change of each subscription, and of the time of change of its feed. Each change of
+ *   a subscription or feed advances that time (`nextChange`).
+ * - The latest time of all feeds would not suffice as a version, because transactions commit in
+ *   another order than they start.
+ * - The feed of a new subscription is not looked up. So neither rows nor version depend on whether
+ *   other users follow the feed.
+ * - The version contains no row ids, because clients could guess them from the hash.
+ * - Citus runs the first CTE on the node of the user, and the rest on the coordinator.
  *
- * `next` is the id of the page's last subscription if others follow. `unread` are the URLs of feeds
- * that were not found, or not read for a day. $1 user, $2 id of the previous page's last
- * subscription, $3 maximum subscriptions, $4 since, omits rows without a later change, $5 versions
- * that the client has: the rows of these pages are omitted.
+ * `next` is the id of the page's last subscription, or null if no more subscriptions follow.
+ * `unread` are the URLs of feeds that were not found, or not read for a day. $1 user, $2 id of the
+ * previous page's last subscription, $3 maximum subscriptions, $4 time: rows without a later change
+ * are omitted; null for all rows. $5 cached versions: a page with one of them has no rows.
  */
 export const selectFollowedPage = statement(
   'feed.select_page',
   `WITH followed AS MATERIALIZED (
      SELECT c.refused, s.* FROM ${clockOfUser} c LEFT JOIN LATERAL (
        SELECT v.subscription_id AS id, v.guid, v.feed_url AS "feedUrl", v.title AS own_title,
-         v.changed, sha256(convert_to(v.feed_url, 'UTF8')) AS key, ${isNew} AS is_new
+         v.changed, sha256(convert_to(v.feed_url, 'UTF8')) AS key, ${isNewCondition} AS is_new
        FROM subscription.followed_feeds v WHERE v.user_id = $1 AND v.subscription_id > $2
        ORDER BY v.subscription_id LIMIT $3::integer + 1
      ) s ON true
@@ -75,7 +77,7 @@ export const selectFollowedByGuid = statement(
   'feed.select_followed_by_guid',
   `SELECT c.refused, f.subscription_id AS id, f.guid, f.feed_url AS "feedUrl", f."isNew"
    FROM ${clockOfUser} c LEFT JOIN (
-     SELECT v.*, ${isNew} AS "isNew" FROM subscription.subscriptions_by_guid n
+     SELECT v.*, ${isNewCondition} AS "isNew" FROM subscription.subscriptions_by_guid n
      JOIN subscription.followed_feeds v
        ON v.user_id = $1 AND v.subscription_id = n.subscription_id
      WHERE n.user_id = $1 AND n.guid = ANY ($2::uuid[])

@@ -9,11 +9,14 @@ import type { DueWork, WorkKind } from './due-work.js';
 export interface LoopOptions {
   readonly work: DueWork;
   readonly log: Log;
-  /** The services that the loop calls. The loop starts when it is connected, and closes it. */
+  /**
+   * Client of the services that the loop calls; absent if it calls none. The loop starts after the
+   * client has connected, and closes the client at shutdown.
+   */
   readonly client?: Pick<StreamClient, 'connect' | 'call' | 'close'>;
 }
 
-/** The kind of work of a loop. */
+/** Settings of a kind of loop. */
 interface LoopKind {
   readonly kind: WorkKind;
   /** Maximum number of items that run at the same time. */
@@ -26,13 +29,17 @@ interface LoopKind {
   readonly pauseAfterFaultMs: number;
   /** Log lines for the start and the end of a fault. Without them, the loop logs no fault. */
   readonly messages?: FaultMessages;
-  /** Returns the server whose outage an error shows, for the log. Default: `postgresOutage`. */
+  /**
+   * Returns the name of the unavailable server that caused an error, for the log; `undefined` for
+   * other errors. Default: `postgresOutage`.
+   */
   readonly serverOf?: (error: unknown) => string | undefined;
 }
 
 /**
  * Claims items of one kind that are due, and runs them. After a fault, such as an outage of
- * Postgres, it pauses. Claims must expire, because the process can end during a run.
+ * Postgres, the loop pauses. Claims of subclasses must expire, because the process can end during a
+ * run.
  */
 export abstract class WorkLoop<Item, Options extends LoopOptions = LoopOptions>
   implements OnModuleInit, OnApplicationShutdown
@@ -40,8 +47,9 @@ export abstract class WorkLoop<Item, Options extends LoopOptions = LoopOptions>
   protected readonly stopped = new AbortController();
   private readonly running = new Set<Promise<void>>();
   private readonly faults: FaultLog | undefined;
+  /** True if a claim or run failed since the loop last claimed items. */
   private hasFault = false;
-  private ended: Promise<unknown> = Promise.resolve();
+  private loopEnd: Promise<unknown> = Promise.resolve();
 
   constructor(
     protected readonly options: Options,
@@ -57,14 +65,14 @@ export abstract class WorkLoop<Item, Options extends LoopOptions = LoopOptions>
   protected abstract run(item: Item): Promise<void>;
 
   onModuleInit(): void {
-    this.ended = this.runAll();
+    this.loopEnd = this.runLoop();
   }
 
   /** Stops claiming, aborts running items, closes the client, and waits until all runs end. */
   async onApplicationShutdown(): Promise<void> {
     this.stopped.abort();
     await this.options.client?.close();
-    await this.ended;
+    await this.loopEnd;
     await Promise.all(this.running);
   }
 
@@ -82,11 +90,12 @@ export abstract class WorkLoop<Item, Options extends LoopOptions = LoopOptions>
 
   /** Claims items and runs them to their end. Returns their number. */
   async runDue(): Promise<number> {
-    const started = await this.startDue();
+    const startedCount = await this.startDue();
     await Promise.all(this.running);
-    return started;
+    return startedCount;
   }
 
+  /** Waits. Resolves early at a shutdown. */
   protected async pause(ms: number): Promise<void> {
     await delay(ms, undefined, { signal: this.stopped.signal }).catch(() => undefined);
   }
@@ -96,29 +105,30 @@ export abstract class WorkLoop<Item, Options extends LoopOptions = LoopOptions>
     if (!this.stopped.signal.aborted) this.faults?.recordFailure(error);
   }
 
-  private async runAll(): Promise<void> {
+  private async runLoop(): Promise<void> {
     const { signal } = this.stopped;
     const { client, work } = this.options;
     const { kind, concurrency, claimLimit, pauseAfterClaimMs, pauseAfterFaultMs } = this.loop;
-    const aborted = new Promise((resolve) => {
+    const abortEvent = new Promise((resolve) => {
       signal.addEventListener('abort', resolve, { once: true });
     });
-    await Promise.race([client?.connect(), aborted]);
+    await Promise.race([client?.connect(), abortEvent]);
     while (!signal.aborted) {
       this.hasFault = false;
-      const started = await this.startDue(claimLimit).catch((error: unknown) =>
+      const startedCount = await this.startDue(claimLimit).catch((error: unknown) =>
         this.reportFault(error),
       );
-      if (started && pauseAfterClaimMs) await this.pause(pauseAfterClaimMs);
+      if (startedCount && pauseAfterClaimMs) await this.pause(pauseAfterClaimMs);
       if (this.running.size >= concurrency) await Promise.race(this.running);
       if (this.hasFault) await this.pause(pauseAfterFaultMs);
       else {
         this.faults?.recordSuccess();
-        if (started === 0) await work.wait(kind, signal);
+        if (startedCount === 0) await work.wait(kind, signal);
       }
     }
   }
 
+  /** Logs a fault after which the loop pauses. */
   private reportFault(error: unknown): void {
     this.hasFault = true;
     this.logFault(error);

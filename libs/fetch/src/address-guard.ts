@@ -17,7 +17,8 @@ const nat64 = ipaddr.IPv6.parseCIDR('64:ff9b::/96');
  */
 const nonPublicName = /^[^.]+$|\.(?:local|localhost|internal|svc|arpa)$/;
 
-const exceptionForm = /^(\[[^\]]{1,60}\]|[^:[\]]{1,253})(?::(\d{1,5}))?$/;
+/** Matches a host with an optional port. Brackets around the host allow colons in it. */
+const exceptionPattern = /^(\[[^\]]{1,60}\]|[^:[\]]{1,253})(?::(\d{1,5}))?$/;
 const hostNamePattern = /^[a-z\d](?:[a-z\d_.-]{0,251}[a-z\d])?$/;
 
 /**
@@ -32,8 +33,8 @@ export class AddressGuard {
   /**
    * @param exceptions networks, addresses or names, each optionally with a port, as in
    *   `192.168.1.0/24`, `127.0.0.1:8080`, `[fd00::/8]:8080`, `rss-bridge`. Default port: any.
-   * @param ports ports of public hosts.
-   * @throws Error for an entry of another form; the message names it.
+   * @param ports allowed ports of public hosts.
+   * @throws Error for an entry of another form. The message contains the entry.
    */
   constructor(
     exceptions: readonly string[] = [],
@@ -51,8 +52,10 @@ export class AddressGuard {
   }
 
   /**
-   * Returns true if a configured exception names the host, or contains the address. The system
-   * resolves these names.
+   * Returns true if a configured exception names the host, or contains the address, and covers the
+   * port.
+   *
+   * @param host a name or an IP address.
    */
   isException(host: string, port: number): boolean {
     const address = ipaddr.isValid(host) ? ipaddr.parse(host) : undefined;
@@ -73,8 +76,8 @@ export class AddressGuard {
 }
 
 /**
- * Returns true if an address is public. ipaddr.js alone is not enough: it classifies `::7f00:1`
- * (the embedded 127.0.0.1) as unicast, and some systems connect to it.
+ * Returns true if an address is public. ipaddr.js alone is not enough, because it classifies
+ * `::7f00:1` as unicast. Some systems connect to the embedded address 127.0.0.1 instead.
  */
 function isPublic(address: ipaddr.IPv4 | ipaddr.IPv6): boolean {
   if (!(address instanceof ipaddr.IPv6)) return address.range() === 'unicast';
@@ -88,19 +91,20 @@ function coversPort(exception: GuardException, port: number): boolean {
 
 function parseException(entry: string): GuardException {
   // An IPv6 network without brackets has colons, but no port.
-  const whole = parseNetwork(entry);
-  if (whole) return { port: undefined, network: whole };
-  const [, host = '', digits] = exceptionForm.exec(entry) ?? [];
-  const name = host.replace(/^\[|\]$/g, '').toLowerCase();
-  const port = digits === undefined ? undefined : Number(digits);
-  const network = parseNetwork(name);
+  const networkWithoutPort = parseNetwork(entry);
+  if (networkWithoutPort) return { port: undefined, network: networkWithoutPort };
+  const [, host = '', portDigits] = exceptionPattern.exec(entry) ?? [];
+  const bareHost = host.replace(/^\[|\]$/g, '').toLowerCase();
+  const port = portDigits === undefined ? undefined : Number(portDigits);
+  const network = parseNetwork(bareHost);
   if (network) return { port, network };
-  if (hostNamePattern.test(name)) return { port, name };
+  if (hostNamePattern.test(bareHost)) return { port, name: bareHost };
   throw new Error(
     `"${entry}" is not a network, address or host name: use a form such as 192.168.1.0/24`,
   );
 }
 
+/** Parses a network, or a single address as a network; undefined for another text. */
 function parseNetwork(text: string): [ipaddr.IPv4 | ipaddr.IPv6, number] | undefined {
   if (ipaddr.isValidCIDR(text)) return ipaddr.parseCIDR(text);
   if (ipaddr.IPv4.isValidFourPartDecimal(text)) return [ipaddr.IPv4.parse(text), 32];

@@ -35,11 +35,11 @@ const faultsByCode: Readonly<Record<string, FetchFault>> = {
 /**
  * Returns an error of the HTTP client as a FetchError.
  *
- * @param otherwise the fault for error codes that are not in {@link faultsByCode}.
+ * @param defaultFault the fault for error codes that are not in {@link faultsByCode}.
  */
-export function toFetchError(error: unknown, host: string, otherwise: FetchFault): FetchError {
+export function toFetchError(error: unknown, host: string, defaultFault: FetchFault): FetchError {
   if (error instanceof FetchError) return error;
   const { code = '', name, message } = error as Error & { code?: string };
-  const fault = name === 'TimeoutError' ? 'timeout' : (faultsByCode[code] ?? otherwise);
+  const fault = name === 'TimeoutError' ? 'timeout' : (faultsByCode[code] ?? defaultFault);
   return new FetchError(fault, `${host}: ${message || code}`, { cause: error });
 }

@@ -23,9 +23,13 @@ const decompressors: Readonly<Record<string, () => NodeJS.ReadWriteStream & Read
   br: createBrotliDecompress,
 };
 
-/** Limits of one fetch, redirects included: times in milliseconds, sizes in bytes. */
+/**
+ * Limits of one fetch with its redirects: times in milliseconds, sizes in bytes. A fetch that
+ * exceeds a limit fails with FetchError.
+ */
 const defaultLimits = {
   connectMs: 10_000,
+  /** The time until the headers of a response have arrived. */
   headMs: 10_000,
   /** The longest pause between two chunks of a body. */
   silenceMs: 10_000,
@@ -70,7 +74,7 @@ export interface FetchedResponse {
   /** The URL that sent the response. */
   readonly url: string;
   readonly redirects: readonly Redirect[];
-  /** Returns the first value of a header. @param name in lower case. */
+  /** Returns the first value of a header, or `undefined`. @param name in lower case. */
   header(name: string): string | undefined;
   /** The decompressed body; readable once. Throws FetchError if it breaks off or is too large. */
   readonly body: AsyncIterable<Uint8Array>;
@@ -119,7 +123,7 @@ export class Fetcher {
     });
     try {
       const result = await read(await this.followRedirects(request, agent, signal));
-      // `read` can return the part of a body that broke off, which here is not the server's fault.
+      // `read` can return a partly read body. After an abort, such a result is not returned.
       stopped?.throwIfAborted();
       return result;
     } catch (error) {
@@ -139,41 +143,42 @@ export class Fetcher {
     const redirects: Redirect[] = [];
     let url = this.parseAllowedUrl(request.url);
     const { origin } = url;
-    const visited = new Set([url.href]);
+    const visitedUrls = new Set([url.href]);
     for (;;) {
       const credentials = url.origin === origin ? request.authorization : undefined;
       const response = await this.sendRequest(url, request, credentials, agent, signal);
-      const location = headerOf(response, 'location');
+      const location = readHeader(response, 'location');
       if (!redirectStatuses.includes(response.statusCode) || location === undefined)
         return this.toFetchedResponse(url, response, redirects);
       response.body.destroy();
-      const next = this.parseAllowedUrl(location, url);
-      if (request.isSameOrigin && next.origin !== origin)
+      const nextUrl = this.parseAllowedUrl(location, url);
+      if (request.isSameOrigin && nextUrl.origin !== origin)
         throw new FetchError(
           'redirects',
-          `${url.host} redirects to ${next.origin}: use that address`,
+          `${url.host} redirects to ${nextUrl.origin}: use that address`,
         );
-      redirects.push({ status: response.statusCode, url: next.href });
-      if (redirects.length > this.limits.redirects || visited.has(next.href))
+      redirects.push({ status: response.statusCode, url: nextUrl.href });
+      if (redirects.length > this.limits.redirects || visitedUrls.has(nextUrl.href))
         throw new FetchError('redirects', `${url.host}: too many redirects or a loop`);
-      visited.add(next.href);
-      url = next;
+      visitedUrls.add(nextUrl.href);
+      url = nextUrl;
     }
   }
 
   /** Returns a URL that the guard allows. @throws FetchError `refused`. */
-  private parseAllowedUrl(text: string, base?: URL): URL {
-    const refusal = (host: string, why: string) => new FetchError('refused', `${host}: ${why}`);
+  private parseAllowedUrl(urlText: string, base?: URL): URL {
+    const createRefusal = (host: string, reason: string) =>
+      new FetchError('refused', `${host}: ${reason}`);
     const host = base?.host ?? 'URL';
-    if (Buffer.byteLength(text) > maxUrlBytes)
-      throw refusal(host, `the URL is longer than ${maxUrlBytes} bytes`);
-    const url = parseUrl(text, base);
-    if (!url) throw refusal(host, 'not a URL');
+    if (Buffer.byteLength(urlText) > maxUrlBytes)
+      throw createRefusal(host, `the URL is longer than ${maxUrlBytes} bytes`);
+    const url = parseUrl(urlText, base);
+    if (!url) throw createRefusal(host, 'not a URL');
     if (url.protocol !== 'http:' && url.protocol !== 'https:')
-      throw refusal(host, `unsupported scheme ${url.protocol}`);
+      throw createRefusal(host, `unsupported scheme ${url.protocol}`);
     const isAddress = url.hostname.startsWith('[') || isIP(url.hostname) > 0;
-    if (!isAddress && !this.options.guard.allowsName(url.hostname, portOf(url)))
-      throw refusal(url.host, 'the name is of a local network and not in FEEDS_ALLOW');
+    if (!isAddress && !this.options.guard.allowsName(url.hostname, readPort(url)))
+      throw createRefusal(url.host, 'the name is of a local network and not in FEEDS_ALLOW');
     // A redirect must not choose credentials; only `authorization` is sent.
     url.username = '';
     url.password = '';
@@ -215,29 +220,33 @@ export class Fetcher {
       status: response.statusCode,
       url: url.href,
       redirects,
-      header: (name) => headerOf(response, name),
-      body: this.decompressedBody(url.host, response),
+      header: (name) => readHeader(response, name),
+      body: this.decompressBody(url.host, response),
     };
   }
 
-  private async *decompressedBody(
+  private async *decompressBody(
     host: string,
     response: Dispatcher.ResponseData,
   ): AsyncGenerator<Uint8Array> {
-    const encoding = (headerOf(response, 'content-encoding') ?? 'identity').trim().toLowerCase();
+    const encoding = (readHeader(response, 'content-encoding') ?? 'identity').trim().toLowerCase();
     const decompressor = decompressors[encoding];
-    const fail = (fault: FetchFault, why: string) => new FetchError(fault, `${host}: ${why}`);
+    const createError = (fault: FetchFault, reason: string) =>
+      new FetchError(fault, `${host}: ${reason}`);
     if (!decompressor && encoding !== 'identity' && encoding !== '')
-      throw fail('broken', 'unsupported Content-Encoding');
-    const stream = decompressor
+      throw createError('broken', 'unsupported Content-Encoding');
+    const decodedStream = decompressor
       ? pipeline(response.body, decompressor(), () => undefined)
       : response.body;
-    let bytes = 0;
+    let decodedBytes = 0;
     try {
-      for await (const chunk of stream as AsyncIterable<Uint8Array>) {
-        bytes += chunk.length;
-        if (bytes > this.limits.decodedBytes)
-          throw fail('too_large', `the body is larger than ${this.limits.decodedBytes} bytes`);
+      for await (const chunk of decodedStream as AsyncIterable<Uint8Array>) {
+        decodedBytes += chunk.length;
+        if (decodedBytes > this.limits.decodedBytes)
+          throw createError(
+            'too_large',
+            `the body is larger than ${this.limits.decodedBytes} bytes`,
+          );
         yield chunk;
       }
     } catch (error) {
@@ -246,8 +255,8 @@ export class Fetcher {
   }
 
   /**
-   * Connects to a host's allowed addresses. An address in the URL is checked here; a name is
-   * checked by `lookup`, which Node does not call for addresses.
+   * Connects to a host's allowed addresses. An address in the URL is checked here, because Node
+   * calls `lookup` only for names. `lookup` checks the addresses of a name.
    */
   private readonly connect: buildConnector.connector = (options, callback) => {
     const { hostname, protocol } = options;
@@ -272,11 +281,11 @@ export class Fetcher {
   };
 }
 
-function portOf(url: URL): number {
+function readPort(url: URL): number {
   return Number(url.port) || (url.protocol === 'https:' ? 443 : 80);
 }
 
-function headerOf({ headers }: Dispatcher.ResponseData, name: string): string | undefined {
+function readHeader({ headers }: Dispatcher.ResponseData, name: string): string | undefined {
   const value = headers[name];
   return Array.isArray(value) ? value[0] : value;
 }

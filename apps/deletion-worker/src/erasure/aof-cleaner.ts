@@ -7,7 +7,7 @@ import type { Log } from '#runtime';
 import { hasUnfinishedRequests } from '#transport';
 
 /** Time limit for the end of earlier requests and of all rewrites together, in milliseconds. */
-const limitMs = 120_000;
+const cleanLimitMs = 120_000;
 /** Interval of progress checks in milliseconds. */
 const pollMs = 50;
 
@@ -15,10 +15,10 @@ const pollMs = 50;
 const allServices: readonly Service[] = [...services, 'feed'];
 
 /**
- * Matches the error of a Redis without TIME, INFO or BGREWRITEAOF, or that denies one of these
- * commands.
+ * Matches the error of a Redis that does not support TIME, INFO or BGREWRITEAOF, or denies one of
+ * these commands.
  */
-const cannotRewrite = /unknown command|NOPERM/i;
+const cannotRewritePattern = /unknown command|NOPERM/i;
 
 /**
  * Removes requests of erased users from the append-only files (AOF) of Redis. Until a rewrite, a
@@ -30,7 +30,7 @@ const cannotRewrite = /unknown command|NOPERM/i;
 export class AofCleaner implements OnApplicationShutdown {
   private hasWarned = false;
 
-  /** @param redis a connection to the Redis of requests, which closes with the app. */
+  /** @param redis a connection to the Redis of requests. AofCleaner closes it at shutdown. */
   constructor(
     private readonly redis: ReturnType<typeof connectRedis>,
     private readonly log: Log,
@@ -48,26 +48,27 @@ export class AofCleaner implements OnApplicationShutdown {
    * Rewrites the append-only file of each Redis server that has one. If a server does not allow a
    * rewrite, the method logs a warning once and resolves.
    *
-   * @param isStopping returns true if this worker stops; another worker then repeats the erasure.
-   * @throws Failure `unavailable` if the caller should try again later.
+   * @param isStopping returns true if this worker stops. Another worker then repeats the erasure.
+   * @throws Failure `unavailable` after a fault of Redis, after the time limit, or when stopping.
+   *   The caller should try again later.
    */
   async rewriteAppendOnlyFiles(isStopping: () => boolean): Promise<void> {
-    const until = performance.now() + limitMs;
+    const deadline = performance.now() + cleanLimitMs;
     const pause = async (reason: string) => {
       if (isStopping()) throw unavailable('the worker stops');
-      if (performance.now() > until) throw unavailable(reason);
+      if (performance.now() > deadline) throw unavailable(reason);
       await delay(pollMs);
     };
     try {
       const [seconds, microseconds] = (await this.redis.time()).map(Number) as [number, number];
-      const now = seconds * 1_000 + Math.ceil(microseconds / 1_000);
-      while (await hasUnfinishedRequests(this.redis, allServices, now))
+      const redisNowMs = seconds * 1_000 + Math.ceil(microseconds / 1_000);
+      while (await hasUnfinishedRequests(this.redis, allServices, redisNowMs))
         await pause('earlier requests still wait in Redis');
       const servers = 'nodes' in this.redis ? this.redis.nodes('all') : [this.redis];
-      await Promise.all(servers.map((server) => rewriteFileOf(server, pause)));
+      await Promise.all(servers.map((server) => rewriteFile(server, pause)));
     } catch (error) {
       if (error instanceof Failure) throw error;
-      if (!cannotRewrite.test((error as Error).message))
+      if (!cannotRewritePattern.test((error as Error).message))
         throw unavailable('the append-only file of Redis was not rewritten', error);
       this.warnOnce((error as Error).message);
     }
@@ -85,26 +86,24 @@ export class AofCleaner implements OnApplicationShutdown {
   }
 }
 
-async function rewriteFileOf(
-  server: Redis,
-  pause: (reason: string) => Promise<void>,
-): Promise<void> {
-  if ((await persistenceOf(server)).aof_enabled !== '1') return;
+/** Rewrites the append-only file of a server that has one. */
+async function rewriteFile(server: Redis, pause: (reason: string) => Promise<void>): Promise<void> {
+  if ((await readPersistence(server)).aof_enabled !== '1') return;
   while (!(await startRewrite(server)))
     await pause('another rewrite of the append-only file of Redis takes too long');
-  let facts = await persistenceOf(server);
-  while (facts.aof_rewrite_in_progress === '1' || facts.aof_rewrite_scheduled === '1') {
+  let persistence = await readPersistence(server);
+  while (persistence.aof_rewrite_in_progress === '1' || persistence.aof_rewrite_scheduled === '1') {
     await pause('the rewrite of the append-only file of Redis takes too long');
-    facts = await persistenceOf(server);
+    persistence = await readPersistence(server);
   }
-  if (facts.aof_last_bgrewrite_status !== 'ok')
+  if (persistence.aof_last_bgrewrite_status !== 'ok')
     throw unavailable('Redis could not rewrite its append-only file: see its log');
 }
 
 /**
  * Starts a rewrite of the append-only file.
  *
- * @returns false if an earlier rewrite is running, whose file can still contain requests.
+ * @returns false if an earlier rewrite is running. Its file can still contain requests.
  */
 async function startRewrite(server: Redis): Promise<boolean> {
   try {
@@ -116,8 +115,8 @@ async function startRewrite(server: Redis): Promise<boolean> {
   }
 }
 
-/** Returns the section `persistence` of INFO. */
-async function persistenceOf(server: Redis): Promise<Partial<Record<string, string>>> {
+/** Returns the fields of the section `persistence` of INFO by name. */
+async function readPersistence(server: Redis): Promise<Partial<Record<string, string>>> {
   const info = await server.info('persistence');
   return Object.fromEntries(
     info.split('\r\n').map((line) => line.split(':', 2) as [string, string]),

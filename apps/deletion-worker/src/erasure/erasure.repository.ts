@@ -15,11 +15,12 @@ interface Phase {
 interface StepResult {
   /** Number of deleted rows. */
   rows: number;
-  /** The key of the last deleted row; null if no row was deleted. */
+  /** The key at which the next step starts; null for the key of this step. */
   last: string | null;
 }
 
 const nilUuid = '00000000-0000-0000-0000-000000000000';
+/** Lower bounds of keys by SQL type. */
 const lowestKeys = { uuid: nilUuid, bigint: '0', bytea: '' } as const;
 
 /**
@@ -27,14 +28,14 @@ const lowestKeys = { uuid: nilUuid, bigint: '0', bytea: '' } as const;
  * number of rows. The cost of a step depends only on its rows: an index range from $2 finds them,
  * and `ctid` deletes them.
  */
-function phaseOf(
+function createPhase(
   table: string,
   key: string,
   type: keyof typeof lowestKeys,
   condition = 'true',
 ): Phase {
   const name = condition === 'true' ? table : `${table}.${key}`;
-  const text = `
+  const sql = `
     WITH page AS MATERIALIZED (
       SELECT t.ctid AS place, t.${key} AS key FROM ${table} t
       WHERE t.user_id = $1 AND t.${key} >= $2::${type} AND ${condition} ORDER BY t.${key} LIMIT $3
@@ -43,10 +44,10 @@ function phaseOf(
     )
     SELECT count(*)::int AS rows,
       (SELECT p.key::text FROM page p ORDER BY p.key DESC LIMIT 1) AS last FROM page`;
-  return { statement: statement(`deletion.erase.${name}`, text), lowestKey: lowestKeys[type] };
+  return { statement: statement(`deletion.erase.${name}`, sql), lowestKey: lowestKeys[type] };
 }
 
-/** The rows of the account app. A function in its schema deletes them. */
+/** Deletes the rows of the account app with a function of its schema. All steps have one key. */
 const accountPhase: Phase = {
   statement: statement(
     'deletion.erase_account',
@@ -57,19 +58,19 @@ const accountPhase: Phase = {
 
 /**
  * The phases of an erasure in their order. Rows of the account app come first, because they include
- * the credentials. Then follow all tables with several rows per user, as foreign keys require.
+ * the credentials. All tables with several rows per user follow, in the order of foreign keys.
  */
 export const erasurePhases: readonly Phase[] = [
   accountPhase,
-  phaseOf('episode.states', 'id', 'bigint'),
-  phaseOf('episode.episodes', 'sync_id', 'uuid'),
-  phaseOf('episode.sync_ids', 'sync_id', 'uuid'),
-  phaseOf('subscription.guids', 'guid', 'uuid'),
-  phaseOf('subscription.feed_urls', 'url_sha256', 'bytea'),
-  phaseOf('subscription.former_guids', 'subscription_id', 'bigint'),
-  phaseOf('subscription.subscriptions', 'merged_into', 'bigint', 't.merged_into IS NOT NULL'),
-  phaseOf('subscription.subscriptions', 'id', 'bigint'),
-  phaseOf('deletion.deletions', 'id', 'bigint'),
+  createPhase('episode.states', 'id', 'bigint'),
+  createPhase('episode.episodes', 'sync_id', 'uuid'),
+  createPhase('episode.sync_ids', 'sync_id', 'uuid'),
+  createPhase('subscription.guids', 'guid', 'uuid'),
+  createPhase('subscription.feed_urls', 'url_sha256', 'bytea'),
+  createPhase('subscription.former_guids', 'subscription_id', 'bigint'),
+  createPhase('subscription.subscriptions', 'merged_into', 'bigint', 't.merged_into IS NOT NULL'),
+  createPhase('subscription.subscriptions', 'id', 'bigint'),
+  createPhase('deletion.deletions', 'id', 'bigint'),
   // A foreign key deletes the stored answer of each marker together with the marker.
   {
     statement: statement(
@@ -78,11 +79,11 @@ export const erasurePhases: readonly Phase[] = [
     ),
     lowestKey: nilUuid,
   },
-  phaseOf('sync.readers', 'credential_id', 'uuid'),
-  phaseOf('sync.reader_sessions', 'session_id', 'uuid'),
+  createPhase('sync.readers', 'credential_id', 'uuid'),
+  createPhase('sync.reader_sessions', 'session_id', 'uuid'),
 ];
 
-/** Deletes the row counts of user $1, which quotas limit. */
+/** Deletes the row counts of user $1. Quotas use them. */
 const eraseTotals = statement(
   'deletion.erase_totals',
   `WITH episodes AS (DELETE FROM episode.totals t WHERE t.user_id = $1)
@@ -93,11 +94,12 @@ const insertErasure = statement(
   'deletion.insert_erasure',
   'SELECT deletion.record_erasure($1, $2) AS status',
 );
-/** Locks the clock and the record, and reads the state. $1 user. */
+/** Locks a user's clock and the record of the erasure, and reads the record. $1 user. */
 const claimErasure = statement(
   'deletion.claim_erasure',
   'SELECT status, age FROM deletion.claim_erasure($1)',
 );
+/** Adds to the number of deleted rows. $1 user, $2 rows. */
 const addRemovedRows = statement(
   'deletion.add_removed_rows',
   'SELECT deletion.add_removed_rows($1, $2)',
@@ -123,6 +125,7 @@ interface ErasureRecord {
   status: DeletionStatus;
   /** Number of deleted rows. */
   removed: number;
+  /** The cause of a FAILURE, else null. */
   cause: string | null;
 }
 
@@ -130,6 +133,7 @@ interface ErasureRecord {
  * Records an erasure and refuses the user from then on. The statement first waits for a running
  * write of the user.
  *
+ * @param origin trace headers and correlation id of the request.
  * @param remainingMs returns the remaining time in milliseconds.
  * @returns PENDING; SUCCESS if the user was erased before.
  */
@@ -140,12 +144,12 @@ export function recordErasure(
   remainingMs: () => number,
 ): Promise<DeletionStatus> {
   return database.inTransaction(remainingMs, async (transaction) => {
-    const [recorded] = await transaction.query<{ status: DeletionStatus }>(insertErasure, [
+    const [row] = await transaction.query<{ status: DeletionStatus }>(insertErasure, [
       userId,
       JSON.stringify(origin),
     ]);
     await transaction.commit();
-    return (recorded as { status: DeletionStatus }).status;
+    return (row as { status: DeletionStatus }).status;
   });
 }
 
@@ -154,8 +158,8 @@ export async function readErasure(
   database: Database,
   userId: string,
 ): Promise<ErasureRecord | undefined> {
-  const [found] = await database.read<ErasureRecord>(selectErasure, [userId]);
-  return found;
+  const [record] = await database.read<ErasureRecord>(selectErasure, [userId]);
+  return record;
 }
 
 /** Returns up to `limit` users whose erasure is PENDING. */
@@ -174,26 +178,31 @@ async function runClaimedStep(
   transaction: PgTransaction,
   userId: string,
   phase: Phase,
-  from: string,
+  fromKey: string,
   limit: number,
 ) {
   type Claim = { status: DeletionStatus; age: number };
   const [[found], rows] = await Promise.all([
     transaction.query<Claim>(claimErasure, [userId]),
-    transaction.query<StepResult>(phase.statement, [userId, from, limit]),
+    transaction.query<StepResult>(phase.statement, [userId, fromKey, limit]),
   ]);
   return found?.status === 'PENDING' ? { age: found.age, row: rows[0] as StepResult } : undefined;
 }
 
-/** Deletes up to `limit` rows of a phase and commits. @returns undefined for a final record. */
+/**
+ * Deletes up to `limit` rows of a phase and commits.
+ *
+ * @param fromKey key at which the step starts.
+ * @returns the result; undefined, without changes, if the erasure is not PENDING.
+ */
 export async function eraseStep(
   transaction: PgTransaction,
   userId: string,
   phase: Phase,
-  from: string,
+  fromKey: string,
   limit: number,
 ) {
-  const step = await runClaimedStep(transaction, userId, phase, from, limit);
+  const step = await runClaimedStep(transaction, userId, phase, fromKey, limit);
   if (step) await transaction.commit([addRemovedRows, [userId, step.row.rows]]);
   return step?.row;
 }
@@ -211,37 +220,37 @@ export async function endErasure(
 ): Promise<number | undefined> {
   // Account rows are deleted again, because a request that ran during the first phase can have
   // added some.
-  const last = await runClaimedStep(
+  const lastStep = await runClaimedStep(
     transaction,
     userId,
     accountPhase,
     accountPhase.lowestKey,
     limit,
   );
-  const kinds = database.eventBits(['erased']);
-  if (last)
+  const eventBits = database.eventBits(['erased']);
+  if (lastStep)
     await transaction.commit(
       [eraseTotals, [userId]],
-      [endErasureRecord, [userId, 'SUCCESS', null, kinds]],
+      [endErasureRecord, [userId, 'SUCCESS', null, eventBits]],
     );
-  return last?.age;
+  return lastStep?.age;
 }
 
 /**
  * Ends an erasure in FAILURE in its own transaction. The user stays refused.
  *
- * @returns true if it was PENDING.
+ * @returns true if the erasure was PENDING; otherwise it is unchanged.
  */
 export async function failErasure(
   database: Database,
   userId: string,
   cause: string,
 ): Promise<boolean> {
-  const [ended] = await database.change<{ ended: boolean }>(endErasureRecord, [
+  const [row] = await database.change<{ ended: boolean }>(endErasureRecord, [
     userId,
     'FAILURE',
     cause,
     0,
   ]);
-  return ended?.ended ?? false;
+  return row?.ended ?? false;
 }

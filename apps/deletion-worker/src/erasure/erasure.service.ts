@@ -35,9 +35,9 @@ const rewrittenTtlMs = 30 * 60_000;
  * - Each step is a transaction under the locks of clock and record. If a worker dies, another one
  *   repeats the steps and finds only the remaining rows.
  * - SUCCESS commits with the last deleted rows, after the rewrite of Redis' append-only file (AOF).
- *   It refuses the user permanently. Transient faults are retried without limit.
- * - One AOF rewrite covers all users whose erasure was PENDING before it started, because they are
- *   refused and their credentials are revoked. Each worker does its own rewrite.
+ *   SUCCESS refuses the user permanently. Transient faults are retried without limit.
+ * - One AOF rewrite covers all users whose erasure was PENDING before the rewrite started, because
+ *   these users are refused and their credentials are revoked. Each worker does its own rewrite.
  */
 @Controller()
 export class ErasureService {
@@ -46,6 +46,7 @@ export class ErasureService {
     max: maxUsersPerRewrite,
     ttl: rewrittenTtlMs,
   });
+  /** The running AOF rewrite of this process; undefined if none is running. */
   private currentRewrite: Promise<void> | undefined;
 
   constructor(
@@ -75,7 +76,7 @@ export class ErasureService {
   /**
    * Erases a user, or continues an earlier attempt.
    *
-   * @param isStopping returns true if this worker stops; another worker then continues.
+   * @param isStopping returns true if this worker stops. Another worker then continues.
    * @returns true if the erasure ended in SUCCESS; false if there is no record or it is final.
    * @throws Failure `unavailable` when stopping.
    */
@@ -87,45 +88,46 @@ export class ErasureService {
     // Redis can have been unavailable during the request.
     await this.revocations.revoke([{ kind: 'user', id: userId }]);
     for (const phase of erasurePhases) {
-      let from = phase.lowestKey;
+      let fromKey = phase.lowestKey;
       const isDone = await this.repeatStep(isStopping, async (transaction) => {
-        const step = await eraseStep(transaction, userId, phase, from, maxRowsPerStep);
-        from = step?.last ?? from;
+        const step = await eraseStep(transaction, userId, phase, fromKey, maxRowsPerStep);
+        fromKey = step?.last ?? fromKey;
         return step?.rows;
       });
       if (!isDone) return false;
     }
     await this.waitForRewrite(userId, isStopping);
-    const age = await this.inStepTransaction((transaction) =>
+    const ageSeconds = await this.inStepTransaction((transaction) =>
       endErasure(transaction, this.database, userId, maxRowsPerStep),
     );
-    if (age === undefined) return false;
-    countErasure('success', age);
+    if (ageSeconds === undefined) return false;
+    countErasure('success', ageSeconds);
     return true;
   }
 
   /** Waits for an AOF rewrite that covers the user. Concurrent erasures share a rewrite. */
   private async waitForRewrite(userId: string, isStopping: () => boolean): Promise<void> {
     while (!this.usersOfLastRewrites.has(userId)) {
-      this.currentRewrite ??= this.rewrite(userId, isStopping).finally(
+      this.currentRewrite ??= this.rewriteFiles(userId, isStopping).finally(
         () => (this.currentRewrite = undefined),
       );
       await this.currentRewrite;
     }
   }
 
-  private async rewrite(userId: string, isStopping: () => boolean): Promise<void> {
-    const users = await readPendingErasures(this.database, maxUsersPerRewrite - 1);
-    if (!users.includes(userId)) users.push(userId);
-    await this.revocations.revoke(users.map((id) => ({ kind: 'user', id })));
+  /** Rewrites the append-only files for the user and for other users with a PENDING erasure. */
+  private async rewriteFiles(userId: string, isStopping: () => boolean): Promise<void> {
+    const userIds = await readPendingErasures(this.database, maxUsersPerRewrite - 1);
+    if (!userIds.includes(userId)) userIds.push(userId);
+    await this.revocations.revoke(userIds.map((id) => ({ kind: 'user', id })));
     await this.aofCleaner.rewriteAppendOnlyFiles(isStopping);
-    for (const user of users) this.usersOfLastRewrites.set(user, true);
+    for (const user of userIds) this.usersOfLastRewrites.set(user, true);
   }
 
   /**
-   * Repeats a step until it deletes fewer rows than its limit.
+   * Repeats a step until the step deletes fewer rows than its limit.
    *
-   * @returns false for a final record.
+   * @returns false if the erasure is not PENDING, else true.
    */
   private async repeatStep(
     isStopping: () => boolean,

@@ -4,7 +4,7 @@ import { type connectRedis, warnOfDenial, warnOfEviction } from '#redis';
 import type { Log } from '#runtime';
 import type { EventBatch } from './event.repository.js';
 
-/** Time limits for Redis to store a batch on its disk, and on replicas, in milliseconds each. */
+/** Time limit for Redis to store a batch on disk, and again on replicas, in milliseconds. */
 const durabilityLimitMs = 3_000;
 
 /**
@@ -24,11 +24,11 @@ const appendScript = `
   return false
 `;
 
-/** Matches the error of a Redis without WAITAOF or append-only file, or that denies WAITAOF. */
-const cannotConfirmDisk = /unknown command|appendonly is disabled|NOPERM/i;
+/** Matches the error of a Redis that lacks or denies WAITAOF, or has no append-only file. */
+const cannotConfirmDiskPattern = /unknown command|appendonly is disabled|NOPERM/i;
 
-/** Names this Redis in warnings, with the variable of its URL. */
-const purpose = 'the events (EVENTS_REDIS_URL, else REDIS_URL)';
+/** Name of the events' Redis in warnings, with the variables that set its URL. */
+const redisPurpose = 'the events (EVENTS_REDIS_URL, else REDIS_URL)';
 
 interface EventPublisherOptions {
   /** Approximate maximum number of entries in the stream. */
@@ -50,8 +50,8 @@ export class EventPublisher implements OnApplicationShutdown {
     private readonly options: EventPublisherOptions,
     private readonly log: Log,
   ) {
-    redis.once('ready', () => void warnOfEviction(redis, log, purpose));
-    warnOfDenial(redis, log, purpose);
+    redis.once('ready', () => void warnOfEviction(redis, log, redisPurpose));
+    warnOfDenial(redis, log, redisPurpose);
     redis.on('error', (error: Error) =>
       log.debug({ err: error }, 'Redis connection of the events failed, reconnecting'),
     );
@@ -60,8 +60,9 @@ export class EventPublisher implements OnApplicationShutdown {
   /**
    * Appends a batch and waits until Redis has it on disk and on the required replicas.
    *
-   * @returns undefined; if Redis rejected the batch, the number of the last batch that it has.
-   * @throws Error if Redis does not confirm the batch. Redis can nevertheless have stored it.
+   * @returns undefined after success; if Redis rejected the batch, the last batch number in Redis.
+   * @throws Error if Redis does not confirm the batch. Redis can nevertheless have stored the
+   *   batch.
    */
   async publish({ number, events }: EventBatch): Promise<number | undefined> {
     const fields = events.flatMap(({ user, kinds, stamp }) => [user, kinds, stamp]);
@@ -72,11 +73,11 @@ export class EventPublisher implements OnApplicationShutdown {
       .eval(appendScript, 2, key, batchKey, number, this.options.maxEntries, ...fields)
       .call('WAITAOF', 1, 0, durabilityLimitMs);
     if (this.options.replicas > 0) pipeline.call('WAIT', this.options.replicas, durabilityLimitMs);
-    const [appended, written, copied] = (await pipeline.exec()) ?? [];
-    const last = pipelineValueOf<string | null>(appended);
-    if (last !== null) return Number(last);
-    this.checkWrittenToDisk(written);
-    if (copied && pipelineValueOf<number>(copied) < this.options.replicas)
+    const [appendResult, diskResult, replicaResult] = (await pipeline.exec()) ?? [];
+    const lastNumber = readPipelineValue<string | null>(appendResult);
+    if (lastNumber !== null) return Number(lastNumber);
+    this.checkDisk(diskResult);
+    if (replicaResult && readPipelineValue<number>(replicaResult) < this.options.replicas)
       throw new Error(
         `fewer than ${this.options.replicas} replicas of Redis (EVENTS_REPLICAS) stored the events`,
       );
@@ -87,13 +88,14 @@ export class EventPublisher implements OnApplicationShutdown {
     this.redis.disconnect();
   }
 
-  private checkWrittenToDisk(written: PipelineResult | undefined): void {
-    const error = written?.[0];
+  /** Logs a warning once if Redis cannot confirm writes to disk. @throws other faults. */
+  private checkDisk(diskResult: PipelineResult | undefined): void {
+    const error = diskResult?.[0];
     if (!error) {
-      const [local = 0] = pipelineValueOf<number[]>(written);
-      if (local < 1)
+      const [localCopies = 0] = readPipelineValue<number[]>(diskResult);
+      if (localCopies < 1)
         throw new Error(`Redis did not write the events to disk within ${durabilityLimitMs} ms`);
-    } else if (!cannotConfirmDisk.test(error.message)) throw error;
+    } else if (!cannotConfirmDiskPattern.test(error.message)) throw error;
     else if (!this.hasWarned) {
       this.hasWarned = true;
       const reason = error.message;
@@ -108,7 +110,7 @@ export class EventPublisher implements OnApplicationShutdown {
 
 type PipelineResult = [error: Error | null, value: unknown];
 
-function pipelineValueOf<Value>(result: PipelineResult | undefined): Value {
+function readPipelineValue<Value>(result: PipelineResult | undefined): Value {
   const [error, value] = result ?? [new Error('Redis did not answer')];
   if (error) throw error;
   return value as Value;

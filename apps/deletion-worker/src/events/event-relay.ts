@@ -26,8 +26,8 @@ const maxBatchSize = 5_000;
  *   failure the rows remain, and a relay publishes them again.
  * - The stamp of an event is the user's clock in the snapshot that deletes the user's rows. As
  *   batches do not overlap, the stamps of a user never decrease.
- * - A relay whose connection to Postgres was lost can still send its batch. Redis rejects the batch
- *   if it has one with a higher number.
+ * - A relay whose connection to Postgres was lost can still send its batch. Redis rejects this
+ *   batch if Redis already has a batch with the same or a higher number.
  */
 @Injectable()
 export class EventRelay implements OnApplicationBootstrap, BeforeApplicationShutdown {
@@ -36,12 +36,12 @@ export class EventRelay implements OnApplicationBootstrap, BeforeApplicationShut
   private pauseMs = 0;
   private readonly task = new RepeatingTask(
     () => this.pauseMs,
-    () => this.attempt(),
+    () => this.attemptBatch(),
   );
   /**
-   * The last batch number in Redis when Redis rejected a batch of this relay. The next batch gets a
-   * higher number. A rejection follows the restore of a backup, which resets the sequence of batch
-   * numbers in Postgres.
+   * The last batch number in Redis, as of the last rejected batch; 0 before a rejection. The next
+   * batch gets a higher number. Redis rejects batches after the restore of a Postgres backup,
+   * because the restore resets the sequence of batch numbers.
    */
   private lastStoredNumber = 0;
 
@@ -70,11 +70,11 @@ export class EventRelay implements OnApplicationBootstrap, BeforeApplicationShut
   }
 
   /** Tries to publish a batch, and sets the delay until the next attempt. */
-  private async attempt(): Promise<void> {
+  private async attemptBatch(): Promise<void> {
     const startedAt = performance.now();
     try {
-      const count = await this.publishBatch();
-      publishedEvents.inc(count);
+      const eventCount = await this.publishBatch();
+      publishedEvents.inc(eventCount);
       this.faults.recordSuccess();
       this.pauseMs = Math.max(pollMs - (performance.now() - startedAt), 0);
     } catch (error) {
@@ -85,31 +85,36 @@ export class EventRelay implements OnApplicationBootstrap, BeforeApplicationShut
     }
   }
 
-  /** Publishes a batch of rows. @returns the number of events. @throws the fault of Redis. */
+  /**
+   * Publishes a batch of rows.
+   *
+   * @returns the number of events; 0 without rows, or while another relay publishes.
+   * @throws the fault of Redis.
+   */
   async publishBatch(): Promise<number> {
-    let fault: unknown;
-    const count = await this.database.inTransaction(
+    let redisFault: unknown;
+    const eventCount = await this.database.inTransaction(
       countdown(batchLimitMs),
       async (transaction) => {
         const batch = await takeBatch(transaction, this.batchSize, this.lastStoredNumber);
         if (!batch) return 0;
         // The fault is thrown after the transaction, because `Database` would report a fault in
         // the transaction as an outage of Postgres.
-        await this.sendBatch(batch).catch((error: unknown) => (fault = error));
-        if (fault === undefined) await transaction.commit();
+        await this.sendBatch(batch).catch((error: unknown) => (redisFault = error));
+        if (redisFault === undefined) await transaction.commit();
         return batch.events.length;
       },
     );
-    if (fault !== undefined) throw fault;
-    return count;
+    if (redisFault !== undefined) throw redisFault;
+    return eventCount;
   }
 
   private async sendBatch(batch: EventBatch): Promise<void> {
-    const later = await this.publisher.publish(batch);
-    if (later === undefined) return;
-    this.lastStoredNumber = later;
+    const lastNumber = await this.publisher.publish(batch);
+    if (lastNumber === undefined) return;
+    this.lastStoredNumber = lastNumber;
     throw new Error(
-      `Redis rejected event batch ${batch.number}: it already has batch ${later}; retrying`,
+      `Redis rejected event batch ${batch.number}: it already has batch ${lastNumber}; retrying`,
     );
   }
 }

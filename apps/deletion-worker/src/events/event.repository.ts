@@ -34,17 +34,17 @@ const selectLag = statement(
  *
  * @param limit maximum number of outbox rows from which users are selected. All rows of these users
  *   are deleted, so more rows can be returned.
- * @param above number of the last published batch, which the batch number must exceed. After a
- *   restore it can be ahead of the sequence.
- * @returns undefined for an empty outbox, or while another relay has a batch.
+ * @param lastNumber number that the batch number must exceed. After a restore of Postgres, it can
+ *   be ahead of the sequence of batch numbers.
+ * @returns undefined for an empty outbox, or while another relay publishes a batch.
  */
 export async function takeBatch(
   transaction: PgTransaction,
   limit: number,
-  above: number,
+  lastNumber: number,
 ): Promise<EventBatch | undefined> {
   type Row = { batch: number; user: string; stamp: string; kinds: number };
-  const rows = await transaction.query<Row>(takeEvents, [limit, above]);
+  const rows = await transaction.query<Row>(takeEvents, [limit, lastNumber]);
   const [first] = rows;
   if (!first) return undefined;
   const events = rows.map(({ user, stamp, kinds }) => ({ user, kinds: kindNames(kinds), stamp }));
@@ -53,6 +53,6 @@ export async function takeBatch(
 
 /** Reads the age of the outbox's oldest row in seconds ({@link selectLag}); 0 without rows. */
 export async function readLag(database: Database): Promise<number | undefined> {
-  const [found] = await database.read<{ lag: number }>(selectLag, []);
-  return found?.lag;
+  const [row] = await database.read<{ lag: number }>(selectLag, []);
+  return row?.lag;
 }

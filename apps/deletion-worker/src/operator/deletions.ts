@@ -34,52 +34,56 @@ export async function runDeletions(command: DeletionsCommand, io: ProgramIo): Pr
   }
 }
 
-/** Runs a subcommand. @returns its output. */
+/** Runs a subcommand, and returns its output. @throws CommandFailed. */
 async function runCommand(database: Database, command: DeletionsCommand): Promise<string> {
   switch (command.verb) {
     case 'list': {
       const records = await listDeletions(database, command.status, command.limit);
-      return command.json ? `${JSON.stringify(records, undefined, 2)}\n` : tableOf(records);
+      return command.json ? `${JSON.stringify(records, undefined, 2)}\n` : formatTable(records);
     }
     case 'retry':
       if (await makeDue(database, command.deletionId))
         return `Deletion ${command.deletionId} is due: a deletion worker runs it again now.\n`;
-      throw await notPendingError(database, command.deletionId);
+      throw await createNotPendingError(database, command.deletionId);
     case 'fail': {
-      const { deletionId, operator = operatorName() } = command;
+      const { deletionId, operator = readOperatorName() } = command;
       const cause = `ended by the operator ${operator}`;
       if (await endByOperator(database, deletionId, { status: 'FAILURE', cause }))
         return `Deletion ${deletionId} ended in FAILURE: the subscription was not deleted.\n`;
-      throw await notPendingError(database, deletionId);
+      throw await createNotPendingError(database, deletionId);
     }
   }
 }
 
 const headings = ['ID', 'REQUESTED', 'SENT', 'JOBS', 'ATTEMPTS', 'USER', 'SUBSCRIPTION', 'CAUSE'];
 
-/** Formats records as an aligned table, one per line. */
-function tableOf(records: readonly ListedDeletion[]): string {
+/** Formats records as an aligned table with one line per record. */
+function formatTable(records: readonly ListedDeletion[]): string {
   const rows = records.map(({ id, requested, sentAt, cause, ...record }) => {
     const { jobNumber, attempts, userId, subscriptionId } = record;
     // A cause can have several lines, but each record is one line of the table.
-    const oneLine = (cause ?? '').replace(/\s+/g, ' ');
+    const causeLine = (cause ?? '').replace(/\s+/g, ' ');
     const cells = [id, requested, sentAt ?? '-', jobNumber, attempts, userId, subscriptionId];
-    return [...cells.map(String), oneLine];
+    return [...cells.map(String), causeLine];
   });
   return alignedTable([headings, ...rows]);
 }
 
-async function notPendingError(database: Database, deletionId: number): Promise<CommandFailed> {
-  const found = await findDeletion(database, deletionId);
-  if (!found) return new CommandFailed(`there is no deletion ${deletionId}`);
-  const cause = found.cause ? `: ${found.cause}` : '';
+/** Returns an error that says how a deletion ended, or that it does not exist. */
+async function createNotPendingError(
+  database: Database,
+  deletionId: number,
+): Promise<CommandFailed> {
+  const deletion = await findDeletion(database, deletionId);
+  if (!deletion) return new CommandFailed(`there is no deletion ${deletionId}`);
+  const cause = deletion.cause ? `: ${deletion.cause}` : '';
   return new CommandFailed(
-    `deletion ${deletionId} ended in ${found.status} at ${String(found.finished)}${cause}`,
+    `deletion ${deletionId} ended in ${deletion.status} at ${String(deletion.finished)}${cause}`,
   );
 }
 
 /** Returns the name of the operating system user, or its uid if it has no name (containers). */
-function operatorName(): string {
+function readOperatorName(): string {
   try {
     return userInfo().username;
   } catch {
@@ -88,20 +92,20 @@ function operatorName(): string {
 }
 
 /** SQLSTATEs of lock and statement timeouts. */
-const timeoutStates = /^(55P03|57014)$/;
+const timeoutSqlStates = /^(55P03|57014)$/;
 
 /**
- * Returns an error whose message explains the failure to an operator. Errors without another cause
- * are attributed to Postgres.
+ * Returns an error whose message explains the failure to an operator. All errors except
+ * CommandFailed are attributed to Postgres.
  */
 function toOperatorError(error: unknown): Error {
   if (error instanceof CommandFailed) return error;
   const cause = (error instanceof Failure ? error.cause : error) as
     { code?: string; message?: string } | undefined;
-  const why = timeoutStates.test(cause?.code ?? '')
+  const explanation = timeoutSqlStates.test(cause?.code ?? '')
     ? 'the statement timed out, perhaps because the deletion is in progress; ' +
       'try again in a minute'
     : `Postgres failed (${cause?.message || cause?.code || String(error)}); ` +
       'check DATABASE_URL and that Postgres is running';
-  return new CommandFailed(why, { cause: error });
+  return new CommandFailed(explanation, { cause: error });
 }

@@ -28,53 +28,56 @@ export type EraseCommand = { readonly user: DataUser } | { readonly file: string
  * @throws Error with a message for the operator; ConfigurationError.
  */
 export async function runErase(command: EraseCommand, io: ProgramIo): Promise<number> {
-  const loaded = loadConfig(eraseConfig, io.env);
-  const database = openDatabase(loaded, 'erase', 1);
+  const config = loadConfig(eraseConfig, io.env);
+  const database = openDatabase(config, 'erase', 1);
   try {
-    const recorded: NamedUser[] = [];
+    const recordedUsers: NamedUser[] = [];
     // All erasures are recorded before the wait for the first one, so that requests of all these
     // users are refused from now on.
-    for await (const user of usersOf(command, loaded)) {
+    for await (const user of readUsers(command, config)) {
       await recordErasure(database, user.id, {}, countdown(recordLimitMs));
-      recorded.push(user);
+      recordedUsers.push(user);
     }
-    let failed = 0;
-    for (const user of recorded) if (!(await waitForEnd(database, user, io))) failed += 1;
-    io.stdout.write(`${recorded.length - failed} of ${recorded.length} users erased.\n`);
-    return failed === 0 ? 0 : 1;
+    let failedCount = 0;
+    for (const user of recordedUsers)
+      if (!(await waitForErasure(database, user, io))) failedCount += 1;
+    io.stdout.write(
+      `${recordedUsers.length - failedCount} of ${recordedUsers.length} users erased.\n`,
+    );
+    return failedCount === 0 ? 0 : 1;
   } catch (error) {
-    throw new Error(explanationOf(error), { cause: error });
+    throw new Error(explainError(error), { cause: error });
   } finally {
     await database.close();
   }
 }
 
-async function* usersOf(command: EraseCommand, identity: EraseConfig): AsyncGenerator<NamedUser> {
+async function* readUsers(command: EraseCommand, identity: EraseConfig): AsyncGenerator<NamedUser> {
   if ('file' in command) yield* usersIn(createReadStream(command.file), command.file, identity);
   else yield { id: namedUserId(command.user, identity), name: command.user };
 }
 
 /** Reports the progress of an erasure until its end. @returns true for SUCCESS. */
-async function waitForEnd(
+async function waitForErasure(
   database: Database,
   { id, name }: NamedUser,
   io: ProgramIo,
 ): Promise<boolean> {
-  const label = 'id' in name ? id : `${id} (${name.subject})`;
-  for (let reported = 0; ; await setTimeout(pollMs)) {
+  const userLabel = 'id' in name ? id : `${id} (${name.subject})`;
+  for (let reportedRows = 0; ; await setTimeout(pollMs)) {
     const record = await readErasure(database, id);
     if (record?.status === 'SUCCESS') return true;
     if (record?.status === 'FAILURE') {
-      io.stderr.write(`erase: ${label} ended in FAILURE: ${record.cause ?? ''}\n`);
+      io.stderr.write(`erase: ${userLabel} ended in FAILURE: ${record.cause ?? ''}\n`);
       return false;
     }
-    if (record && record.removed > reported)
-      io.stderr.write(`erase: ${label}: ${record.removed} rows deleted\n`);
-    reported = record?.removed ?? reported;
+    if (record && record.removed > reportedRows)
+      io.stderr.write(`erase: ${userLabel}: ${record.removed} rows deleted\n`);
+    reportedRows = record?.removed ?? reportedRows;
   }
 }
 
-function explanationOf(error: unknown): string {
+function explainError(error: unknown): string {
   if (error instanceof UnknownUserLine)
     return `${error.message}; the users before it will be erased`;
   const { message, code, cause } = error as Error & { code?: string; cause?: Error };

@@ -16,7 +16,7 @@ import { renumberLostJobs, claimDue, type ClaimedRecord } from './due.repository
 const pollMs = 5_000;
 /** Time after which a claimed record is due again, in milliseconds. */
 export const resendAfterMs = 30_000;
-/** Maximum number of deletions, and of erasures, per poll. */
+/** Maximum number of deletions, and of erasures, per claim. After a full claim, another follows. */
 const batchSize = 100;
 /** Time limit of a command to Redis in milliseconds. */
 const redisLimitMs = 5_000;
@@ -44,9 +44,10 @@ export const LOG = Symbol('log');
  */
 @Injectable()
 export class DeletionRelay implements OnApplicationBootstrap, BeforeApplicationShutdown {
-  private polling: Promise<void> | undefined;
-  private pollAgain = false;
-  private stopped = false;
+  private runningPoll: Promise<void> | undefined;
+  /** True if the running poll must claim records again. */
+  private needsAnotherPoll = false;
+  private isStopped = false;
   private readonly faults: FaultLog;
   private pollTimer: NodeJS.Timeout | undefined;
 
@@ -71,25 +72,25 @@ export class DeletionRelay implements OnApplicationBootstrap, BeforeApplicationS
   }
 
   async beforeApplicationShutdown(): Promise<void> {
-    this.stopped = true;
+    this.isStopped = true;
     clearInterval(this.pollTimer);
-    await this.polling;
+    await this.runningPoll;
   }
 
   /** Looks for due records immediately, or, during a running poll, again after that poll. */
   pollNow(): void {
-    this.pollAgain = true;
+    this.needsAnotherPoll = true;
     // A poll serves many requests, so its spans do not belong to the trace of the caller.
-    this.polling ??= context
+    this.runningPoll ??= context
       .with(ROOT_CONTEXT, () => this.poll())
-      .finally(() => (this.polling = undefined));
+      .finally(() => (this.runningPoll = undefined));
   }
 
   private async poll(): Promise<void> {
-    while (this.pollAgain && !this.stopped) {
-      this.pollAgain = false;
+    while (this.needsAnotherPoll && !this.isStopped) {
+      this.needsAnotherPoll = false;
       try {
-        if ((await this.sendDue()) === batchSize) this.pollAgain = true;
+        if ((await this.sendDueRecords()) === batchSize) this.needsAnotherPoll = true;
         this.faults.recordSuccess();
       } catch (error) {
         // No record is lost: it stays due, and the next poll retries.
@@ -98,54 +99,59 @@ export class DeletionRelay implements OnApplicationBootstrap, BeforeApplicationS
     }
   }
 
-  private async sendDue(): Promise<number> {
+  /** Claims due records and adds their jobs. @returns the larger number of the two kinds. */
+  private async sendDueRecords(): Promise<number> {
     // This command tests Redis. If it fails, the relay claims no record, and all records stay due.
     await withRedisLimit(this.queue.getJobState('any'));
-    const records = await claimDue(this.database, batchSize, resendAfterMs);
-    const claimed = records.flat();
-    if (claimed.length > 0) await this.sendJobs(claimed);
-    return Math.max(...records.map(({ length }) => length));
+    const recordsByKind = await claimDue(this.database, batchSize, resendAfterMs);
+    const claimedRecords = recordsByKind.flat();
+    if (claimedRecords.length > 0) await this.sendJobs(claimedRecords);
+    return Math.max(...recordsByKind.map(({ length }) => length));
   }
 
-  private async sendJobs(claimed: readonly ClaimedRecord[]): Promise<void> {
-    const sent = claimed.filter((row) => !row.isNew);
-    const states = await withRedisLimit(
-      Promise.all(sent.map((row) => this.queue.getJobState(jobId(row)))),
+  /** Adds jobs for new records, and for records whose last job is no longer in the queue. */
+  private async sendJobs(claimedRecords: readonly ClaimedRecord[]): Promise<void> {
+    const resentRecords = claimedRecords.filter((row) => !row.isNew);
+    const jobStates = await withRedisLimit(
+      Promise.all(resentRecords.map((row) => this.queue.getJobState(createJobId(row)))),
     );
-    const lost = sent.filter((_, index) => !openStates.has(states[index] ?? ''));
-    const due = [
-      ...claimed.filter((row) => row.isNew),
-      ...(await renumberLostJobs(this.database, lost)),
+    const lostJobRecords = resentRecords.filter(
+      (_, index) => !openStates.has(jobStates[index] ?? ''),
+    );
+    const recordsWithoutJob = [
+      ...claimedRecords.filter((row) => row.isNew),
+      ...(await renumberLostJobs(this.database, lostJobRecords)),
     ];
-    if (due.length > 0) await withRedisLimit(this.queue.addBulk(due.map(jobOf)));
+    if (recordsWithoutJob.length > 0)
+      await withRedisLimit(this.queue.addBulk(recordsWithoutJob.map(toJob)));
   }
 }
 
 /** Returns the job for a record. Deletions have priority over erasures. */
-function jobOf(row: ClaimedRecord) {
+function toJob(row: ClaimedRecord) {
   const { userId, deletionId, origin } = row;
-  const more = origin ? { origin } : {};
+  const originField = origin ? { origin } : {};
   if (deletionId === null)
     return {
       name: deletionQueue.erasureName,
-      data: { userId, ...more },
-      opts: { jobId: jobId(row), priority: 1 },
+      data: { userId, ...originField },
+      opts: { jobId: createJobId(row), priority: 1 },
     };
   return {
     name: deletionQueue.name,
-    data: { userId, deletionId, ...more },
-    opts: { jobId: jobId(row) },
+    data: { userId, deletionId, ...originField },
+    opts: { jobId: createJobId(row) },
   };
 }
 
 /** Returns the job id of a record. BullMQ rejects ids of only digits, and ids with a colon. */
-function jobId({ userId, deletionId, jobNumber }: ClaimedRecord): string {
+function createJobId({ userId, deletionId, jobNumber }: ClaimedRecord): string {
   return deletionId === null
     ? `erasure-${userId}-${jobNumber}`
     : `deletion-${deletionId}-${jobNumber}`;
 }
 
-/** Limits the wait for Redis: a queue that never connected would wait forever. */
+/** Limits the wait for Redis, because a queue that never connected would wait forever. */
 function withRedisLimit<Answer>(answer: Promise<Answer>): Promise<Answer> {
   return withTimeLimit(answer, redisLimitMs, () =>
     Object.assign(new Error(`Redis did not answer within ${redisLimitMs} ms`), {

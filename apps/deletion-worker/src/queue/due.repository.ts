@@ -3,17 +3,17 @@ import { type Database, statement } from '#database';
 /** A deletion or erasure that a relay has claimed. Other relays skip it until it is due again. */
 export interface ClaimedRecord {
   userId: string;
-  /** Null for an erasure: a user has at most one. */
+  /** Null for an erasure. A user has at most one erasure, so `userId` identifies it. */
   deletionId: number | null;
   /** The number of the record's last job. */
   jobNumber: number;
-  /** True if `jobNumber` is new: the relay adds a job without looking for an earlier one. */
+  /** True if `jobNumber` was assigned now. The queue then has no job with that number. */
   isNew: boolean;
   /** Trace headers and correlation id of the request. */
   origin: Record<string, string> | null;
 }
 
-const columns = (id: 'id' | 'NULL') =>
+const selectColumns = (id: 'id' | 'NULL') =>
   `user_id AS "userId", ${id} AS "deletionId", job_number AS "jobNumber", is_new AS "isNew",
    origin`;
 
@@ -23,36 +23,39 @@ const columns = (id: 'id' | 'NULL') =>
  * new job number. Locked rows are skipped.
  */
 const claimStatements = [
-  statement('deletion.claim_due', `SELECT ${columns('id')} FROM deletion.claim_due($1, $2)`),
+  statement('deletion.claim_due', `SELECT ${selectColumns('id')} FROM deletion.claim_due($1, $2)`),
   statement(
     'deletion.claim_due_erasures',
-    `SELECT ${columns('NULL')} FROM deletion.claim_due_erasures($1, $2)`,
+    `SELECT ${selectColumns('NULL')} FROM deletion.claim_due_erasures($1, $2)`,
   ),
 ];
 
-/** Assigns the next job number to records. Skips locked records, because their job is running. */
+/**
+ * Assigns the next job number to deletions. Skips locked records, because their job is running. $1
+ * users, $2 deletions, $3 current job numbers.
+ */
 const renumberJobs = statement(
   'deletion.renumber_lost_jobs',
-  `SELECT ${columns('id')} FROM deletion.renumber_lost_jobs($1, $2, $3)`,
+  `SELECT ${selectColumns('id')} FROM deletion.renumber_lost_jobs($1, $2, $3)`,
 );
 const renumberErasureJobs = statement(
   'deletion.renumber_lost_erasure_jobs',
-  `SELECT ${columns('NULL')} FROM deletion.renumber_lost_erasure_jobs($1, $2)`,
+  `SELECT ${selectColumns('NULL')} FROM deletion.renumber_lost_erasure_jobs($1, $2)`,
 );
 
 /**
- * Claims due deletions and due erasures, each up to the limit, and returns both lists. Each claim
- * commits on its own, so no lock is held while the relay calls Redis.
+ * Claims due deletions and due erasures, each up to the limit, and returns both lists. Each of the
+ * two claims commits immediately, so no lock is held while the relay calls Redis.
  */
 export function claimDue(
   database: Database,
   limit: number,
   resendAfterMs: number,
 ): Promise<ClaimedRecord[][]> {
-  const claimed = claimStatements.map((query) =>
+  const claims = claimStatements.map((query) =>
     database.change<ClaimedRecord>(query, [limit, resendAfterMs]),
   );
-  return Promise.all(claimed);
+  return Promise.all(claims);
 }
 
 /**
@@ -65,15 +68,17 @@ export async function renumberLostJobs(
   database: Database,
   lost: readonly ClaimedRecord[],
 ): Promise<ClaimedRecord[]> {
-  const users = (rows: readonly ClaimedRecord[]) => rows.map((row) => row.userId);
-  const jobNumbers = (rows: readonly ClaimedRecord[]) => rows.map((row) => row.jobNumber);
+  const listUserIds = (rows: readonly ClaimedRecord[]) => rows.map((row) => row.userId);
+  const listJobNumbers = (rows: readonly ClaimedRecord[]) => rows.map((row) => row.jobNumber);
   const deletions = lost.filter(({ deletionId }) => deletionId !== null);
   const erasures = lost.filter(({ deletionId }) => deletionId === null);
-  const ids = deletions.map((row) => row.deletionId);
-  const deletionValues = [users(deletions), ids, jobNumbers(deletions)];
-  const erasureValues = [users(erasures), jobNumbers(erasures)];
+  const deletionIds = deletions.map((row) => row.deletionId);
+  const deletionValues = [listUserIds(deletions), deletionIds, listJobNumbers(deletions)];
+  const erasureValues = [listUserIds(erasures), listJobNumbers(erasures)];
   return [
-    ...(ids.length > 0 ? await database.change<ClaimedRecord>(renumberJobs, deletionValues) : []),
+    ...(deletionIds.length > 0
+      ? await database.change<ClaimedRecord>(renumberJobs, deletionValues)
+      : []),
     ...(erasures.length > 0
       ? await database.change<ClaimedRecord>(renumberErasureJobs, erasureValues)
       : []),

@@ -28,13 +28,14 @@ type QueueBoardConfig = z.output<typeof queueBoardConfig>;
  * Creates Bull Board, a page about the queue. It requires `QUEUE_BOARD_PASSWORD` by HTTP Basic with
  * any user name, or as a bearer token.
  *
- * @returns its routes; undefined, without loading its packages, if no password is configured.
+ * @returns the routes of the page. Without a configured password it returns undefined, and does not
+ *   load the packages of Bull Board.
  */
 export async function queueBoard(
   queue: Queue,
   config: QueueBoardConfig,
 ): Promise<OpsRoutes | undefined> {
-  const { QUEUE_BOARD_PASSWORD: password, QUEUE_BOARD_WRITABLE: writable } = config;
+  const { QUEUE_BOARD_PASSWORD: password, QUEUE_BOARD_WRITABLE: isWritable } = config;
   if (password === undefined) return undefined;
   const [{ fastify }, { createBullBoard }, { BullMQAdapter }, { FastifyAdapter }] =
     await Promise.all([
@@ -54,7 +55,7 @@ export async function queueBoard(
   const serverAdapter = new FastifyAdapter();
   serverAdapter.setBasePath(boardPath);
   createBullBoard({
-    queues: [new BullMQAdapter(queue, { readOnlyMode: !writable })],
+    queues: [new BullMQAdapter(queue, { readOnlyMode: !isWritable })],
     serverAdapter,
   });
   await server.register(serverAdapter.registerPlugin(), { prefix: boardPath });
@@ -75,9 +76,10 @@ function hasPassword(authorization: string | undefined, password: string): boole
   const [, scheme = '', credential = ''] =
     /^(basic|bearer) +(\S+)$/i.exec(authorization ?? '') ?? [];
   // A Basic credential is `name:password`. The name is ignored.
-  const decoded = () => Buffer.from(credential, 'base64').toString();
-  const given = scheme.toLowerCase() === 'basic' ? decoded().replace(/^[^:]*:/, '') : credential;
-  return timingSafeEqual(sha256(given), sha256(password));
+  const decodeCredential = () => Buffer.from(credential, 'base64').toString();
+  const sentPassword =
+    scheme.toLowerCase() === 'basic' ? decodeCredential().replace(/^[^:]*:/, '') : credential;
+  return timingSafeEqual(sha256(sentPassword), sha256(password));
 }
 
 function sha256(text: string): Buffer {

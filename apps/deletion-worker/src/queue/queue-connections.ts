@@ -3,8 +3,8 @@ import { type connectRedis, warnOfDenial, warnOfEviction } from '#redis';
 import type { Log } from '#runtime';
 import type { Queue, QueueBaseOptions } from 'bullmq';
 
-/** Names this Redis in warnings, with the variable of its URL. */
-const purpose = 'the deletion queue (QUEUE_REDIS_URL, else REDIS_URL)';
+/** Name of the queue's Redis in warnings, with the variables that set its URL. */
+const redisPurpose = 'the deletion queue (QUEUE_REDIS_URL, else REDIS_URL)';
 
 type ConnectRedis = (
   overrides?: Parameters<typeof connectRedis>[1],
@@ -32,8 +32,8 @@ export class QueueConnections implements OnApplicationShutdown {
       // The timeout is longer than a blocking command of the worker, which takes up to 10 s.
       socketTimeout: 15_000,
     });
-    this.producer.once('ready', () => void warnOfEviction(this.producer, log, purpose));
-    warnOfDenial(this.producer, log, purpose);
+    this.producer.once('ready', () => void warnOfEviction(this.producer, log, redisPurpose));
+    warnOfDenial(this.producer, log, redisPurpose);
     for (const connection of [this.producer, this.worker]) {
       connection.on('error', (error: Error) =>
         log.debug({ err: error }, 'Redis connection of the deletion queue failed, reconnecting'),
@@ -43,7 +43,8 @@ export class QueueConnections implements OnApplicationShutdown {
 
   /** Options of BullMQ's `Queue`, which adds jobs. */
   get forQueue(): QueueBaseOptions {
-    // BullMQ checks the server's version once. If that fails, all later commands of the queue fail.
+    // BullMQ would check the server's version once. After a failed check, all later commands of the
+    // queue would fail.
     return { connection: this.producer, skipVersionCheck: true };
   }
 

@@ -6,7 +6,7 @@ export const queuePrefix = '{bull}';
 /** Options of the queue: retries and retention of jobs. */
 export const queueOptions = {
   prefix: queuePrefix,
-  // BullMQ keeps only 100 events: no code reads them, and job ids of erasures contain user ids.
+  // BullMQ keeps only 100 events. No code reads them, and job ids of erasures contain user ids.
   streams: { events: { maxLen: 100 } },
   defaultJobOptions: {
     // A job is retried after about 1, 2, 4, 8 and 16 s, with jitter. Then it counts as failed, and
@@ -27,8 +27,8 @@ export const workerOptions = {
   lockDuration: 10_000,
   // Interval at which each worker checks for jobs whose lock expired, and runs them.
   stalledInterval: 10_000,
-  // A job fails after this many takeovers, in case it kills its workers. The record stays PENDING,
-  // and the relay adds a new job.
+  // A job fails after this many takeovers, because the job itself can have killed its workers. The
+  // record stays PENDING, and the relay adds a new job.
   maxStalledCount: 5,
   // Delay of the worker after a failed command to Redis.
   runRetryDelay: 1_000,

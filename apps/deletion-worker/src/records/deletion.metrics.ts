@@ -53,7 +53,11 @@ export function countOutcome({ status }: DeletionOutcome, age: number): void {
   deletionDurations.observe({ outcome }, age);
 }
 
-/** Counts an erasure after the commit of its outcome. @param age seconds since the request. */
+/**
+ * Counts an erasure after the commit of its outcome.
+ *
+ * @param age seconds since the request; absent for a failure.
+ */
 export function countErasure(outcome: 'success' | 'failure', age?: number): void {
   erasureOutcomes.inc({ outcome });
   if (age !== undefined) erasureDurations.observe(age);

@@ -22,7 +22,7 @@ export interface MatchedSubscription {
   isSubscribed: boolean;
   /** Time of the listener's last change of `is_subscribed`, UTC with microseconds. */
   subscribedAt: string;
-  /** Null without a PENDING deletion. */
+  /** The id of the PENDING deletion; null without one. */
   deletionId: number | null;
   /** True if a later write cancelled the deletion: the subscription no longer refers to it. */
   isOvertaken: boolean;
@@ -55,8 +55,8 @@ export const findSubscription = statement(
 );
 
 /**
- * Inserts a PENDING record. $1 user, $2 subscription, $3 stamp of the request, $4 its trace headers
- * and correlation id.
+ * Inserts a PENDING record. $1 user, $2 subscription, $3 stamp of the request, $4 trace headers and
+ * correlation id of the request.
  */
 const insertRecord = statement(
   'deletion.insert_record',
@@ -109,10 +109,10 @@ const countAttempt = statement(
   'SELECT attempts FROM deletion.count_attempt($1, $2)',
 );
 
-/** Locks the clock, so that all other writes of the user wait. $1 user. */
+/** Locks the clock of user $1. All other writes of the user then wait. */
 const lockClock = statement('sync.lock_clock', 'SELECT sync.lock_clock($1)');
 
-/** Turns bitmap scans off, so that the cascade uses the index episode.episodes_subscription. */
+/** Disables bitmap scans until the commit. The cascade then uses episode.episodes_subscription. */
 const avoidBitmaps = statement(
   'deletion.avoid_bitmaps',
   `SELECT set_config('enable_bitmapscan', 'off', true)`,
@@ -134,7 +134,7 @@ const claimRecord = statement(
 /**
  * Deletes the episodes of a subscription and makes it a tombstone without a title. $1 user, $2
  * subscription, $3 the new stamp of the clock. The statement must not contain an INSERT or call a
- * function that reads tables: Citus would run each CTE separately and send its rows to all nodes.
+ * function that reads tables, because Citus would then send the rows of each CTE to all nodes.
  */
 export const deleteSubscription = statement(
   'deletion.delete_subscription',
@@ -169,8 +169,8 @@ export const deleteSubscription = statement(
 );
 
 /**
- * Reads the id of the deletion that an earlier run of a request returned: the latest one at that
- * time. $1 user, $2 guid and $3 stamp of the request.
+ * Reads the id of the latest deletion at the time of a request. An earlier run of the request
+ * returned this id. $1 user, $2 guid and $3 stamp of the request.
  */
 const findRequested = statement(
   'deletion.find_requested',
@@ -189,40 +189,40 @@ export async function insertDeletion(
   origin: Readonly<Record<string, string>>,
 ): Promise<number> {
   const values = [userId, subscriptionId, transaction.stamp, JSON.stringify(origin)];
-  const [inserted] = await transaction.query<{ id: number }>(insertRecord, values);
-  return (inserted as { id: number }).id;
+  const [row] = await transaction.query<{ id: number }>(insertRecord, values);
+  return (row as { id: number }).id;
 }
 
-/** Returns the id of the deletion that the first run of a repeated request returned. */
+/** Returns the deletion id that the first run of a repeated request returned, else undefined. */
 export async function findRequestedDeletion(
   transaction: Transaction,
   userId: string,
   guid: string,
 ): Promise<number | undefined> {
   const values = [userId, guid, transaction.stamp];
-  const [found] = await transaction.query<{ deletionId: number }>(findRequested, values);
-  return found?.deletionId;
+  const [record] = await transaction.query<{ deletionId: number }>(findRequested, values);
+  return record?.deletionId;
 }
 
 /**
  * Returns the statement that sets a PENDING deletion to its outcome, unlinks its subscription, and
- * adds the event. Its row has the age in seconds. No row: the record was not PENDING.
+ * adds the event. The statement returns the record's age in seconds, or no row if it was final.
  */
 export function endStatement(
   database: Pick<Database, 'eventBits'>,
   userId: string,
   deletionId: number,
-  ending: DeletionOutcome,
+  outcome: DeletionOutcome,
 ): [Statement, unknown[]] {
   return [
     endRecord,
-    [userId, deletionId, ending.status, ending.cause, database.eventBits(['deletions'])],
+    [userId, deletionId, outcome.status, outcome.cause, database.eventBits(['deletions'])],
   ];
 }
 
 /**
  * Advances the clock. @returns the statements that delete a subscription with its episodes and add
- * the event, to send with the commit.
+ * the event. The caller must send them with the commit.
  */
 export async function startCascade(
   transaction: PgTransaction,
@@ -291,8 +291,8 @@ export async function readPage(
   };
   const rows = await database.read<Row>(selectRecords, [userId, after, perPage + 1]);
   unlessRefused(rows[0]);
-  const found = rows.filter((row) => row.id !== null).slice(0, perPage);
-  const deletions = found.map(({ id, status, requested, finished }) => ({
+  const records = rows.filter((row) => row.id !== null).slice(0, perPage);
+  const deletions = records.map(({ id, status, requested, finished }) => ({
     deletion_id: id as number,
     status,
     requested,
@@ -301,7 +301,7 @@ export async function readPage(
   return { deletions, more: rows.length > perPage };
 }
 
-/** Counts a failed attempt. @returns the number of attempts, undefined if the deletion is final. */
+/** Counts a failed attempt. @returns the number of attempts; undefined if the record is final. */
 export async function addAttempt(
   database: Database,
   userId: string,
@@ -312,8 +312,8 @@ export async function addAttempt(
 }
 
 /**
- * Locks the user's clock and then the record, so that no other write changes data of the user until
- * the commit. @returns undefined without such a record.
+ * Locks the user's clock and then the record. All other writes of the user wait until the commit.
+ * @returns undefined if the record does not exist.
  */
 export async function claimDeletion(
   transaction: PgTransaction,

@@ -30,8 +30,8 @@ export const supersededOutcome: DeletionOutcome = {
  * (docs/reference/subscriptions.md, "Deletion"); privileges and functions of the database also
  * enforce this.
  *
- * @param isCurrent true if the row of the subscription still has the id of the deletion: the
- *   subscription is live, not merged and not added again since the request.
+ * @param isCurrent true if the row of the subscription still has the id of the deletion. The
+ *   subscription is then live, and was not merged or added again since the request.
  */
 export function stepFor({
   status,

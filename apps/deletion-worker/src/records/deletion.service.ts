@@ -60,7 +60,7 @@ export class DeletionService {
 
   /**
    * Accepts a deletion (DELETE /subscriptions/{guid}) and returns the id of its record.
-   * - If the subscription already has a PENDING record, it returns that one.
+   * - If the subscription already has a PENDING record, the id of that record is returned.
    * - If the current `is_subscribed` is later than the timestamp, the new record ends in FAILURE
    *   immediately.
    *
@@ -70,9 +70,9 @@ export class DeletionService {
   @Handle(requestDeletion)
   async request(request: RequestOf<typeof requestDeletion>, context: CallContext) {
     const { userId, guid, timestamp } = request;
-    const time = timestamp === undefined ? undefined : parseTime(timestamp);
-    if (timestamp !== undefined && !time) throw new Failure('invalid');
-    const at = time && clampedTime(time.instant, context.arrivedMs).at;
+    const sentTime = timestamp === undefined ? undefined : parseTime(timestamp);
+    if (timestamp !== undefined && !sentTime) throw new Failure('invalid');
+    const requestedAt = sentTime && clampedTime(sentTime.instant, context.arrivedMs).at;
     const write: Write<MatchedSubscription> = {
       ...context.write,
       userId,
@@ -85,43 +85,48 @@ export class DeletionService {
       ...traceHeaders(),
       ...(correlationId !== undefined && { correlationId }),
     };
+    /** Outcomes to count after the commit, with the seconds since the request of each record. */
     const outcomes: [outcome: DeletionOutcome, age: number][] = [];
     const reply = await this.database.write(write, async (transaction) => {
       if (transaction.repeated) return this.answerRepeatedRequest(transaction, request);
-      const [found] = transaction.found;
-      const movesTime = found && !found.isLive && at !== undefined && at > found.subscribedAt;
-      if (!found?.isLive && !movesTime) throw new Failure('not_found');
-      const { subscriptionId, now } = found as MatchedSubscription;
-      // Not the stamp: the user's clock can be ahead of the time of the database, and a later POST
-      // with a timestamp would lose.
-      const linkedAt = at ?? now;
-      const link = (deletionId: number | null) =>
+      const [subscription] = transaction.found;
+      const isLaterThanTombstone =
+        subscription &&
+        !subscription.isLive &&
+        requestedAt !== undefined &&
+        requestedAt > subscription.subscribedAt;
+      if (!subscription?.isLive && !isLaterThanTombstone) throw new Failure('not_found');
+      const { subscriptionId, now } = subscription as MatchedSubscription;
+      // The stamp is not used here, because the user's clock can be ahead of the database's time. A
+      // later POST with a timestamp would then lose.
+      const linkedAt = requestedAt ?? now;
+      const sendLink = (deletionId: number | null) =>
         transaction.sendWithCommit(linkDeletion, [userId, subscriptionId, deletionId, linkedAt]);
-      // The tombstone gets the later time of this request, so that a POST whose time is between the
-      // two times does not revive the subscription.
-      if (movesTime) {
-        link(null);
+      // The tombstone gets the later time of this request. Otherwise a POST with a time between the
+      // old and the new time would revive the subscription.
+      if (isLaterThanTombstone) {
+        sendLink(null);
         return { deletionId: null };
       }
-      if (found.deletionId !== null && !found.isOvertaken) {
-        link(null);
-        return { deletionId: found.deletionId };
+      if (subscription.deletionId !== null && !subscription.isOvertaken) {
+        sendLink(null);
+        return { deletionId: subscription.deletionId };
       }
-      // A POST subscribed again after the pending deletion, so that deletion ends here in FAILURE.
-      // This request gets a new record.
-      if (found.deletionId !== null) {
-        const [ended] = await transaction.query<{ age: number }>(
-          ...endStatement(this.database, userId, found.deletionId, overtakenOutcome),
+      // A later write cancelled the pending deletion. Therefore that deletion ends in FAILURE here,
+      // and this request gets a new record.
+      if (subscription.deletionId !== null) {
+        const [endedRecord] = await transaction.query<{ age: number }>(
+          ...endStatement(this.database, userId, subscription.deletionId, overtakenOutcome),
         );
-        if (ended) outcomes.push([overtakenOutcome, ended.age]);
+        if (endedRecord) outcomes.push([overtakenOutcome, endedRecord.age]);
       }
       const deletionId = await insertDeletion(transaction, userId, subscriptionId, origin);
-      if (isSuperseded(found, false, at)) {
+      if (isSuperseded(subscription, false, requestedAt)) {
         transaction.sendWithCommit(
           ...endStatement(this.database, userId, deletionId, supersededOutcome),
         );
         outcomes.push([supersededOutcome, 0]);
-      } else link(deletionId);
+      } else sendLink(deletionId);
       const [deleteRecords, values] = createExcessStatements(userId, this.quotas).records;
       if (outcomes.length > 0) transaction.sendWithCommit(deleteRecords, values);
       return { deletionId };
@@ -133,8 +138,8 @@ export class DeletionService {
   }
 
   /**
-   * Returns the record of a repeated request whose stored answer was dropped. A new record would be
-   * rolled back, as all changes of a repeated request are.
+   * Answers a repeated request whose stored answer was dropped with the id of its record. A new
+   * record would be rolled back, as are all changes of a repeated request.
    */
   private async answerRepeatedRequest(
     transaction: Transaction,
@@ -179,19 +184,22 @@ export class DeletionService {
     deletionId,
   }: Pick<DeletionJob, 'userId' | 'deletionId'>): Promise<DeletionOutcome | undefined> {
     return this.database.inTransaction(countdown(cascadeLimitMs), async (transaction) => {
-      const claimed = await claimDeletion(transaction, userId, deletionId);
-      const step = claimed ? stepFor(claimed) : 'leave';
-      if (!claimed || step === 'leave') return undefined;
+      const claimedDeletion = await claimDeletion(transaction, userId, deletionId);
+      const step = claimedDeletion ? stepFor(claimedDeletion) : 'leave';
+      if (!claimedDeletion || step === 'leave') return undefined;
       const startedAt = performance.now();
-      const excess = createExcessStatements(userId, this.quotas);
-      const last: Bound[] = [endStatement(this.database, userId, deletionId, step), excess.records];
+      const excessStatements = createExcessStatements(userId, this.quotas);
+      const finalStatements: Bound[] = [
+        endStatement(this.database, userId, deletionId, step),
+        excessStatements.records,
+      ];
       if (step.status === 'SUCCESS') {
-        const { subscriptionId } = claimed;
+        const { subscriptionId } = claimedDeletion;
         const cascade = await startCascade(transaction, this.database, userId, subscriptionId);
-        last.unshift(...cascade, excess.tombstones);
+        finalStatements.unshift(...cascade, excessStatements.tombstones);
       }
-      await transaction.commit(...last);
-      countOutcome(step, claimed.age + (performance.now() - startedAt) / 1_000);
+      await transaction.commit(...finalStatements);
+      countOutcome(step, claimedDeletion.age + (performance.now() - startedAt) / 1_000);
       return step;
     });
   }

@@ -2,8 +2,9 @@ import { type Bound, statement } from '#database';
 import type { DeletionQuotas } from '../deletion-worker.config.js';
 
 /**
- * Maximum number of tombstones, of pointers and of final records that one transaction removes,
- * each. It keeps the lock of the user's clock short. Guids and URLs of these rows do not count.
+ * Maximum number of tombstones that one transaction removes, and equally of pointers and of final
+ * records. Later deletions remove the other rows. The limit keeps the lock of the user's clock
+ * short. Guids and URLs of these rows do not count.
  */
 const maxRemovedRows = 100;
 
@@ -12,12 +13,12 @@ const countAboveQuota = (rows: string) =>
   `SELECT greatest(count(*) - $2, 0) FROM (SELECT 1 FROM ${rows} LIMIT $2 + ${maxRemovedRows}) n`;
 const tombstoneRows =
   'subscription.subscriptions WHERE user_id = $1 AND merged_into IS NULL AND deleted IS NOT NULL';
-const finalRows = `deletion.deletions WHERE user_id = $1 AND status <> 'PENDING'`;
+const finalRecords = `deletion.deletions WHERE user_id = $1 AND status <> 'PENDING'`;
 
 /**
  * Deletes the oldest tombstones above the quota with their guids, URLs and pointers. $1 user, $2
- * quota. A tombstone with too many pointers for one statement stays until the last of them is
- * deleted.
+ * quota. A tombstone with too many pointers for one statement stays until later statements have
+ * deleted all its pointers.
  */
 export const deleteOldestTombstones = statement(
   'deletion.delete_oldest_tombstones',
@@ -60,7 +61,7 @@ export const deleteOldestRecords = statement(
   `DELETE FROM deletion.deletions d
    WHERE d.user_id = $1
      AND d.id = ANY (ARRAY(
-       SELECT id FROM ${finalRows} ORDER BY finished, id LIMIT (${countAboveQuota(finalRows)})
+       SELECT id FROM ${finalRecords} ORDER BY finished, id LIMIT (${countAboveQuota(finalRecords)})
      ))`,
 );
 

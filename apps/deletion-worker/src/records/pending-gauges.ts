@@ -11,12 +11,16 @@ import { resendAfterMs } from '../queue/deletion-relay.js';
 /** Time limit of the query during a scrape, in milliseconds. */
 const scrapeLimitMs = 1_000;
 
-/** Counts of PENDING records, and their ages in seconds. */
 interface PendingCounts {
+  /** Number of PENDING deletions. */
   pending: number;
+  /** Age of the oldest PENDING deletion in seconds; 0 without one. */
   oldestAge: number;
+  /** Number of PENDING erasures. */
   erasures: number;
+  /** Age of the oldest PENDING erasure in seconds; 0 without one. */
   oldestErasure: number;
+  /** Seconds since the oldest deletion or erasure was due for a relay; 0 without one. */
   relayLag: number;
 }
 
@@ -27,7 +31,7 @@ const secondsSince = (time: string) =>
  * SQL of a table's PENDING records: their number, the oldest request, and the earliest time at
  * which one was due for a relay.
  */
-const pendingIn = (table: string) => `(
+const selectPendingIn = (table: string) => `(
      SELECT count(*)::int AS pending, min(requested) AS oldest,
        min(coalesce(sent_at + $1 * interval '1 millisecond', requested)) AS due
      FROM ${table} WHERE status = 'PENDING'
@@ -38,7 +42,7 @@ const selectPending = statement(
   `SELECT d.pending, ${secondsSince('d.oldest')} AS "oldestAge", e.pending AS erasures,
      ${secondsSince('e.oldest')} AS "oldestErasure",
      ${secondsSince('least(d.due, e.due)')} AS "relayLag"
-   FROM ${pendingIn('deletion.deletions')} d, ${pendingIn('deletion.erasures')} e`,
+   FROM ${selectPendingIn('deletion.deletions')} d, ${selectPendingIn('deletion.erasures')} e`,
 );
 
 const gauges: Record<keyof PendingCounts, { name: string; help: string }> = {
@@ -65,20 +69,20 @@ const gauges: Record<keyof PendingCounts, { name: string; help: string }> = {
 };
 
 /**
- * Registers gauges of PENDING deletions and erasures. Each scrape reads them from the tables; the
- * gauges are omitted while Postgres does not answer.
+ * Registers gauges of PENDING deletions and erasures. Each scrape reads their values from the
+ * tables. The gauges are omitted while Postgres does not answer.
  */
 @Injectable()
 export class PendingGauges implements OnApplicationBootstrap, BeforeApplicationShutdown {
-  private polling: Promise<PendingCounts | undefined> | undefined;
+  private runningRead: Promise<PendingCounts | undefined> | undefined;
 
   constructor(private readonly database: Database) {}
 
   onApplicationBootstrap(): void {
     for (const key of Object.keys(gauges) as (keyof PendingCounts)[]) {
       const collect = async () => {
-        const found = await this.poll();
-        if (found) gauge.set(found[key]);
+        const counts = await this.readOnce();
+        if (counts) gauge.set(counts[key]);
         else gauge.remove();
       };
       const gauge = new Gauge({ ...gauges[key], collect });
@@ -89,15 +93,15 @@ export class PendingGauges implements OnApplicationBootstrap, BeforeApplicationS
     for (const { name } of Object.values(gauges)) register.removeSingleMetric(name);
   }
 
-  /** Shares one statement among all gauges of a scrape. */
-  private poll(): Promise<PendingCounts | undefined> {
-    this.polling ??= this.read().finally(() => (this.polling = undefined));
-    return this.polling;
+  /** Reads the counts once for all gauges of a scrape. */
+  private readOnce(): Promise<PendingCounts | undefined> {
+    this.runningRead ??= this.read().finally(() => (this.runningRead = undefined));
+    return this.runningRead;
   }
 
   private async read(): Promise<PendingCounts | undefined> {
-    const rows = this.database.read<PendingCounts>(selectPending, [resendAfterMs]);
-    const [found] = await withTimeLimit(rows, scrapeLimitMs).catch(() => []);
-    return found;
+    const countsQuery = this.database.read<PendingCounts>(selectPending, [resendAfterMs]);
+    const [counts] = await withTimeLimit(countsQuery, scrapeLimitMs).catch(() => []);
+    return counts;
   }
 }

@@ -4,7 +4,7 @@ import { type LoopOptions, WorkLoop } from '../work-loop.js';
 import type { DueImage, ImageRepository } from './image.repository.js';
 import type { Thumbnailer } from './thumbnailer.js';
 
-/** Maximum size of a picture in bytes. */
+/** Maximum size of a picture in bytes. The fetch of a larger picture fails. */
 const maxPictureBytes = 8 * 2 ** 20;
 
 const pictureFetches = oneCounter(
@@ -21,8 +21,8 @@ export interface ArtworkLoopOptions extends LoopOptions {
 }
 
 /**
- * Fetches the pictures of feeds and stores their thumbnails. Claiming a picture postpones its next
- * fetch, so that it is due again after a backoff if the fetch fails or the process dies.
+ * Fetches the pictures of feeds and stores their thumbnails. The claim of a picture postpones its
+ * next fetch. The picture is due again after that delay if its fetch fails or the process dies.
  */
 export class ArtworkLoop extends WorkLoop<DueImage, ArtworkLoopOptions> {
   constructor(options: ArtworkLoopOptions) {
@@ -39,9 +39,9 @@ export class ArtworkLoop extends WorkLoop<DueImage, ArtworkLoopOptions> {
 
   /** Aborts the running fetches and ends the thumbnail process. */
   override async onApplicationShutdown(): Promise<void> {
-    const stopped = super.onApplicationShutdown();
+    const loopEnd = super.onApplicationShutdown();
     this.options.thumbnailer.close();
-    await stopped;
+    await loopEnd;
   }
 
   protected override claim(limit: number): Promise<DueImage[]> {
@@ -53,12 +53,12 @@ export class ArtworkLoop extends WorkLoop<DueImage, ArtworkLoopOptions> {
     const { signal } = this.stopped;
     let outcome = 'stored';
     try {
-      const bytes = await fetcher.fetch(
+      const picture = await fetcher.fetch(
         { url: source, headers: { accept: 'image/webp, image/png, image/jpeg' } },
         readPicture,
         signal,
       );
-      const thumbnail = await thumbnailer.createThumbnail(bytes);
+      const thumbnail = await thumbnailer.createThumbnail(picture);
       if (thumbnail) await repository.storeThumbnail(key, source, thumbnail);
       else outcome = 'not_a_picture';
     } catch (error) {
@@ -69,14 +69,18 @@ export class ArtworkLoop extends WorkLoop<DueImage, ArtworkLoopOptions> {
   }
 }
 
-/** Returns the body of a 200 response, empty for another status. @throws FetchError. */
+/**
+ * Returns the body of a response with status 200, and no bytes for another status.
+ *
+ * @throws FetchError `too_large` for a body of more than 8 MiB.
+ */
 export async function readPicture({ status, body }: FetchedResponse): Promise<Uint8Array> {
   if (status !== 200) return new Uint8Array();
   const chunks: Uint8Array[] = [];
-  let bytes = 0;
+  let receivedBytes = 0;
   for await (const chunk of body) {
-    bytes += chunk.length;
-    if (bytes > maxPictureBytes)
+    receivedBytes += chunk.length;
+    if (receivedBytes > maxPictureBytes)
       throw new FetchError('too_large', 'the picture is larger than 8 MiB');
     chunks.push(chunk);
   }

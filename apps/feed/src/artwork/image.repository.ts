@@ -1,13 +1,13 @@
 import { type Database, statement } from '#database';
 import { nextChange } from '../feed.sql.js';
 
-/** SQL of the pictures that are due. */
+/** SQL that selects the pictures whose fetch is due. The caller adds ORDER BY and LIMIT. */
 export const dueImages = 'SELECT d.url_sha256 FROM feed.images d WHERE d.next_at <= now()';
 
 /**
- * Returns the pictures that are due, and postpones their next fetch, longer after each failure.
- * Therefore a fetch that fails, or whose process dies, needs no further write. $1 maximum number of
- * rows.
+ * Claims due pictures: returns them, and postpones their next fetch by 5 minutes. The delay
+ * quadruples with each claim up to 30 days, until `storeThumbnail` resets it. Therefore a failed
+ * fetch needs no write. $1 maximum number of rows.
  */
 export const claimImages = statement(
   'feed.claim_images',
@@ -22,9 +22,9 @@ export const claimImages = statement(
 );
 
 /**
- * Stores the thumbnail of a feed's picture, unless the picture has another URL by now. Locks the
- * feed before its picture, as `saveResult` does, to avoid deadlocks. $1 key of the feed, $2 URL of
- * the picture, $3 the thumbnail.
+ * Stores the thumbnail of a feed's picture, or nothing if the picture has another URL by now. Locks
+ * the feed before its picture, as `saveResult` does, to avoid deadlocks. $1 key of the feed, $2 URL
+ * of the picture, $3 the thumbnail.
  */
 const storeThumbnail = statement(
   'feed.store_image',
@@ -50,27 +50,34 @@ const selectThumbnail = statement(
   'SELECT i.bytes FROM feed.images i WHERE i.id = $1',
 );
 
-/** A picture to fetch: the key of its feed, and its URL. */
+/** A claimed picture. */
 export interface DueImage {
+  /** The key of the feed. */
   readonly key: Buffer;
+  /** The URL of the picture. */
   readonly source: string;
 }
 
-/** The SQL of the pictures of feeds. `saveResult` in lane.sql.ts makes pictures due. */
+/** The SQL of the pictures of feeds. `scheduledPictures` in feed.sql.ts makes pictures due. */
 export class ImageRepository {
   constructor(private readonly database: Database) {}
 
-  /** Claims and returns pictures to fetch. */
+  /** Claims and returns due pictures. @param limit maximum number of pictures. */
   claimPictures(limit: number): Promise<DueImage[]> {
     return this.database.change<DueImage>(claimImages, [limit]);
   }
 
-  /** Stores a thumbnail. @param key key of the feed. @param source URL of the fetched picture. */
-  async storeThumbnail(key: Buffer, source: string, bytes: Uint8Array): Promise<void> {
-    await this.database.change(storeThumbnail, [key, source, bytes]);
+  /**
+   * Stores a thumbnail, or nothing if the feed has another picture by now.
+   *
+   * @param key key of the feed.
+   * @param source URL of the fetched picture.
+   */
+  async storeThumbnail(key: Buffer, source: string, thumbnail: Uint8Array): Promise<void> {
+    await this.database.change(storeThumbnail, [key, source, thumbnail]);
   }
 
-  /** Returns the thumbnail with an id, or `undefined` if it does not exist. */
+  /** Returns the thumbnail with an id, or `undefined` if none is stored. */
   async readThumbnail(id: string): Promise<Buffer | undefined> {
     const [row] = await this.database.read<{ bytes: Buffer | null }>(selectThumbnail, [id]);
     return row?.bytes ?? undefined;

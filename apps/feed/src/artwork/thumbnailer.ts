@@ -2,21 +2,24 @@ import { type ChildProcess, fork } from 'node:child_process';
 import { existsSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 
-/** Path of the built child program: next to this file, or in `dist` for tests of the sources. */
-const program = [
+/**
+ * Path of the compiled thumbnail-process.js: next to this file, or in `dist` if tests run the
+ * TypeScript sources. Undefined if neither file exists.
+ */
+const programPath = [
   './thumbnail-process.js',
   '../../../../dist/apps/feed/src/artwork/thumbnail-process.js',
 ]
   .map((path) => fileURLToPath(new URL(path, import.meta.url)))
   .find(existsSync);
 
-/** Time limits in milliseconds: for one picture, and until an idle child process is ended. */
+/** Limits in milliseconds after which the child process is killed: per picture, and while idle. */
 const defaultLimits = { pictureMs: 10_000, idleMs: 3_000 };
 
 /** Matches the first bytes of JPEG, PNG and WebP. Other files are not sent to the child process. */
 const pictureStart = /^(?:\xff\xd8\xff|\x89PNG\r\n|RIFF....WEBP)/s;
 
-/** Maximum size of a thumbnail in bytes. Usual thumbnails have about 10 kB. */
+/** Maximum size of a thumbnail in bytes. A larger one is dropped. Most have about 10 kB. */
 const maxThumbnailBytes = 65_536;
 
 /** The message that the child process sends for a picture. */
@@ -26,26 +29,37 @@ interface Reply {
 
 /**
  * Makes thumbnails in a separate process. Invariants:
- * - The process gets one picture at a time, and no credentials: its environment is empty. Nothing
- *   prevents it from opening files except that it decodes in WebAssembly.
+ * - The process gets one picture at a time. Its environment is empty, so it has no credentials.
+ * - Only WebAssembly keeps the decoder from opening files; the process itself is allowed to.
  * - If a picture takes too long or crashes the process, the process ends and the picture gets no
  *   thumbnail. The next picture gets a new process.
  */
 export class Thumbnailer {
   private child: ChildProcess | undefined;
   private idleTimer: NodeJS.Timeout | undefined;
-  private lastThumbnail: Promise<unknown> = Promise.resolve();
-  /** Resolves the promise that waits for the reply about the current picture. */
+  /** Resolves when the work on all earlier pictures has ended. */
+  private earlierPicturesEnd: Promise<unknown> = Promise.resolve();
+  /**
+   * Passes the reply about the current picture to the function that waits for it; `undefined` if
+   * the child process ended without a reply.
+   */
   private resolveReply: (reply: Reply | undefined) => void = () => undefined;
 
   constructor(private readonly limits: Partial<typeof defaultLimits> = {}) {}
 
-  /** Returns a square WebP image, or `undefined` for bytes that are not a valid picture. */
-  createThumbnail(bytes: Uint8Array): Promise<Uint8Array | undefined> {
-    const start = Buffer.from(bytes.buffer, bytes.byteOffset, Math.min(bytes.length, 12));
-    if (!pictureStart.test(start.toString('latin1'))) return Promise.resolve(undefined);
-    const thumbnail = this.lastThumbnail.then(() => this.requestThumbnail(bytes));
-    this.lastThumbnail = thumbnail.catch(() => undefined);
+  /**
+   * Returns a WebP image of 256 x 256 pixels, or `undefined` for a picture that is invalid, too
+   * large or too slow to decode.
+   */
+  createThumbnail(picture: Uint8Array): Promise<Uint8Array | undefined> {
+    const firstBytes = Buffer.from(
+      picture.buffer,
+      picture.byteOffset,
+      Math.min(picture.length, 12),
+    );
+    if (!pictureStart.test(firstBytes.toString('latin1'))) return Promise.resolve(undefined);
+    const thumbnail = this.earlierPicturesEnd.then(() => this.requestThumbnail(picture));
+    this.earlierPicturesEnd = thumbnail.catch(() => undefined);
     return thumbnail;
   }
 
@@ -57,16 +71,16 @@ export class Thumbnailer {
     this.resolveReply(undefined);
   }
 
-  private async requestThumbnail(bytes: Uint8Array): Promise<Uint8Array | undefined> {
+  private async requestThumbnail(picture: Uint8Array): Promise<Uint8Array | undefined> {
     const { pictureMs, idleMs } = { ...defaultLimits, ...this.limits };
     clearTimeout(this.idleTimer);
     const child = (this.child ??= this.startProcess());
-    const late = setTimeout(() => child.kill('SIGKILL'), pictureMs);
+    const killTimer = setTimeout(() => child.kill('SIGKILL'), pictureMs);
     const reply = await new Promise<Reply | undefined>((resolve) => {
       this.resolveReply = resolve;
-      child.send(bytes, (error) => error && resolve(undefined));
+      child.send(picture, (error) => error && resolve(undefined));
     });
-    clearTimeout(late);
+    clearTimeout(killTimer);
     if (reply) this.idleTimer = setTimeout(() => this.close(), idleMs).unref();
     else this.close();
     const thumbnail = reply?.thumbnail;
@@ -74,9 +88,9 @@ export class Thumbnailer {
   }
 
   private startProcess(): ChildProcess {
-    if (program === undefined)
+    if (programPath === undefined)
       throw new Error('thumbnail-process.js is not built: run npm run build');
-    const child = fork(program, {
+    const child = fork(programPath, {
       env: {},
       // By default, the child would get the options of this process, such as the inspector's port.
       execArgv: ['--max-old-space-size=64'],

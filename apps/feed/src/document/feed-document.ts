@@ -6,7 +6,7 @@ export interface FeedItem {
   readonly enclosureUrl?: string;
   readonly episodeUrl?: string;
   readonly imageUrl?: string;
-  /** Seconds. */
+  /** Duration in seconds. */
   readonly duration?: number;
 }
 
@@ -27,13 +27,13 @@ export interface FeedDocument {
   readonly link?: string;
   readonly language?: string;
   readonly imageUrl?: string;
-  /** `podcast:guid`, a UUID in lower case. */
+  /** The guid that the feed declares (`podcast:guid`): a UUID in lower case. */
   readonly declaredGuid?: string;
-  /** `itunes:new-feed-url`. */
+  /** The new URL that the feed declares (`itunes:new-feed-url`). */
   readonly newFeedUrl?: string;
-  /** `itunes:block`: directories must not list the feed. */
+  /** True if directories must not list the feed (`itunes:block`). */
   readonly isBlocked: boolean;
-  /** `itunes:complete`: no more episodes will follow. */
+  /** True if no more episodes will follow (`itunes:complete`). */
   readonly isComplete: boolean;
   /** Minutes for which the document can be cached (`ttl` of RSS). */
   readonly ttl?: number;

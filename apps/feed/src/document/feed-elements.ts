@@ -1,7 +1,7 @@
 /** Elements whose children are fields: feed, episode, the feed's picture (RSS), author (Atom). */
 export type Scope = 'feed' | 'item' | 'image' | 'author';
 
-/** Fields of a feed or an item. Several elements can fill one; {@link Field.rank} decides. */
+/** Fields of a feed or an item. Several elements can fill a field; see {@link Field.rank}. */
 export type FieldName =
   | 'title'
   | 'author'
@@ -25,64 +25,64 @@ export interface Field {
   readonly rank: number;
 }
 
-const fieldOf = (name: FieldName, rank = 0): Field => ({ name, rank });
+const createField = (name: FieldName, rank = 0): Field => ({ name, rank });
 
 /**
- * Maps a child element, by its scope, to the field that its text fills: RSS 2.0, RSS 1.0, Atom (RFC
- * 4287) and their extensions.
+ * Fields that the text of an element fills, by scope and name of the element. The names are those
+ * of RSS 2.0, RSS 1.0, Atom (RFC 4287) and their extensions, in lower case.
  */
 export const textFields: Readonly<Record<Scope, ReadonlyMap<string, Field>>> = {
   feed: new Map([
-    ['title', fieldOf('title')],
-    ['itunes:author', fieldOf('author')],
-    ['dc:creator', fieldOf('author', 1)],
-    ['managingeditor', fieldOf('author', 2)],
-    ['description', fieldOf('description')],
-    ['subtitle', fieldOf('description', 1)],
-    ['itunes:summary', fieldOf('description', 2)],
-    ['itunes:subtitle', fieldOf('description', 3)],
-    ['link', fieldOf('link')],
-    ['language', fieldOf('language')],
-    ['dc:language', fieldOf('language', 1)],
-    ['logo', fieldOf('image', 2)],
-    ['podcast:guid', fieldOf('guid')],
-    ['itunes:new-feed-url', fieldOf('newFeedUrl')],
-    ['itunes:block', fieldOf('block')],
-    ['itunes:complete', fieldOf('complete')],
-    ['ttl', fieldOf('ttl')],
+    ['title', createField('title')],
+    ['itunes:author', createField('author')],
+    ['dc:creator', createField('author', 1)],
+    ['managingeditor', createField('author', 2)],
+    ['description', createField('description')],
+    ['subtitle', createField('description', 1)],
+    ['itunes:summary', createField('description', 2)],
+    ['itunes:subtitle', createField('description', 3)],
+    ['link', createField('link')],
+    ['language', createField('language')],
+    ['dc:language', createField('language', 1)],
+    ['logo', createField('image', 2)],
+    ['podcast:guid', createField('guid')],
+    ['itunes:new-feed-url', createField('newFeedUrl')],
+    ['itunes:block', createField('block')],
+    ['itunes:complete', createField('complete')],
+    ['ttl', createField('ttl')],
   ]),
   item: new Map([
-    ['title', fieldOf('title')],
-    ['itunes:title', fieldOf('title', 1)],
-    ['guid', fieldOf('guid')],
-    ['id', fieldOf('guid', 1)],
-    ['pubdate', fieldOf('date')],
-    ['published', fieldOf('date')],
-    ['dc:date', fieldOf('date', 1)],
-    ['updated', fieldOf('date', 2)],
-    ['link', fieldOf('link')],
-    ['itunes:duration', fieldOf('duration')],
+    ['title', createField('title')],
+    ['itunes:title', createField('title', 1)],
+    ['guid', createField('guid')],
+    ['id', createField('guid', 1)],
+    ['pubdate', createField('date')],
+    ['published', createField('date')],
+    ['dc:date', createField('date', 1)],
+    ['updated', createField('date', 2)],
+    ['link', createField('link')],
+    ['itunes:duration', createField('duration')],
   ]),
-  image: new Map([['url', fieldOf('image', 1)]]),
-  author: new Map([['name', fieldOf('author', 1)]]),
+  image: new Map([['url', createField('image', 1)]]),
+  author: new Map([['name', createField('author', 1)]]),
 };
 
 /** Fields that an attribute of an element fills. Links of Atom are in {@link linkFields}. */
 export const attributeFields: ReadonlyMap<string, { attribute: string; field: Field }> = new Map([
-  ['itunes:image', { attribute: 'href', field: fieldOf('image') }],
-  ['enclosure', { attribute: 'url', field: fieldOf('enclosure') }],
+  ['itunes:image', { attribute: 'href', field: createField('image') }],
+  ['enclosure', { attribute: 'url', field: createField('enclosure') }],
 ]);
 
 /** Fields of Atom links by `rel`. A link without `rel` is an alternate (RFC 4287, 4.2.7.2). */
 export const linkFields: ReadonlyMap<string, Field> = new Map([
-  ['', fieldOf('link', 1)],
-  ['alternate', fieldOf('link', 1)],
-  ['enclosure', fieldOf('enclosure', 1)],
+  ['', createField('link', 1)],
+  ['alternate', createField('link', 1)],
+  ['enclosure', createField('enclosure', 1)],
 ]);
 
 /**
- * Elements that only have attributes. Publishers forget to close them, so they contain nothing:
- * the next element belongs to their parent.
+ * Elements that have only attributes. Some publishers forget to close them. Therefore the element
+ * after them counts as a child of their parent.
  */
 export const emptyElements: ReadonlySet<string> = new Set([
   ...attributeFields.keys(),
@@ -91,7 +91,7 @@ export const emptyElements: ReadonlySet<string> = new Set([
   'podcast:chapters',
 ]);
 
-/** Usual prefixes by namespace, for documents that use other prefixes. */
+/** Usual prefixes by namespace in lower case, for documents that use other prefixes. */
 export const usualPrefixes: ReadonlyMap<string, string> = new Map([
   ['http://www.itunes.com/dtds/podcast-1.0.dtd', 'itunes'],
   ['https://www.itunes.com/dtds/podcast-1.0.dtd', 'itunes'],

@@ -10,9 +10,12 @@ import {
   usualPrefixes,
 } from './feed-elements.js';
 
-/** Limits of nested elements, of attributes per element, and of items. */
+/** Limits of nested elements, attributes per element, and items. Reading ends above them. */
 const [maxDepth, maxAttributes, maxItems] = [64, 100, 10_000];
-/** Limits of characters per field, of a description with its HTML, and of all kept texts. */
+/**
+ * Limits of characters: of a field, of a description with its HTML, and of all kept texts. Longer
+ * fields are cut. Reading ends above the limit of all texts.
+ */
 const [maxText, maxMarkup, maxKept] = [4_096, 16_384, 8 * 2 ** 20];
 
 /** The texts of a feed or an item, by field. */
@@ -26,12 +29,16 @@ class FieldTexts {
   readonly texts = new Map<FieldName, string>();
   private readonly ranks = new Map<FieldName, number>();
 
-  /** Keeps a text, if its rank is the field's lowest. @returns the number of kept characters. */
+  /**
+   * Keeps a text if its rank is the field's lowest so far.
+   *
+   * @returns the number of kept characters.
+   */
   addText({ name, rank }: Field, text: string): number {
     const trimmed = text.trim();
     if (trimmed === '' || rank >= (this.ranks.get(name) ?? Infinity)) return 0;
     this.ranks.set(name, rank);
-    // The text is copied: a substring would keep the whole chunk of the document in memory.
+    // The text is copied, because a substring would keep the whole chunk of the document in memory.
     this.texts.set(name, Buffer.from(trimmed).toString());
     return trimmed.length;
   }
@@ -41,7 +48,7 @@ class FieldTexts {
  * Collects the fields of a feed from the events of htmlparser2 in XML mode, with names in lower
  * case. Throws UnreadableError. Invariants:
  * - `openElements` contains the open elements except {@link emptyElements}. The last one is the
- *   current one, because the parser closes elements in reverse order, also without end tags.
+ *   innermost, because the parser closes elements in reverse order, also without end tags.
  * - An item is passed to `onItem` when its own end tag, or that of an outer element, was read.
  */
 export class FeedExtractor implements Partial<Handler> {
@@ -62,12 +69,16 @@ export class FeedExtractor implements Partial<Handler> {
   private keptCharacters = 0;
   /** True for Atom, where a `link` is empty and needs no prefix. */
   private isAtom = false;
+  /** Usual prefixes by the prefixes that the document declares instead. */
   private readonly prefixes = new Map<string, string>();
-  /** The name of the last start tag. */
-  private lastTag = '';
+  /** The name of the start tag whose attributes are being read, else empty. */
+  private currentTag = '';
   /** The attributes of the current `link` element of Atom. */
   private readonly link = { rel: '', href: '' };
-  /** The field that is being read, its target, and the length of `openElements` at its element. */
+  /**
+   * The field whose text is being read, the feed or item that gets the text, and the length of
+   * `openElements` while that element is the innermost. Undefined between fields.
+   */
   private currentField: { field: Field; target: FieldTexts; depth: number } | undefined;
   private currentText = '';
 
@@ -79,28 +90,29 @@ export class FeedExtractor implements Partial<Handler> {
     return this.feed.texts;
   }
 
-  onopentagname(sent: string): void {
+  onopentagname(tagName: string): void {
     this.endStartTag();
     if (++this.depth > maxDepth) throw new UnreadableError('too many nested elements');
     this.attributeCount = 0;
-    if (!this.isFeed) this.startDocument(sent);
-    const name = this.nameOf(sent);
-    this.lastTag = name;
+    if (!this.isFeed) this.startDocument(tagName);
+    const name = this.toUsualName(tagName);
+    this.currentTag = name;
     if (emptyElements.has(name)) return;
     if (isItem(name)) this.startItem();
     else if (!this.currentField) this.startField(name);
     this.openElements.push(name);
   }
 
-  onattribute(sent: string, value: string): void {
+  onattribute(attributeName: string, value: string): void {
     this.charactersSinceEvent = 0;
     if (++this.attributeCount > maxAttributes) throw new UnreadableError('too many attributes');
-    const name = sent.toLowerCase();
+    const name = attributeName.toLowerCase();
     if (this.openElements.length === 1 && name.startsWith('xmlns:'))
       this.addPrefix(name.slice(6), value);
-    const source = attributeFields.get(this.lastTag);
-    if (source?.attribute === name) this.keepText(this.textsOf(), source.field, value);
-    if (this.lastTag === 'atom:link' && (name === 'rel' || name === 'href'))
+    const attributeField = attributeFields.get(this.currentTag);
+    if (attributeField?.attribute === name)
+      this.keepText(this.findTexts(), attributeField.field, value);
+    if (this.currentTag === 'atom:link' && (name === 'rel' || name === 'href'))
       this.link[name] = value.slice(0, maxText);
   }
 
@@ -120,10 +132,10 @@ export class FeedExtractor implements Partial<Handler> {
     this.charactersSinceEvent = 0;
   }
 
-  onclosetag(sent: string, isImplied: boolean): void {
+  onclosetag(tagName: string, isImplied: boolean): void {
     this.endStartTag();
     this.depth -= 1;
-    const name = this.nameOf(sent);
+    const name = this.toUsualName(tagName);
     if (emptyElements.has(name)) return;
     if (this.currentField?.depth === this.openElements.length) this.endField();
     this.openElements.pop();
@@ -134,23 +146,26 @@ export class FeedExtractor implements Partial<Handler> {
     if (isEnd && !isImplied && this.isFeed) this.isWhole = true;
   }
 
-  /** Starts a feed at its root. Ignores elements before it, such as a warning of a PHP script. */
+  /**
+   * Starts a feed if the tag is a root of one. Ignores other elements before the root, such as
+   * those in a warning of a PHP script.
+   */
   private startDocument(name: string): void {
-    const local = name.slice(name.indexOf(':') + 1);
-    if (local === 'html') throw new UnreadableError('HTML');
-    this.isFeed = ['rss', 'rdf', 'feed'].includes(local);
+    const localName = name.slice(name.indexOf(':') + 1);
+    if (localName === 'html') throw new UnreadableError('HTML');
+    this.isFeed = ['rss', 'rdf', 'feed'].includes(localName);
     if (!this.isFeed) return;
-    this.isAtom = local === 'feed';
+    this.isAtom = localName === 'feed';
     this.openElements.length = 0;
   }
 
-  /** Returns an element's name with the usual prefix. Elements of Atom, except links, get none. */
-  private nameOf(sent: string): string {
-    let name = sent;
+  /** Returns a name with its usual prefix. In Atom, only `link` gets the prefix `atom:`. */
+  private toUsualName(tagName: string): string {
+    let name = tagName;
     if (this.prefixes.size > 0) {
-      const colon = sent.indexOf(':');
-      const usual = colon > 0 && this.prefixes.get(sent.slice(0, colon));
-      if (usual) name = usual + sent.slice(colon);
+      const colon = tagName.indexOf(':');
+      const usualPrefix = colon > 0 && this.prefixes.get(tagName.slice(0, colon));
+      if (usualPrefix) name = usualPrefix + tagName.slice(colon);
     }
     if (!this.isAtom) return name;
     if (name === 'link') return 'atom:link';
@@ -158,12 +173,12 @@ export class FeedExtractor implements Partial<Handler> {
   }
 
   private addPrefix(prefix: string, namespace: string): void {
-    const usual = usualPrefixes.get(namespace.trim().toLowerCase());
-    if (usual !== undefined && usual !== prefix) this.prefixes.set(prefix, usual);
+    const usualPrefix = usualPrefixes.get(namespace.trim().toLowerCase());
+    if (usualPrefix !== undefined && usualPrefix !== prefix) this.prefixes.set(prefix, usualPrefix);
   }
 
-  /** Returns the scope of the innermost open element, if it has fields. */
-  private currentScope(): Scope | undefined {
+  /** Returns the scope of the innermost open element; undefined if that element has no fields. */
+  private findCurrentScope(): Scope | undefined {
     const parent = this.openElements.at(-1) ?? '';
     if (isItem(parent)) return 'item';
     if (parent === 'channel' || (parent === 'feed' && this.isAtom)) return 'feed';
@@ -171,14 +186,14 @@ export class FeedExtractor implements Partial<Handler> {
     return isItem(this.openElements.at(-2) ?? '') ? undefined : parent;
   }
 
-  private textsOf(scope = this.currentScope()): FieldTexts | undefined {
+  private findTexts(scope = this.findCurrentScope()): FieldTexts | undefined {
     return scope === 'item' ? this.item : scope && this.feed;
   }
 
   private startField(name: string): void {
-    const scope = this.currentScope();
+    const scope = this.findCurrentScope();
     const field = scope && textFields[scope].get(name);
-    const target = this.textsOf(scope);
+    const target = this.findTexts(scope);
     if (!field || !target) return;
     this.currentField = { field, target, depth: this.openElements.length + 1 };
     this.currentText = '';
@@ -190,7 +205,7 @@ export class FeedExtractor implements Partial<Handler> {
     this.currentField = undefined;
   }
 
-  /** Starts an item, and ends one without an end tag. */
+  /** Starts an item. Ends the previous item if its end tag is missing. */
   private startItem(): void {
     this.currentField = undefined;
     this.endItem();
@@ -204,16 +219,16 @@ export class FeedExtractor implements Partial<Handler> {
     this.item = undefined;
   }
 
-  /** Keeps the URL of the last start tag if it is a link: its attributes are now complete. */
+  /** Ends a start tag. Keeps the URL of a link of Atom, because all its attributes were read. */
   private endStartTag(): void {
     this.charactersSinceEvent = 0;
-    if (this.lastTag === 'atom:link') {
+    if (this.currentTag === 'atom:link') {
       const field = linkFields.get(this.link.rel.trim().toLowerCase());
-      if (field) this.keepText(this.textsOf(), field, this.link.href);
+      if (field) this.keepText(this.findTexts(), field, this.link.href);
       this.link.rel = '';
       this.link.href = '';
     }
-    this.lastTag = '';
+    this.currentTag = '';
   }
 
   private keepText(target: FieldTexts | undefined, field: Field, text: string): void {

@@ -8,9 +8,9 @@ import { FeedExtractor, type Texts, UnreadableError } from './feed-extractor.js'
 import { FeedTokenizer } from './feed-tokenizer.js';
 import { dateOf, descriptionOf, parseDuration, lineOf } from './feed-values.js';
 
-/** Number of bytes from which the encoding is detected, and maximum number parsed in one piece. */
+/** Number of bytes from which the encoding is detected, and maximum bytes parsed in one piece. */
 const pieceBytes = 65_536;
-/** Maximum characters between two parser events, such as the length of an attribute. */
+/** Maximum characters between two parser events, such as in an attribute. Reading ends above it. */
 const maxEventGap = 262_144;
 
 const charsetParameter = /charset\s{0,5}=\s{0,5}["']?([\w.:-]{1,40})/i;
@@ -20,8 +20,8 @@ const charsetParameter = /charset\s{0,5}=\s{0,5}["']?([\w.:-]{1,40})/i;
  * podcast apps accept: any encoding, bare ampersands, unknown entities, missing end tags, missing
  * declarations of namespaces. From a broken document it returns the part that it could read.
  *
- * Time is linear in the bytes. Memory holds the texts of the feed and of up to 200 items. It reads
- * no DTD and resolves only the entities of XML.
+ * Time is linear in the bytes. Memory holds the texts of the feed and of up to 200 items. The
+ * reader ignores DTDs and resolves only the entities of XML.
  */
 export class FeedReader {
   private readonly extractor = new FeedExtractor((texts) => this.addItem(texts));
@@ -35,7 +35,7 @@ export class FeedReader {
   private startBytes = 0;
   private decoder: PieceDecoder | undefined;
   private items: FeedItem[] = [];
-  /** The time of the oldest kept item, once {@link maxEpisodes} are kept. */
+  /** The time of the oldest kept item; undefined until {@link maxEpisodes} items are kept. */
   private oldestTime: number | undefined;
   private isDone = false;
 
@@ -56,7 +56,7 @@ export class FeedReader {
   /**
    * Returns the feed, or `undefined` if the document is not a feed.
    *
-   * @param isComplete false if the input broke off: then the feed is not whole.
+   * @param isComplete false if the input broke off. `isWhole` is then false.
    */
   end(isComplete = true): FeedDocument | undefined {
     if (!this.decoder) this.startDecoding();
@@ -66,27 +66,30 @@ export class FeedReader {
       this.parser.end();
     });
     const { isFeed, isWhole, texts } = this.extractor;
-    const items = newestItems(this.items);
+    const items = selectNewestItems(this.items);
     return isFeed ? toDocument(texts, items, isWhole && isComplete) : undefined;
   }
 
   /**
-   * Keeps an item, unless {@link maxEpisodes} newer ones are kept, which is usual: most feeds begin
-   * with the newest item. Items are sorted only once per {@link maxEpisodes} items.
+   * Keeps an item, unless {@link maxEpisodes} newer items are kept already. Most feeds begin with
+   * the newest item, so most later items are dropped here. Sorting takes place only once per
+   * {@link maxEpisodes} items.
    */
   private addItem(texts: Texts): void {
     const publishDate = dateOf(texts.get('date') ?? '');
-    if (this.oldestTime !== undefined && timeOf({ publishDate }) <= this.oldestTime) return;
+    if (this.oldestTime !== undefined && toTime({ publishDate }) <= this.oldestTime) return;
     this.items.push(toItem(texts, publishDate));
     if (this.items.length < 2 * maxEpisodes) return;
-    this.items = newestItems(this.items);
-    if (this.items.length === maxEpisodes) this.oldestTime = Math.min(...this.items.map(timeOf));
+    this.items = selectNewestItems(this.items);
+    if (this.items.length === maxEpisodes) this.oldestTime = Math.min(...this.items.map(toTime));
   }
 
   private startDecoding(): void {
     const start = Buffer.concat(this.startChunks);
     this.startChunks = [];
-    this.decoder = decoderOf(encodingOf(start, charsetParameter.exec(this.contentType)?.[1]));
+    this.decoder = createDecoder(
+      detectEncoding(start, charsetParameter.exec(this.contentType)?.[1]),
+    );
     this.parseBytes(start);
   }
 
@@ -99,17 +102,17 @@ export class FeedReader {
         this.parser.write(text);
         if (this.extractor.charactersSinceEvent > maxEventGap)
           throw new UnreadableError('no parser event');
-        // A document without a root element in its first piece is no feed; it can be JSON.
+        // A document without a root element in its first 64 KiB is no feed, but JSON for example.
         if (!this.extractor.isFeed && offset > 0) throw new UnreadableError('no root');
       });
     if (this.extractor.isWhole) this.isDone = true;
   }
 
   /** Runs a step of the parser. If the step throws UnreadableError, the reader ends. */
-  private parseSafely(read: () => void): void {
+  private parseSafely(runStep: () => void): void {
     if (this.isDone) return;
     try {
-      read();
+      runStep();
     } catch (error) {
       if (!(error instanceof UnreadableError)) throw error;
       this.isDone = true;
@@ -124,10 +127,10 @@ interface PieceDecoder {
 }
 
 /**
- * Returns a decoder for an encoding. UTF-8 is decoded by StringDecoder: TextDecoder takes longer
- * for pieces, and its strings have two bytes per character also where one is enough.
+ * Returns a decoder for an encoding. StringDecoder decodes UTF-8, because TextDecoder takes longer
+ * for pieces, and strings of TextDecoder use two bytes for each character even if one is enough.
  */
-function decoderOf(encoding: string): PieceDecoder {
+function createDecoder(encoding: string): PieceDecoder {
   // StringDecoder keeps a byte order mark, which the parser ignores as text before the root.
   if (encoding === 'utf-8') return new StringDecoder('utf8');
   const decoder = new TextDecoder(encoding);
@@ -135,17 +138,18 @@ function decoderOf(encoding: string): PieceDecoder {
 }
 
 /**
- * Returns the encoding of a feed. Servers and programs often declare a wrong one. The order is: the
- * byte order mark, UTF-8 if the text is valid UTF-8 and not only ASCII, the HTTP charset, the XML
- * declaration, UTF-8 for ASCII, windows-1252.
+ * Returns the encoding of a feed, from the first of these sources that gives one: the byte order
+ * mark, valid UTF-8 that is not only ASCII, the HTTP charset, the XML declaration. Otherwise ASCII
+ * counts as UTF-8, and other bytes as windows-1252. Valid UTF-8 precedes declarations, because
+ * servers and programs often declare a wrong encoding.
  */
-function encodingOf(start: Uint8Array, httpCharset: string | undefined): string {
-  const marked = markedEncoding(start);
-  if (marked !== undefined) return marked;
+function detectEncoding(start: Uint8Array, httpCharset: string | undefined): string {
+  const bomEncoding = markedEncoding(start);
+  if (bomEncoding !== undefined) return bomEncoding;
   const isOnlyAscii = isAscii(start);
   if (!isOnlyAscii && isUtf8(start)) return 'utf-8';
-  const declared = supportedEncoding(httpCharset) ?? declaredEncoding(start);
-  return declared ?? (isOnlyAscii ? 'utf-8' : 'windows-1252');
+  const declaredName = supportedEncoding(httpCharset) ?? declaredEncoding(start);
+  return declaredName ?? (isOnlyAscii ? 'utf-8' : 'windows-1252');
 }
 
 /** Returns true if bytes are valid UTF-8. The last character can be incomplete. */
@@ -159,19 +163,20 @@ function isUtf8(bytes: Uint8Array): boolean {
 }
 
 function toDocument(texts: Texts, items: readonly FeedItem[], isWhole: boolean): FeedDocument {
-  const text = (name: Parameters<Texts['get']>[0]) => texts.get(name) ?? '';
-  const isYes = (name: 'block' | 'complete') => /^(?:yes|true)$/i.test(text(name));
-  const ttl = Number(text('ttl'));
+  const readText = (name: Parameters<Texts['get']>[0]) => texts.get(name) ?? '';
+  const isYes = (name: 'block' | 'complete') => /^(?:yes|true)$/i.test(readText(name));
+  const ttl = Number(readText('ttl'));
   return {
     isWhole,
-    title: lineOf(text('title')),
-    author: lineOf(text('author')),
-    description: descriptionOf(text('description')),
-    link: urlOf(text('link')),
-    language: feedLanguage(text('language')),
-    imageUrl: urlOf(text('image')),
-    declaredGuid: guidSchema.safeParse(text('guid')).data,
-    newFeedUrl: faultInHttpUrl(text('newFeedUrl')) === undefined ? text('newFeedUrl') : undefined,
+    title: lineOf(readText('title')),
+    author: lineOf(readText('author')),
+    description: descriptionOf(readText('description')),
+    link: toUrl(readText('link')),
+    language: feedLanguage(readText('language')),
+    imageUrl: toUrl(readText('image')),
+    declaredGuid: guidSchema.safeParse(readText('guid')).data,
+    newFeedUrl:
+      faultInHttpUrl(readText('newFeedUrl')) === undefined ? readText('newFeedUrl') : undefined,
     isBlocked: isYes('block'),
     isComplete: isYes('complete'),
     ttl: ttl > 0 && Number.isFinite(ttl) ? ttl : undefined,
@@ -179,7 +184,10 @@ function toDocument(texts: Texts, items: readonly FeedItem[], isWhole: boolean):
   };
 }
 
-/** Returns the first item of each guid, and without a guid the first of each enclosure URL. */
+/**
+ * Returns the first item of each guid. Items without a guid are compared by enclosure URL, and
+ * omitted without both.
+ */
 export function uniqueItems(items: readonly FeedItem[]): FeedItem[] {
   const unique = new Map<string, FeedItem>();
   for (const item of items) {
@@ -189,16 +197,19 @@ export function uniqueItems(items: readonly FeedItem[]): FeedItem[] {
   return [...unique.values()];
 }
 
-/** Returns the newest unique items in the order of `items`. Items without a date are the oldest. */
-function newestItems(items: readonly FeedItem[]): FeedItem[] {
+/**
+ * Returns the newest {@link maxEpisodes} unique items in the order of `items`. Items without a date
+ * are the oldest.
+ */
+function selectNewestItems(items: readonly FeedItem[]): FeedItem[] {
   const unique = uniqueItems(items);
-  const byDate = unique.toSorted((one, other) => timeOf(other) - timeOf(one) || 0);
+  const byDate = unique.toSorted((one, other) => toTime(other) - toTime(one) || 0);
   const newest = new Set(byDate.slice(0, maxEpisodes));
   return unique.filter((item) => newest.has(item));
 }
 
-/** Returns the time of an item in milliseconds; without a date it is the oldest. */
-function timeOf({ publishDate }: { readonly publishDate?: Date | undefined }): number {
+/** Returns the date of an item in milliseconds since 1970; -Infinity without a date. */
+function toTime({ publishDate }: { readonly publishDate?: Date | undefined }): number {
   return publishDate?.getTime() ?? -Infinity;
 }
 
@@ -211,18 +222,19 @@ function toItem(texts: Texts, publishDate: Date | undefined): FeedItem {
         : undefined,
     title: lineOf(texts.get('title') ?? ''),
     publishDate,
-    enclosureUrl: urlOf(texts.get('enclosure') ?? ''),
-    episodeUrl: urlOf(texts.get('link') ?? ''),
-    imageUrl: urlOf(texts.get('image') ?? ''),
+    enclosureUrl: toUrl(texts.get('enclosure') ?? ''),
+    episodeUrl: toUrl(texts.get('link') ?? ''),
+    imageUrl: toUrl(texts.get('image') ?? ''),
     duration: parseDuration(texts.get('duration') ?? ''),
   };
 }
 
-function urlOf(text: string): string | undefined {
+/** Returns a text that is a valid URL, else `undefined`. */
+function toUrl(text: string): string | undefined {
   return faultInSpacedUrl(text) === undefined ? text : undefined;
 }
 
-/** Returns a language tag (RFC 5646), such as `de` or `en-us`. */
+/** Returns a language tag (RFC 5646), such as `de` or `en-us`; `undefined` for another text. */
 export function feedLanguage(text: string): string | undefined {
   return /^[a-z]{2,3}(?:[-_][a-z\d]{2,8}){0,3}$/i.test(text)
     ? text.replaceAll('_', '-')

@@ -1,10 +1,10 @@
 import { decodeHTMLStrict } from 'entities';
 import { storedTitle } from '#contracts';
 
-/** Maximum bytes of a description; longer ones are cut. */
+/** Maximum bytes of a description. A longer one is cut. */
 const maxDescriptionBytes = 1_000;
 
-/** Maximum credible duration in seconds: a week. Longer ones are ignored. */
+/** Maximum credible duration in seconds: a week. A longer one is ignored. */
 const maxDurationSeconds = 7 * 86_400;
 
 const months = ['jan', 'feb', 'mar', 'apr', 'may', 'jun', 'jul', 'aug', 'sep', 'oct', 'nov', 'dec'];
@@ -57,8 +57,8 @@ function parseRfc3339(text: string): number | undefined {
 function parseRfc822(text: string): number | undefined {
   const match = rfc822.exec(text);
   if (!match) return undefined;
-  const [, day, name = '', year = '', hour = 0, minute = 0, second = 0, zone] = match;
-  const month = months.indexOf(name.toLowerCase());
+  const [, day, monthName = '', year = '', hour = 0, minute = 0, second = 0, zone] = match;
+  const month = months.indexOf(monthName.toLowerCase());
   if (month === -1) return undefined;
   // Years of two digits: 00 to 49 are 2000 to 2049 (RFC 2822, 4.3).
   const century = year.length === 4 ? 0 : Number(year) < 50 ? 2_000 : 1_900;
@@ -67,7 +67,7 @@ function parseRfc822(text: string): number | undefined {
   const [hours, minutes, seconds] = toNumbers([hour, minute, second]);
   // Some feeds write midnight as 24:00.
   if (hours > 24 || minutes > 59 || seconds > 60) return undefined;
-  return Date.UTC(fullYear, month, Number(day), hours, minutes, seconds) - offsetMs(zone);
+  return Date.UTC(fullYear, month, Number(day), hours, minutes, seconds) - parseOffsetMs(zone);
 }
 
 const toNumbers = (texts: readonly (string | number)[]) =>
@@ -79,14 +79,17 @@ function isExistingDay(year: number, month: number, day: number): boolean {
   return date.getUTCMonth() === month - 1 && date.getUTCDate() === day;
 }
 
-/** Returns the offset of a zone, in milliseconds. Unknown names count as UTC. */
-function offsetMs(zone = ''): number {
+/** Returns the offset of a zone, in milliseconds east of UTC. Unknown names count as UTC. */
+function parseOffsetMs(zone = ''): number {
   if (!/^[+-]/.test(zone)) return (zoneHours[zone.toUpperCase()] ?? 0) * 3_600_000;
   const minutes = Number(zone.slice(1, 3)) * 60 + Number(zone.slice(-2));
   return minutes * (zone.startsWith('-') ? -60_000 : 60_000);
 }
 
-/** Parses `itunes:duration` to seconds: `3600`, `60:00` or `1:00:00`. */
+/**
+ * Parses `itunes:duration` to seconds: `3600`, `60:00` or `1:00:00`. Returns `undefined` for other
+ * texts, for 0, and above {@link maxDurationSeconds}.
+ */
 export function parseDuration(text: string): number | undefined {
   const match = durationPattern.exec(text.trim());
   if (!match) return undefined;
@@ -96,14 +99,17 @@ export function parseDuration(text: string): number | undefined {
 }
 
 /**
- * Returns a text on one line, in the form of stored titles. It decodes HTML entities in the parsed
- * text, because publishers often encode them twice.
+ * Returns a text on one line, in the form of stored titles; `undefined` for an empty text. Decodes
+ * HTML entities in the parsed text, because publishers often encode them twice.
  */
 export function lineOf(text: string): string | undefined {
   return storedTitle(decodeHTMLStrict(text).replace(/\s+/g, ' ')) || undefined;
 }
 
-/** Returns the text of a description that can contain HTML, on one line. */
+/**
+ * Returns the plain text of a description that can contain HTML, on one line. Cuts it after
+ * {@link maxDescriptionBytes}. Returns `undefined` for an empty text.
+ */
 export function descriptionOf(text: string): string | undefined {
   const plain = storedTitle(decodeHTMLStrict(text.replace(/<[^<>]*>/g, ' ')).replace(/\s+/g, ' '));
   if (Buffer.byteLength(plain) <= maxDescriptionBytes) return plain || undefined;

@@ -23,7 +23,7 @@ const [saveMs, passwordPollMs] = [1_000, 100];
 /** Time limits in milliseconds: of the wait for a password, and of a whole import. */
 const [passwordLimitMs, importLimitMs] = [10_000, 3_600_000];
 
-/** Thrown if no password arrives, because the gateway ended after it had started the import. */
+/** Thrown if no password arrives, for example after a crash of the gateway that requested it. */
 const noPasswordError = new Error('no password arrived');
 
 /** Options of an {@link ImportLoop}. */
@@ -37,15 +37,17 @@ export interface ImportLoopOptions extends LoopOptions {
 
 /**
  * Runs imports of accounts from other servers. Invariants:
- * - Outside this process, the password exists only encrypted, also in Postgres. The process creates
- *   the key pair and never stores it. An import whose process died needs the password again.
- * - All writes are idempotent. The progress is saved after its actions were written. So the next
- *   run repeats at most one second of work.
- * - A run that was stopped or replaced ends at its next save, and no longer changes the row.
+ * - The gateway encrypts the password with the public key of this process, and Postgres stores only
+ *   the encrypted password. The process never stores its key pair. An import whose process died
+ *   needs the password again.
+ * - All writes are idempotent. Each second, the progress of the finished writes is saved. So the
+ *   next run repeats at most one second of work.
+ * - If a user stops or replaces an import, its run ends at the next save, and no longer changes the
+ *   row of the import.
  * - A shutdown ends running imports as `interrupted`.
  */
 export class ImportLoop extends WorkLoop<ClaimedImport, ImportLoopOptions> {
-  private readonly keys = promisify(generateKeyPair)('rsa', { modulusLength: 3_072 });
+  private readonly keyPair = promisify(generateKeyPair)('rsa', { modulusLength: 3_072 });
 
   constructor(options: ImportLoopOptions) {
     super(options, { kind: 'imports', concurrency: 4, pauseAfterFaultMs: 500 });
@@ -53,63 +55,64 @@ export class ImportLoop extends WorkLoop<ClaimedImport, ImportLoopOptions> {
 
   /** Claims the import that waits longest. */
   protected override async claim(): Promise<ClaimedImport[]> {
-    const { publicKey } = await this.keys;
-    const claimed = await this.options.repository.claimImport(
+    const { publicKey } = await this.keyPair;
+    const claimedImport = await this.options.repository.claimImport(
       publicKey.export({ type: 'spki', format: 'der' }),
     );
-    return claimed ? [claimed] : [];
+    return claimedImport ? [claimedImport] : [];
   }
 
   protected override async run(claimed: ClaimedImport): Promise<void> {
-    const { privateKey: key } = await this.keys;
+    const { privateKey: key } = await this.keyPair;
     const padding = constants.RSA_PKCS1_OAEP_PADDING;
-    const decrypt = (sealed: Buffer) =>
-      privateDecrypt({ key, oaepHash: 'sha256', padding }, sealed).toString();
+    const decrypt = (encryptedPassword: Buffer) =>
+      privateDecrypt({ key, oaepHash: 'sha256', padding }, encryptedPassword).toString();
     await new ImportRun(claimed, this.options, this.stopped.signal, decrypt).run();
   }
 }
 
 /** Runs one import, and saves its progress every second. */
 class ImportRun {
+  /** Entries of the account that cannot be imported. */
   private readonly skipped = new SkippedEntries();
-  /** Aborts when the import was stopped or replaced. */
-  private readonly replaced = new AbortController();
-  private readonly limit: LimitedSignal;
-  /** Aborts at the time limit, at a shutdown, and when the import was stopped or replaced. */
+  /** Aborts at the first save after the user stopped or replaced the import. */
+  private readonly endedByUser = new AbortController();
+  private readonly limitedSignal: LimitedSignal;
+  /** Aborts at the time limit, at a shutdown, and together with `endedByUser`. */
   private readonly stopped: AbortSignal;
   private readonly writer: AccountWriter;
-  private readonly store: ProgressStore;
+  private readonly progressStore: ProgressStore;
 
   constructor(
     private readonly claimed: ClaimedImport,
     private readonly options: ImportLoopOptions,
     private readonly shutdown: AbortSignal,
-    private readonly decrypt: (sealed: Buffer) => string,
+    private readonly decrypt: (encryptedPassword: Buffer) => string,
   ) {
-    this.limit = createLimitedSignal(importLimitMs, [shutdown, this.replaced.signal]);
-    this.stopped = this.limit.signal;
+    this.limitedSignal = createLimitedSignal(importLimitMs, [shutdown, this.endedByUser.signal]);
+    this.stopped = this.limitedSignal.signal;
     const { userId, cursor } = claimed;
     this.writer = new AccountWriter(options.client, userId, this.stopped, this.skipped);
-    this.store = {
+    this.progressStore = {
       current: importProgressSchema.safeParse(JSON.parse(cursor ?? 'null')).data ?? noProgress,
-      update: async (next) => void (this.store.current = next),
+      update: async (next) => void (this.progressStore.current = next),
     };
   }
 
   /** Runs the import, and saves its outcome. Never rejects. */
   async run(): Promise<void> {
-    const done = new AbortController();
-    const saving = this.saveRepeatedly(done.signal);
+    const runEnd = new AbortController();
+    const saveLoop = this.saveRepeatedly(runEnd.signal);
     const fault = await this.importAccount().then(
       () => undefined,
-      (error: unknown) => this.faultOf(error),
+      (error: unknown) => this.toFault(error),
     );
-    this.limit.release();
-    done.abort();
-    await saving;
-    const end = fault === undefined ? 'finished' : 'failed';
+    this.limitedSignal.release();
+    runEnd.abort();
+    await saveLoop;
+    const finalState = fault === undefined ? 'finished' : 'failed';
     // If this save fails, the import is shown as `interrupted` after 30 s without a save.
-    await this.saveProgress(end, fault).catch(() => undefined);
+    await this.saveProgress(finalState, fault).catch(() => undefined);
   }
 
   private async importAccount(): Promise<void> {
@@ -122,42 +125,46 @@ class ImportRun {
       throw new ServerError('http reveals the password on the network', 'refused');
     const { stopped, skipped } = this;
     const server = await openSource(source, { login, password }, { fetcher, stopped, skipped });
-    await new AccountImport(server, this.writer, this.store, stopped).run();
+    await new AccountImport(server, this.writer, this.progressStore, stopped).run();
   }
 
   /** Waits for the password, which the gateway sends after this process has claimed the import. */
   private async waitForPassword(): Promise<string> {
     for (let waitedMs = 0; waitedMs < passwordLimitMs; waitedMs += passwordPollMs) {
-      const sealed = await this.saveProgress('running');
-      if (sealed) return this.decrypt(sealed);
+      const encryptedPassword = await this.saveProgress('running');
+      if (encryptedPassword) return this.decrypt(encryptedPassword);
       await delay(passwordPollMs, undefined, { signal: this.stopped });
     }
     throw noPasswordError;
   }
 
-  private async saveRepeatedly(done: AbortSignal): Promise<void> {
-    while (!done.aborted) {
+  private async saveRepeatedly(runEnd: AbortSignal): Promise<void> {
+    while (!runEnd.aborted) {
       // If a save fails, the next one follows a second later.
       await this.saveProgress('running').catch(() => undefined);
-      await delay(saveMs, undefined, { signal: done }).catch(() => undefined);
+      await delay(saveMs, undefined, { signal: runEnd }).catch(() => undefined);
     }
   }
 
+  /**
+   * Saves the progress. Returns the encrypted password: null before it arrives, `undefined` if the
+   * user stopped or replaced the import.
+   */
   private async saveProgress(state: RunProgress['state'], fault?: ShownImport['fault']) {
-    const { current: cursor } = this.store;
+    const { current: cursor } = this.progressStore;
     const { written, skipped } = this.writer;
     const report = { ...written, skipped: skipped.total, skipped_entries: skipped.entries };
-    const sealed = await this.options.repository.saveProgress(this.claimed, {
+    const encryptedPassword = await this.options.repository.saveProgress(this.claimed, {
       cursor,
       report,
       state,
       fault,
     });
-    if (sealed === undefined) this.replaced.abort();
-    return sealed;
+    if (encryptedPassword === undefined) this.endedByUser.abort();
+    return encryptedPassword;
   }
 
-  private faultOf(error: unknown): ShownImport['fault'] {
+  private toFault(error: unknown): ShownImport['fault'] {
     if (error instanceof ServerError) return error.fault;
     const isRefused = error instanceof Failure && error.code === 'unauthorized';
     if (this.shutdown.aborted || isRefused || error === noPasswordError) return 'interrupted';

@@ -9,9 +9,9 @@ const maxWaitingImports = 16;
 const deadAfterSeconds = 30;
 
 /**
- * Stores the request for an import instead of the user's previous one. The progress of an
- * unfinished import of the same account is kept. Returns no row if too many imports of other users
- * wait. $1 user, $2 source, $3 login.
+ * Replaces the user's previous import by a new request. The progress of an unfinished import of the
+ * same account is kept. Changes and returns no row if too many imports of other users wait. $1
+ * user, $2 source, $3 login.
  */
 const insertRequest = statement(
   'feed.request_import',
@@ -45,7 +45,7 @@ const claimImport = statement(
    RETURNING i.user_id AS "userId", i.id, i.source, i.login, i.cursor`,
 );
 
-/** SQL of the columns of an answer. An import whose process died is shown as failed. */
+/** SQL that reads the import of user $1. An import whose process died is shown as failed. */
 const answerColumns = `source, login, report, id, public_key AS "publicKey",
   CASE WHEN is_dead THEN 'failed' ELSE state END AS state,
   CASE WHEN is_dead THEN 'interrupted' ELSE fault END AS fault
@@ -58,7 +58,7 @@ const answerColumns = `source, login, report, id, public_key AS "publicKey",
 /** Reads the import of user $1. */
 const selectImport = statement('feed.select_import', `SELECT ${answerColumns}`);
 
-/** Stores the password of an import. $1 user, $2 id, $3 encrypted password. */
+/** Stores the password of a running import. $1 user, $2 id, $3 encrypted password. */
 const storePassword = statement(
   'feed.unlock_import',
   `UPDATE feed.imports i SET sealed = $3
@@ -73,8 +73,8 @@ const stopImport = statement(
 );
 
 /**
- * Saves the progress of an import, and returns its encrypted password; no row if the import was
- * replaced or stopped. $1 user, $2 id, $3 cursor, $4 report, $5 state, $6 fault.
+ * Saves the progress of an import. Returns a row with the encrypted password, or no row if the
+ * import was replaced or stopped. $1 user, $2 id, $3 cursor, $4 report, $5 state, $6 fault.
  */
 const saveProgress = statement(
   'feed.save_import',
@@ -84,10 +84,11 @@ const saveProgress = statement(
    WHERE i.user_id = $1 AND i.id = $2 AND i.state = 'running' RETURNING i.sealed`,
 );
 
-/** A claimed import. `cursor` is JSON, null for a new import. */
+/** A claimed import. */
 export interface ClaimedImport extends Pick<ShownImport, 'source' | 'login'> {
   readonly userId: string;
   readonly id: string;
+  /** The saved progress as JSON; null for a new import. */
   readonly cursor: string | null;
 }
 
@@ -96,7 +97,7 @@ export type ImportReport = Omit<ShownImport, 'source' | 'login' | 'state' | 'fau
 
 /** The progress of a running import, or its outcome. */
 export interface RunProgress extends Pick<ShownImport, 'state' | 'fault'> {
-  /** The place where a replica continues the import. */
+  /** The state from which another run continues the import. */
   readonly cursor: object;
   readonly report: ImportReport;
 }
@@ -109,7 +110,7 @@ const emptyReport: ImportReport = {
   skipped_entries: [],
 };
 
-/** The SQL of imports, of which each user has at most one. */
+/** The SQL of imports. A user has at most one import. */
 export class ImportRepository {
   constructor(private readonly database: Database) {}
 
@@ -120,13 +121,20 @@ export class ImportRepository {
     return row?.id;
   }
 
-  /** Claims and returns the import that waits longest, or `undefined` without one. */
+  /**
+   * Claims and returns the import that waits longest, or `undefined` if none waits.
+   *
+   * @param publicKey key with which the gateway encrypts the password.
+   */
   async claimImport(publicKey: Buffer): Promise<ClaimedImport | undefined> {
     const [row] = await this.database.change<ClaimedImport>(claimImport, [publicKey]);
     return row;
   }
 
-  /** Returns the user's import, its id, and the key of the process that claimed it. */
+  /**
+   * Returns the user's import, its id, and the public key of the process that claimed it, which is
+   * null before the claim. Returns `undefined` if the user has no import.
+   */
   async readImport(
     userId: string,
   ): Promise<{ shown: ShownImport; id: string; publicKey: Buffer | null } | undefined> {
@@ -138,23 +146,28 @@ export class ImportRepository {
     };
     const [row] = await this.database.read<Row>(selectImport, [userId]);
     if (!row) return undefined;
-    const { report, id, publicKey, fault, ...rest } = row;
-    const numbers = report === null ? emptyReport : (JSON.parse(report) as ImportReport);
-    return { shown: { ...rest, ...(fault !== null && { fault }), ...numbers }, id, publicKey };
+    const { report, id, publicKey, fault, ...importFields } = row;
+    const reportFields = report === null ? emptyReport : (JSON.parse(report) as ImportReport);
+    return {
+      shown: { ...importFields, ...(fault !== null && { fault }), ...reportFields },
+      id,
+      publicKey,
+    };
   }
 
   /** Stores the encrypted password, unless the import was replaced or stopped. */
-  async storePassword(userId: string, id: string, sealed: Buffer): Promise<void> {
-    await this.database.change(storePassword, [userId, id, sealed]);
+  async storePassword(userId: string, id: string, encryptedPassword: Buffer): Promise<void> {
+    await this.database.change(storePassword, [userId, id, encryptedPassword]);
   }
 
+  /** Stops the user's import. Does nothing if it has already ended. */
   async stopImport(userId: string): Promise<void> {
     await this.database.change(stopImport, [userId]);
   }
 
   /**
-   * Saves the progress of an import. Returns its encrypted password: null before it arrives,
-   * `undefined` if the import was replaced or stopped.
+   * Saves the progress of an import. Returns the encrypted password: null before it arrives,
+   * `undefined` if the import was replaced or stopped; then nothing is saved.
    */
   async saveProgress(
     { userId, id }: ClaimedImport,

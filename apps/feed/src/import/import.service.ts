@@ -24,9 +24,9 @@ export class ImportService {
   ) {}
 
   /**
-   * Requests an import, and returns its id and the public key for its password.
+   * Requests an import. Returns its id, and the public key that encrypts the password for it.
    *
-   * @throws Failure `unavailable` if too many imports wait, or no replica can run it.
+   * @throws Failure `unavailable` if too many imports wait, or no replica claims this one in 10 s.
    */
   @Handle(startImport)
   async start({ userId, source, login }: RequestOf<typeof startImport>) {
@@ -35,9 +35,9 @@ export class ImportService {
     this.work.notify();
     for (let waitedMs = 0; waitedMs < startLimitMs; waitedMs += pollMs) {
       await delay(pollMs);
-      const started = await this.imports.readImport(userId);
-      if (started?.id === id && started.publicKey !== null)
-        return { id, publicKey: started.publicKey.toString('base64') };
+      const currentImport = await this.imports.readImport(userId);
+      if (currentImport?.id === id && currentImport.publicKey !== null)
+        return { id, publicKey: currentImport.publicKey.toString('base64') };
     }
     throw new Failure('unavailable');
   }
@@ -52,11 +52,12 @@ export class ImportService {
   /** Returns the state of the user's import. @throws Failure `not_found` without an import. */
   @Handle(readImport)
   async read({ userId }: RequestOf<typeof readImport>) {
-    const found = await this.imports.readImport(userId);
-    if (!found) throw new Failure('not_found');
-    return found.shown;
+    const currentImport = await this.imports.readImport(userId);
+    if (!currentImport) throw new Failure('not_found');
+    return currentImport.shown;
   }
 
+  /** Stops the user's import, and returns its state. @throws Failure `not_found` without one. */
   @Handle(stopImport)
   async stop({ userId }: RequestOf<typeof stopImport>) {
     await this.imports.stopImport(userId);

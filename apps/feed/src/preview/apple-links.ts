@@ -4,7 +4,7 @@ import { parseJson } from '#runtime';
 import { z } from 'zod';
 import { lineOf } from '../document/feed-values.js';
 
-/** Maximum bytes of a response of Apple's search API. */
+/** Maximum bytes of a response of Apple's lookup API. A longer response counts as failed. */
 const maxLookupBytes = 262_144;
 
 const lookupSchema = z.object({
@@ -24,22 +24,22 @@ export function appleIdOf(url: string): string | undefined {
 }
 
 /**
- * Returns the feed in a response of Apple's search API ("Lookup"), as the alternate of a page.
- * Podcasts that exist only in Apple Podcasts have no feed.
+ * Returns the feeds in a response of Apple's lookup API as `alternates`, as for an HTML page that
+ * links to a feed. The list is empty for podcasts that exist only in Apple Podcasts.
  *
  * @throws FetchError
  */
 export async function readLookup(response: FetchedResponse): Promise<FeedPreview> {
   const chunks: Uint8Array[] = [];
-  let bytes = 0;
+  let receivedBytes = 0;
   for await (const chunk of response.body) {
     chunks.push(chunk);
-    bytes += chunk.length;
-    if (bytes > maxLookupBytes) return { status: 'failed' };
+    receivedBytes += chunk.length;
+    if (receivedBytes > maxLookupBytes) return { status: 'failed' };
   }
-  const found = lookupSchema.safeParse(parseJson(Buffer.concat(chunks).toString()));
-  if (response.status !== 200 || !found.success) return { status: 'failed' };
-  const alternates = found.data.results.flatMap(({ feedUrl = '', collectionName }) =>
+  const lookup = lookupSchema.safeParse(parseJson(Buffer.concat(chunks).toString()));
+  if (response.status !== 200 || !lookup.success) return { status: 'failed' };
+  const alternates = lookup.data.results.flatMap(({ feedUrl = '', collectionName }) =>
     faultInHttpUrl(feedUrl) === undefined
       ? [{ feed_url: feedUrl, title: lineOf(collectionName) }]
       : [],

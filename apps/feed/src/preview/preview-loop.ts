@@ -8,7 +8,7 @@ import { alternatesOf } from './feed-links.js';
 import { appleIdOf, readLookup } from './apple-links.js';
 import type { PreviewRepository, PreviewRequest } from './preview.repository.js';
 
-/** Maximum bytes that are read of a document: the fields of a feed precede its episodes. */
+/** Maximum bytes that are read of a document. Usually they contain all fields of the feed. */
 const maxDocumentBytes = 2 ** 20;
 
 /** Options of a {@link PreviewLoop}. */
@@ -26,7 +26,8 @@ export interface PreviewLoopOptions extends LoopOptions {
 
 /**
  * Fetches feeds for previews, which users see before they subscribe. Every preview is a new fetch,
- * even of a stored feed. Otherwise the response time would reveal whether another user follows it.
+ * even of a stored feed. Otherwise the response time would reveal whether another user follows the
+ * feed.
  */
 export class PreviewLoop extends WorkLoop<PreviewRequest, PreviewLoopOptions> {
   constructor(options: PreviewLoopOptions) {
@@ -41,7 +42,7 @@ export class PreviewLoop extends WorkLoop<PreviewRequest, PreviewLoopOptions> {
 
   protected override async run({ id, url }: PreviewRequest): Promise<void> {
     const { repository, log } = this.options;
-    const preview = await this.previewOf(url).catch((error: unknown): FeedPreview => {
+    const preview = await this.fetchPreview(url).catch((error: unknown): FeedPreview => {
       const isRefused = error instanceof FetchError && error.fault === 'refused';
       if (!(error instanceof FetchError) && !this.stopped.signal.aborted)
         log.error(
@@ -53,7 +54,7 @@ export class PreviewLoop extends WorkLoop<PreviewRequest, PreviewLoopOptions> {
     await repository.storeAnswer(id, preview);
   }
 
-  private async previewOf(url: string): Promise<FeedPreview> {
+  private async fetchPreview(url: string): Promise<FeedPreview> {
     const { fetcher, thumbnailer, appleUrl = 'https://itunes.apple.com' } = this.options;
     const { signal } = this.stopped;
     const appleId = appleIdOf(url);
@@ -76,17 +77,17 @@ async function readDocument(
 ): Promise<FeedPreview & { imageUrl?: string | undefined }> {
   if (response.status !== 200) return { status: 'failed' };
   const reader = new FeedReader(response.header('content-type'));
-  const start: Uint8Array[] = [];
-  let bytes = 0;
+  const readChunks: Uint8Array[] = [];
+  let readBytes = 0;
   for await (const chunk of response.body) {
     reader.write(chunk);
-    start.push(chunk);
-    bytes += chunk.length;
-    if (bytes > maxDocumentBytes) break;
+    readChunks.push(chunk);
+    readBytes += chunk.length;
+    if (readBytes > maxDocumentBytes) break;
   }
   const document = reader.end(false);
   if (!document) {
-    const html = Buffer.concat(start).toString();
+    const html = Buffer.concat(readChunks).toString();
     return { status: 'not_a_feed', alternates: alternatesOf(html, response.url) };
   }
   const { title, author, description, link, imageUrl } = document;

@@ -4,7 +4,7 @@ import { type Database, statement } from '#database';
 /** Seconds until a request for a preview expires, and maximum number of requests in this time. */
 const [previewSeconds, maxPreviews] = [20, 16];
 
-/** Stores a request for a preview of URL $1. Returns its id, or no row if the maximum waits. */
+/** Stores a request for a preview of URL $1. Returns its id; no row after too many requests. */
 const insertRequest = statement(
   'feed.request_preview',
   `INSERT INTO feed.previews (id, url) SELECT gen_random_uuid(), $1
@@ -32,7 +32,7 @@ const storeAnswer = statement(
   'UPDATE feed.previews SET result = $2 WHERE id = $1',
 );
 
-/** Deletes a request that has an answer, and returns the answer. $1 id. */
+/** Deletes a request that has an answer, and returns the answer; else no row. $1 id. */
 const deleteAnswer = statement(
   'feed.take_preview',
   'DELETE FROM feed.previews WHERE id = $1 AND result IS NOT NULL RETURNING result',
@@ -44,7 +44,10 @@ export interface PreviewRequest {
   readonly url: string;
 }
 
-/** The SQL of previews. Replicas request them; one with internet access fetches the feed. */
+/**
+ * The SQL of previews. Any replica stores a request. A replica with internet access claims it,
+ * fetches the feed and stores the answer.
+ */
 export class PreviewRepository {
   constructor(private readonly database: Database) {}
 

@@ -17,7 +17,7 @@ import { canMove } from '../schedule/move.rules.js';
 export interface PushedFeed {
   readonly url: string;
   readonly document: FeedDocument;
-  /** A picture that the platform serves. */
+  /** URL of a picture on the platform; undefined without a valid URL. */
   readonly artworkUrl: string | undefined;
   /** Present if invalid episodes were left out of the document. Describes the first of them. */
   readonly failure?: PushFailure;
@@ -28,28 +28,33 @@ type PushFailure = PushAnswer['failure'][number];
 /**
  * Validates an entry of POST /feeds (docs/reference/interface-feeds.md, "Pushing"). Invalid texts
  * and links count as absent, as in a fetched document. An invalid episode is left out.
+ *
+ * @returns the feed to store, or the failure of an entry that is rejected.
  */
-export function validatePush(sent: unknown): PushedFeed | PushFailure {
-  if (!isJsonObject(sent)) return pushFailure('', 'invalid_value', 'An entry must be an object');
-  const url = textOf(sent.feed_url).trim();
+export function validatePush(sentFeed: unknown): PushedFeed | PushFailure {
+  if (!isJsonObject(sentFeed))
+    return createFailure('', 'invalid_value', 'An entry must be an object');
+  const url = toText(sentFeed.feed_url).trim();
   const reject = (code: EntryFailureCode, message: string) =>
-    pushFailure(textOf(sent.feed_url), code, message);
+    createFailure(toText(sentFeed.feed_url), code, message);
   const fault = faultInHttpUrl(url);
   if (fault !== undefined) return reject('invalid_url', fault);
   if (isPrivate(url))
     return reject('invalid_url', 'The URL is of a private feed, for one listener');
-  const guid = guidSchema.safeParse(sent.guid ?? undefined);
-  if (!guid.success && (sent.guid ?? undefined) !== undefined)
+  const guid = guidSchema.safeParse(sentFeed.guid ?? undefined);
+  if (!guid.success && (sentFeed.guid ?? undefined) !== undefined)
     return reject('invalid_guid', 'guid is not a valid UUID');
-  const episodes = sent.episodes ?? [];
+  const episodes = sentFeed.episodes ?? [];
   if (!Array.isArray(episodes)) return reject('invalid_value', 'episodes is not an array');
   if (episodes.length > maxEpisodes)
     return reject('limit_reached', `More than ${maxEpisodes} episodes: send the newest ones`);
-  const read = episodes.map(toItem);
-  const items = read.flatMap((item) => ('message' in item ? [] : item));
-  const invalid = read.flatMap((item, index) => ('message' in item ? { ...item, index } : []));
-  const { new_feed_url: moved } = sent;
-  const newFeedUrl = typeof moved === 'string' ? moved.trim() : (moved ?? undefined);
+  const parsedEpisodes = episodes.map(toItem);
+  const items = parsedEpisodes.flatMap((item) => ('message' in item ? [] : item));
+  const failures = parsedEpisodes.flatMap((item, index) =>
+    'message' in item ? { ...item, index } : [],
+  );
+  const { new_feed_url: sentNewUrl } = sentFeed;
+  const newFeedUrl = typeof sentNewUrl === 'string' ? sentNewUrl.trim() : (sentNewUrl ?? undefined);
   if (newFeedUrl !== undefined && !canMove(url, newFeedUrl))
     return reject(
       'invalid_url',
@@ -57,24 +62,25 @@ export function validatePush(sent: unknown): PushedFeed | PushFailure {
     );
   return {
     url,
-    document: { ...toDocument(sent, guid.data, items), newFeedUrl },
-    artworkUrl: urlOf(sent.artwork_url),
-    ...(invalid[0] && {
+    document: { ...toDocument(sentFeed, guid.data, items), newFeedUrl },
+    artworkUrl: toUrl(sentFeed.artwork_url),
+    ...(failures[0] && {
       failure: reject(
-        invalid[0].code,
-        `episodes[${invalid[0].index}]: ${invalid[0].message} (${invalid.length} left out)`,
+        failures[0].code,
+        `episodes[${failures[0].index}]: ${failures[0].message} (${failures.length} left out)`,
       ),
     }),
   };
 }
 
-function pushFailure(feedUrl: string, code: EntryFailureCode, message: string): PushFailure {
+function createFailure(feedUrl: string, code: EntryFailureCode, message: string): PushFailure {
   return { feed_url: feedUrl, code, message };
 }
 
-function toItem(sent: unknown): FeedItem | { code: EntryFailureCode; message: string } {
-  if (!isJsonObject(sent)) return { code: 'invalid_value', message: 'is not an object' };
-  const entry = parseEntry(sent);
+/** Returns the item of a pushed episode, or the reason why the episode is invalid. */
+function toItem(sentEpisode: unknown): FeedItem | { code: EntryFailureCode; message: string } {
+  if (!isJsonObject(sentEpisode)) return { code: 'invalid_value', message: 'is not an object' };
+  const entry = parseEntry(sentEpisode);
   if ('code' in entry) return entry;
   const { episodeGuid, enclosureUrl, publishDate, title, episodeUrl, duration } = entry.metadata;
   if (episodeGuid === undefined && enclosureUrl === undefined)
@@ -86,23 +92,23 @@ function toItem(sent: unknown): FeedItem | { code: EntryFailureCode; message: st
     enclosureUrl,
     episodeUrl,
     duration,
-    imageUrl: urlOf(sent.image_url),
+    imageUrl: toUrl(sentEpisode.image_url),
   };
 }
 
 function toDocument(
-  sent: Readonly<Record<string, unknown>>,
+  sentFeed: Readonly<Record<string, unknown>>,
   declaredGuid: string | undefined,
   items: readonly FeedItem[],
 ): FeedDocument {
   return {
     isWhole: true,
-    title: lineOf(textOf(sent.title)),
-    author: lineOf(textOf(sent.author)),
-    description: descriptionOf(textOf(sent.description)),
-    link: urlOf(sent.link),
-    language: feedLanguage(textOf(sent.language)),
-    imageUrl: urlOf(sent.image_url),
+    title: lineOf(toText(sentFeed.title)),
+    author: lineOf(toText(sentFeed.author)),
+    description: descriptionOf(toText(sentFeed.description)),
+    link: toUrl(sentFeed.link),
+    language: feedLanguage(toText(sentFeed.language)),
+    imageUrl: toUrl(sentFeed.image_url),
     declaredGuid,
     isBlocked: false,
     isComplete: false,
@@ -110,9 +116,9 @@ function toDocument(
   };
 }
 
-const textOf = (sent: unknown): string => (typeof sent === 'string' ? sent : '');
+const toText = (value: unknown): string => (typeof value === 'string' ? value : '');
 
-function urlOf(sent: unknown): string | undefined {
-  const text = textOf(sent).trim();
-  return text !== '' && faultInSpacedUrl(text) === undefined ? text : undefined;
+function toUrl(value: unknown): string | undefined {
+  const trimmed = toText(value).trim();
+  return trimmed !== '' && faultInSpacedUrl(trimmed) === undefined ? trimmed : undefined;
 }

@@ -20,7 +20,7 @@ export type Outcome =
       readonly redirects: readonly Redirect[];
       readonly etag: string | null;
       readonly lastModified: string | null;
-      /** Time for which the document is fresh, by the caching headers of the response. */
+      /** Time for which the document is fresh, by the caching headers or the `ttl` of the feed. */
       readonly freshFor: number;
     }
   | {
@@ -33,12 +33,12 @@ export type Outcome =
       readonly kind: 'failed';
       /** The cause, such as `http_404`, `not_a_feed` or a FetchFault. Also a label of metrics. */
       readonly fault: string;
-      /** The duration of `Retry-After`, in milliseconds. */
+      /** The duration of `Retry-After`; undefined without a valid header. */
       readonly retryAfter?: number | undefined;
     };
 
 /**
- * Fetches a feed. If the document breaks off or is too large, the part that was read is returned.
+ * Fetches a feed. Returns the part that was read of a document that breaks off or is too large.
  *
  * @param stopped aborts the fetch, which then throws the signal's reason.
  */
@@ -56,7 +56,7 @@ export async function fetchFeed(
   try {
     return await fetcher.fetch(
       { url, headers },
-      (response) => outcomeOf(response, isConditional),
+      (response) => toOutcome(response, isConditional),
       stopped,
     );
   } catch (error) {
@@ -65,30 +65,31 @@ export async function fetchFeed(
   }
 }
 
-async function outcomeOf(response: FetchedResponse, isConditional: boolean): Promise<Outcome> {
+async function toOutcome(response: FetchedResponse, isConditional: boolean): Promise<Outcome> {
   const { status, redirects } = response;
-  const freshFor = freshnessMs(response);
+  const freshFor = readFreshnessMs(response);
   if (status === 304 && isConditional) return { kind: 'unchanged', redirects, freshFor };
   if (status !== 200)
-    return { kind: 'failed', fault: `http_${status}`, retryAfter: retryAfterMs(response) };
+    return { kind: 'failed', fault: `http_${status}`, retryAfter: readRetryAfterMs(response) };
   const document = await readFeed(response);
   if (!document) return { kind: 'failed', fault: 'not_a_feed' };
-  // Unreliable validators are not stored. With those of a partly read document, later fetches would
-  // get 304 and never the rest. Servers with `Expires: 0` often send validators that never change.
+  // Unreliable validators are not stored. With the validators of a partly read document, servers
+  // would answer 304, and the rest would never be read. Servers with `Expires: 0` often send
+  // validators that never change.
   const isReliable = document.isWhole && response.header('expires') !== '0';
   return {
     kind: 'document',
     document,
     redirects,
-    etag: isReliable ? validatorOf(response, 'etag') : null,
-    lastModified: isReliable ? validatorOf(response, 'last-modified') : null,
+    etag: isReliable ? readValidator(response, 'etag') : null,
+    lastModified: isReliable ? readValidator(response, 'last-modified') : null,
     freshFor: Math.max(freshFor, Math.min((document.ttl ?? 0) * 60_000, dayMs)),
   };
 }
 
 async function readFeed(response: FetchedResponse): Promise<FeedDocument | undefined> {
   const reader = new FeedReader(response.header('content-type'));
-  let isComplete = true;
+  let isWholeBody = true;
   try {
     for await (const chunk of response.body) {
       await parsingSlot();
@@ -96,29 +97,33 @@ async function readFeed(response: FetchedResponse): Promise<FeedDocument | undef
     }
   } catch (error) {
     if (!(error instanceof FetchError)) throw error;
-    isComplete = false;
+    isWholeBody = false;
   }
   await parsingSlot();
-  return reader.end(isComplete);
+  return reader.end(isWholeBody);
 }
 
-function validatorOf(response: FetchedResponse, name: string): string | null {
+/** Returns a header that later requests can send as a validator; null if absent or unusable. */
+function readValidator(response: FetchedResponse, name: string): string | null {
   const value = response.header(name) ?? '';
   return value !== '' && value.length <= 512 && /^[\x20-\x7e]+$/.test(value) ? value : null;
 }
 
-/** Returns the freshness lifetime of a response in milliseconds (RFC 9111, 4.2.1). */
-function freshnessMs(response: FetchedResponse): number {
+/** Returns the freshness lifetime of a response in ms (RFC 9111, 4.2.1); 0 if not declared. */
+function readFreshnessMs(response: FetchedResponse): number {
   const seconds = /(?:^|[\s,])max-age=(\d{1,9})/i.exec(response.header('cache-control') ?? '')?.[1];
   if (seconds !== undefined) return Number(seconds) * 1_000;
-  const expires = Date.parse(response.header('expires') ?? '') - Date.now();
-  return expires > 0 ? expires : 0;
+  const untilExpiryMs = Date.parse(response.header('expires') ?? '') - Date.now();
+  return untilExpiryMs > 0 ? untilExpiryMs : 0;
 }
 
-/** Returns the duration of `Retry-After`, in seconds or as a date (RFC 9110, 10.2.3). */
-function retryAfterMs(response: FetchedResponse): number | undefined {
+/**
+ * Returns the duration of `Retry-After` in milliseconds. The header has seconds or a date (RFC
+ * 9110, 10.2.3). Returns `undefined` for a past date, and without a valid header.
+ */
+function readRetryAfterMs(response: FetchedResponse): number | undefined {
   const value = response.header('retry-after') ?? '';
   if (/^\d{1,9}$/.test(value)) return Number(value) * 1_000;
-  const time = Date.parse(value) - Date.now();
-  return time > 0 ? time : undefined;
+  const untilTimeMs = Date.parse(value) - Date.now();
+  return untilTimeMs > 0 ? untilTimeMs : undefined;
 }

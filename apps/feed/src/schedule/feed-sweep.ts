@@ -5,15 +5,17 @@ import type { FeedRepository } from '../feed.repository.js';
 
 /** Pauses in milliseconds: between sweeps, and between their steps. */
 const [sweepMs, stepMs] = [3_600_000, 1_000];
-/** Maximum number of feeds that a step deletes. */
-const stepFeeds = 1_000;
+/** Maximum number of feeds that a step deletes. A further step follows such a full step. */
+const maxStepFeeds = 1_000;
 
 /**
- * Deletes feeds that nobody needs, at the start and every hour (`FeedRepository.sweep`). Pushed
- * feeds need it too, so it runs where feeds are fetched and where requests are answered.
+ * Deletes feeds that nobody reads, at the start and every hour (`FeedRepository.sweep`). Pushed
+ * feeds also expire. So the sweep runs in replicas that fetch feeds and in replicas that answer
+ * requests.
  */
 export class FeedSweep implements OnModuleInit, OnApplicationShutdown {
-  private waitMs = 0;
+  /** Pause before the next step. */
+  private pauseMs = 0;
   private readonly faults: FaultLog;
   private readonly task: RepeatingTask;
 
@@ -30,8 +32,8 @@ export class FeedSweep implements OnModuleInit, OnApplicationShutdown {
       postgresOutage,
     );
     this.task = new RepeatingTask(
-      () => this.waitMs,
-      () => this.sweep(),
+      () => this.pauseMs,
+      () => this.runStep(),
       (error) => this.faults.recordFailure(error),
     );
   }
@@ -44,9 +46,9 @@ export class FeedSweep implements OnModuleInit, OnApplicationShutdown {
     await this.task.stop();
   }
 
-  private async sweep(): Promise<void> {
-    this.waitMs = sweepMs;
-    if ((await this.repository.sweep(stepFeeds)) === stepFeeds) this.waitMs = stepMs;
+  private async runStep(): Promise<void> {
+    this.pauseMs = sweepMs;
+    if ((await this.repository.sweep(maxStepFeeds)) === maxStepFeeds) this.pauseMs = stepMs;
     this.faults.recordSuccess();
   }
 }

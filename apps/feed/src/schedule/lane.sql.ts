@@ -1,13 +1,13 @@
 import { statement } from '#database';
 import { nextChange, scheduledPictures, retentionDays, withSeenTime } from '../feed.sql.js';
 
-/** Seconds of a lease: a fetch takes at most 45 s, and its result is stored within 10 s. */
+/** Seconds of a lease. They exceed a fetch of 45 s and the 10 s in which its result is stored. */
 const leaseSeconds = 90;
 
 /** SQL of a time as milliseconds since 1970. */
 const epochMs = (time: string) => `(extract(epoch FROM ${time}) * 1000)::double precision`;
 
-/** SQL of the lanes that are due. */
+/** SQL that selects the lanes that are due and not leased. */
 export const dueLanes =
   'SELECT d.lane FROM feed.lanes d WHERE d.next_at <= now() AND d.busy_until <= now()';
 
@@ -46,33 +46,35 @@ export const claimLanes = statement(
 /**
  * SQL that ends a lease. $1 lane, $2 lease, $3 milliseconds until the next request in the lane, $4
  * number of consecutive 429 responses.
+ *
+ * @param nextTimeSql SQL of the time of the lane's next fetch; NULL without one.
  */
-const endLease = (soonest: string) => `
+const endLease = (nextTimeSql: string) => `
   UPDATE feed.lanes l SET
     busy_until = now() + $3::double precision * interval '1 ms',
     blocks = $4,
     next_at = CASE WHEN l.next_at < l.busy_until THEN l.next_at
-      ELSE coalesce(${soonest}, 'infinity') END
+      ELSE coalesce(${nextTimeSql}, 'infinity') END
   WHERE l.lane = $1 AND l.busy_until = $2::timestamptz`;
 
-/** SQL of the earliest fetch time in lane $1 that meets a condition, read by an index. */
-const nextFetchTime = (condition: string) => `(
+/** SQL of the earliest fetch time among the feeds of lane $1 that meet a condition. */
+const selectNextFetchTime = (condition: string) => `(
   SELECT t.next_at FROM feed.fetches t JOIN feed.feeds f ON f.url_sha256 = t.url_sha256
   WHERE t.lane = $1 AND f.last_read_at > now() - interval '${retentionDays} days' AND ${condition}
   ORDER BY t.next_at LIMIT 1
 )`;
 
 /** Ends the lease of a lane without a due feed; see {@link endLease}. */
-export const releaseLane = statement('feed.release_lane', endLease(nextFetchTime('true')));
+export const releaseLane = statement('feed.release_lane', endLease(selectNextFetchTime('true')));
 
 /**
- * SQL of the new value of a column of a feed `f` from a document `c`. A partly read document that
- * lacks the value keeps the stored one.
+ * SQL that sets a column of a feed `f` to its value in a document `c`. If the document was read
+ * partly and lacks the value, the stored value is kept.
  */
-const fromDocument = (column: string) =>
+const setFromDocument = (column: string) =>
   `${column} = CASE WHEN c.is_whole THEN c.${column} ELSE coalesce(c.${column}, f.${column}) END`;
 
-/** Columns that {@link fromDocument} sets. */
+/** Columns that {@link setFromDocument} sets. */
 const documentColumns = [
   'title',
   'author',
@@ -85,7 +87,7 @@ const documentColumns = [
 
 /**
  * Stores the result of a fetch and ends the lease. Does nothing if another replica has leased the
- * lane since. A feed that was pushed meanwhile keeps its content and its state of fetches. $1 to $4
+ * lane since. If the feed was pushed meanwhile, only the lease ends. $1 to $4
  * see {@link endLease}, $5 key in hex, $6 result as JSON, $7 content as JSON or null.
  */
 export const saveResult = statement(
@@ -99,7 +101,7 @@ export const saveResult = statement(
      )
    ), lane AS (
      ${endLease(`least(
-       (SELECT r.next_at FROM result r), ${nextFetchTime(`t.url_sha256 <> decode($5, 'hex')`)}
+       (SELECT r.next_at FROM result r), ${selectNextFetchTime(`t.url_sha256 <> decode($5, 'hex')`)}
      )`)}
      RETURNING l.lane
    ), fetched AS (
@@ -119,7 +121,7 @@ export const saveResult = statement(
      WHERE f.url_sha256 = t.url_sha256 AND f.status <> r.status AND $7::jsonb IS NULL
    ), stored AS (
      UPDATE feed.feeds f SET status = r.status, artwork_url = NULL,
-       ${documentColumns.map(fromDocument).join(', ')},
+       ${documentColumns.map(setFromDocument).join(', ')},
        latest_publish_date = greatest(
          c.latest_publish_date, CASE WHEN NOT c.is_whole THEN f.latest_publish_date END
        ),

@@ -5,7 +5,7 @@ import type { FeedDocument } from '../document/feed-document.js';
 import type { Outcome } from './feed-fetch.js';
 
 const dayMs = 86_400_000;
-/** Sightings of a candidate, and days from the first to the last, that suffice as a proof. */
+/** A candidate for a new URL is proven by this many sightings over at least this many days. */
 const [provenSightings, provenDays] = [3, 7];
 /** Number of newest episodes to compare, and minimum number of equal guids among them. */
 const [comparedItems, minEqualItems] = [20, 3];
@@ -18,6 +18,7 @@ export interface Move {
   readonly seen: number;
   /** Time of the first fetch that named the candidate, in milliseconds since 1970. */
   readonly since: number;
+  /** True if the move can be applied to followers. */
   readonly isProven: boolean;
 }
 
@@ -35,22 +36,22 @@ export interface ComparableFeed {
  */
 export function candidateOf(url: string, outcome: Outcome): string | undefined {
   if (outcome.kind === 'failed') return undefined;
-  let end = url;
+  let redirectEnd = url;
   for (const { status, url: next } of outcome.redirects) {
-    if (status !== 301 && status !== 308 && !isHttpsUpgrade(end, next)) break;
-    end = next;
+    if (status !== 301 && status !== 308 && !isHttpsUpgrade(redirectEnd, next)) break;
+    redirectEnd = next;
   }
   const document = outcome.kind === 'document' ? outcome.document : undefined;
-  const named = end === url ? (document?.newFeedUrl ?? url) : end;
+  const candidate = redirectEnd === url ? (document?.newFeedUrl ?? url) : redirectEnd;
   // The document at the end of the redirects names the old URL as the new one.
-  const pointsBack = end !== url && document?.newFeedUrl === url;
-  return !pointsBack && canMove(url, named) ? named : undefined;
+  const pointsBack = redirectEnd !== url && document?.newFeedUrl === url;
+  return !pointsBack && canMove(url, candidate) ? candidate : undefined;
 }
 
 function isHttpsUpgrade(from: string, to: string): boolean {
-  const [one, other] = [new URL(from), new URL(to)];
-  one.protocol = 'https:';
-  return from.startsWith('http:') && other.protocol === 'https:' && one.href === other.href;
+  const [source, target] = [new URL(from), new URL(to)];
+  source.protocol = 'https:';
+  return from.startsWith('http:') && target.protocol === 'https:' && source.href === target.href;
 }
 
 /**
@@ -68,10 +69,11 @@ export function canMove(from: string, to: unknown): to is string {
 }
 
 /**
- * Returns the move with the sighting of one more fetch. A candidate is proven immediately if the
+ * Returns the move after a fetch that named a candidate. A candidate is proven immediately if the
  * two feeds are the same, otherwise after three sightings over at least seven days. Both require a
  * whole document.
  *
+ * @param before the move before this fetch; null without a candidate.
  * @param isWhole true if the candidate's document was whole.
  * @param isSame compares the two feeds.
  */
@@ -80,16 +82,17 @@ export function nextMove(
   candidate: string,
   { now, isWhole, isSame }: { now: number; isWhole: boolean; isSame: () => boolean },
 ): Move {
-  const isKnown = before?.to === candidate;
-  const [seen, since] = isKnown ? [before.seen + 1, before.since] : [1, now];
-  const isOld = seen >= provenSightings && now - since >= provenDays * dayMs;
-  const isProven = (isKnown && before.isProven) || (isWhole && (isOld || isSame()));
+  const isSameCandidate = before?.to === candidate;
+  const [seen, since] = isSameCandidate ? [before.seen + 1, before.since] : [1, now];
+  const hasEnoughSightings = seen >= provenSightings && now - since >= provenDays * dayMs;
+  const isProven =
+    (isSameCandidate && before.isProven) || (isWhole && (hasEnoughSightings || isSame()));
   return { to: candidate, seen, since, isProven };
 }
 
 /**
- * Returns true if two feeds have similar URLs, the same declared guid, or at least three and half
- * of the newest 20 episodes in common.
+ * Returns true if two feeds have similar URLs, the same declared guid, or enough common episodes:
+ * at least three, and at least half of the newest 20 of `from`.
  */
 export function areSameFeeds(
   from: ComparableFeed & { readonly url: string },
@@ -99,14 +102,14 @@ export function areSameFeeds(
   if (from.declaredGuid && from.declaredGuid === to.declaredGuid) return true;
   const newest = from.guids.slice(0, comparedItems);
   const guids = new Set(to.guids);
-  const equal = newest.filter((guid) => guids.has(guid)).length;
-  return equal >= minEqualItems && equal * 2 >= newest.length;
+  const equalCount = newest.filter((guid) => guids.has(guid)).length;
+  return equalCount >= minEqualItems && equalCount * 2 >= newest.length;
 }
 
 /** Returns the content of a document by which two feeds are compared. */
 export function comparableOf({ items, declaredGuid }: FeedDocument): ComparableFeed {
-  const dated = items.toSorted(
+  const newestFirst = items.toSorted(
     (one, other) => (other.publishDate?.getTime() ?? 0) - (one.publishDate?.getTime() ?? 0),
   );
-  return { guids: dated.flatMap(({ guid }) => guid ?? []), declaredGuid };
+  return { guids: newestFirst.flatMap(({ guid }) => guid ?? []), declaredGuid };
 }

@@ -14,8 +14,9 @@ import {
   statusAfterFailure,
 } from './schedule.rules.js';
 
-/** The time and duration of a fetch, in milliseconds. */
+/** The times of a fetch, and `random`, which returns numbers from 0 to 1. */
 interface Timing {
+  /** The end of the fetch in milliseconds since 1970. */
   readonly now: number;
   readonly durationMs: number;
   readonly random: () => number;
@@ -26,19 +27,19 @@ type FailedFetch = Extract<Outcome, { kind: 'failed' }>;
 /**
  * Returns the values to store after a fetch.
  *
- * @param stored reads the stored episodes as JSON.
+ * @param readStoredEpisodes reads the stored episodes as JSON.
  */
 export async function resultOf(
   { blocks }: Pick<Claim, 'blocks'>,
   feed: ClaimedFeed,
   outcome: Outcome,
   timing: Timing,
-  stored: () => Promise<string>,
+  readStoredEpisodes: () => Promise<string>,
 ): Promise<FetchResult> {
-  if (outcome.kind === 'failed') return resultOfFailure(blocks, feed, outcome, timing);
+  if (outcome.kind === 'failed') return toFailureResult(blocks, feed, outcome, timing);
   const { etag, lastModified, contentSha256 } = feed;
   const isComplete = outcome.kind === 'document' ? outcome.document.isComplete : feed.isComplete;
-  const base = {
+  const commonFields = {
     failures: 0,
     goneCount: 0,
     failingSince: null,
@@ -48,32 +49,42 @@ export async function resultOf(
     lanePauseMs: lanePauseMs(timing.durationMs),
     laneBlocks: 0,
   };
-  const next = (rhythm: PublishingInterval) =>
-    nextAfterSuccess({ ...rhythm, isComplete }, { ...timing, freshFor: outcome.freshFor });
+  const computeNextAt = (interval: PublishingInterval) =>
+    nextAfterSuccess({ ...interval, isComplete }, { ...timing, freshFor: outcome.freshFor });
   if (outcome.kind === 'unchanged') {
     const { latest, gapSeconds } = feed;
-    const rhythm = {
+    const interval = {
       latest: latest ?? undefined,
       gap: gapSeconds === null ? undefined : gapSeconds * 1_000,
     };
-    return { ...base, nextAt: next(rhythm), etag, lastModified, contentSha256, gapSeconds };
+    return {
+      ...commonFields,
+      nextAt: computeNextAt(interval),
+      etag,
+      lastModified,
+      contentSha256,
+      gapSeconds,
+    };
   }
   const { document } = outcome;
-  const dates = document.items.flatMap(({ publishDate }) => publishDate?.getTime() ?? []);
-  const rhythm = publishingIntervalOf(dates, timing.now);
-  const { content, sha256 } = await contentOf(document, rhythm, { stored, contentSha256 });
+  const publishTimes = document.items.flatMap(({ publishDate }) => publishDate?.getTime() ?? []);
+  const interval = publishingIntervalOf(publishTimes, timing.now);
+  const { content, sha256 } = await contentOf(document, interval, {
+    stored: readStoredEpisodes,
+    contentSha256,
+  });
   return {
-    ...base,
-    nextAt: next(rhythm),
+    ...commonFields,
+    nextAt: computeNextAt(interval),
     etag: outcome.etag,
     lastModified: outcome.lastModified,
     contentSha256: sha256,
-    gapSeconds: rhythm.gap === undefined ? null : Math.round(rhythm.gap / 1_000),
+    gapSeconds: interval.gap === undefined ? null : Math.round(interval.gap / 1_000),
     ...(content && { content }),
   };
 }
 
-function resultOfFailure(
+function toFailureResult(
   blocks: number,
   feed: ClaimedFeed,
   outcome: FailedFetch,
@@ -81,7 +92,7 @@ function resultOfFailure(
 ): FetchResult {
   const { etag, lastModified, contentSha256, gapSeconds, isComplete } = feed;
   const { fault, retryAfter } = outcome;
-  const isBlock = fault === 'http_429';
+  const isRateLimited = fault === 'http_429';
   const failures = feed.failures + 1;
   const failingSince = feed.failingSince ?? timing.now;
   const goneCount = fault === 'http_410' ? feed.goneCount + 1 : 0;
@@ -102,16 +113,18 @@ function resultOfFailure(
     failingSince,
     fault,
     status: statusAfterFailure(feed.status, { failingSince, goneCount, isRefused }, timing.now),
-    lanePauseMs: isBlock ? blockDurationMs(blocks + 1, retryAfter) : lanePauseMs(timing.durationMs),
-    laneBlocks: isBlock ? blocks + 1 : 0,
+    lanePauseMs: isRateLimited
+      ? blockDurationMs(blocks + 1, retryAfter)
+      : lanePauseMs(timing.durationMs),
+    laneBlocks: isRateLimited ? blocks + 1 : 0,
   };
 }
 
 /**
- * Returns the hash of a document's content, and the content by column unless its hash equals
- * `contentSha256`. Hosts often change only other parts of a document, such as its creation time.
- * Stored episodes that a partly read document lacks are kept; the statement that stores the content
- * keeps the other values.
+ * Returns the hash of a document's content. Also returns the content by column, unless the hash
+ * equals `contentSha256`. Hosts often change only other parts of a document, such as its creation
+ * time. Stored episodes that a partly read document lacks are kept here, and other values by the
+ * statement that stores the content.
  */
 export async function contentOf(
   document: FeedDocument,
@@ -119,8 +132,8 @@ export async function contentOf(
   { stored, contentSha256 }: { stored: () => Promise<string>; contentSha256?: string | null },
 ): Promise<{ content?: Content; sha256: string }> {
   const readStored = async () => JSON.parse(await stored()) as Episode[];
-  const before = document.isWhole ? undefined : await readStored();
-  const episodes = selectNewest(document.items, before ?? []);
+  const storedEpisodes = document.isWhole ? undefined : await readStored();
+  const episodes = selectNewest(document.items, storedEpisodes ?? []);
   const podcast = {
     title: document.title ?? null,
     author: document.author ?? null,
@@ -131,18 +144,18 @@ export async function contentOf(
     declared_guid: document.declaredGuid ?? null,
     latest_publish_date: latest === undefined ? null : new Date(latest).toISOString(),
   };
-  const hashed = [podcast, episodes.map(withoutSeen)];
-  const sha256 = createHash('sha256').update(JSON.stringify(hashed)).digest('hex');
+  const hashedContent = [podcast, episodes.map(withoutSeen)];
+  const sha256 = createHash('sha256').update(JSON.stringify(hashedContent)).digest('hex');
   if (sha256 === contentSha256) return { sha256 };
-  const seen = new Map(
-    (before ?? (await readStored())).map((episode) => [identityOf(episode), episode]),
+  const storedByIdentity = new Map(
+    (storedEpisodes ?? (await readStored())).map((episode) => [toIdentity(episode), episode]),
   );
-  const dated = episodes.map((episode) => {
-    const earlier = seen.get(identityOf(episode));
-    return { ...episode, seen: earlier ? earlier.seen : seenNow };
+  const episodesWithSeen = episodes.map((episode) => {
+    const storedEpisode = storedByIdentity.get(toIdentity(episode));
+    return { ...episode, seen: storedEpisode ? storedEpisode.seen : seenNow };
   });
   const { isWhole: is_whole } = document;
-  return { content: { ...podcast, episodes: JSON.stringify(dated), is_whole }, sha256 };
+  return { content: { ...podcast, episodes: JSON.stringify(episodesWithSeen), is_whole }, sha256 };
 }
 
 /** A stored episode: the fields of an answer, without `podcast_guid` and with `seen`. */
@@ -151,19 +164,20 @@ export interface Episode extends Omit<FeedEpisode, 'podcast_guid'> {
   seen?: string | undefined;
 }
 
-/** Returns an episode without `seen`, which answers do not contain. */
+/** Returns a copy of an episode without `seen`, because answers do not contain that field. */
 export function withoutSeen(episode: Episode): Omit<Episode, 'seen'> {
   const shown = { ...episode };
   delete shown.seen;
   return shown;
 }
 
-const identityOf = ({ episode_guid, enclosure_url }: Episode) =>
+/** Returns the guid of an episode, or, without a guid, its enclosure URL after a space. */
+const toIdentity = ({ episode_guid, enclosure_url }: Episode) =>
   episode_guid === undefined ? ` ${enclosure_url}` : episode_guid;
 
-/** Returns the 100 newest of the items and of `before`, newest first, undated episodes last. */
-function selectNewest(items: readonly FeedItem[], before: readonly Episode[]): Episode[] {
-  const current: Episode[] = items.map((item) => ({
+/** Returns the 100 newest of items and stored episodes, newest first, undated episodes last. */
+function selectNewest(items: readonly FeedItem[], storedEpisodes: readonly Episode[]): Episode[] {
+  const itemEpisodes: Episode[] = items.map((item) => ({
     episode_guid: item.guid,
     title: item.title,
     publish_date: item.publishDate?.toISOString(),
@@ -172,13 +186,16 @@ function selectNewest(items: readonly FeedItem[], before: readonly Episode[]): E
     duration: item.duration,
     image_url: item.imageUrl,
   }));
-  const names = new Set(current.map(identityOf));
-  return [...current, ...before.filter((episode) => !names.has(identityOf(episode)))]
+  const identities = new Set(itemEpisodes.map(toIdentity));
+  return [
+    ...itemEpisodes,
+    ...storedEpisodes.filter((episode) => !identities.has(toIdentity(episode))),
+  ]
     .sort((one, other) => compareDates(other.publish_date, one.publish_date))
     .slice(0, maxEpisodes);
 }
 
-/** Compares dates as `toISOString` writes them; a missing one is the earliest. */
+/** Compares dates as `toISOString` writes them. An absent date is the earliest. */
 function compareDates(one = '', other = ''): number {
   return one < other ? -1 : Number(one > other);
 }

@@ -9,7 +9,7 @@ import type { Task, TaskRepository } from './task.repository.js';
 
 /** Pause between two users in milliseconds. */
 const pauseAfterUserMs = 50;
-/** Maximum number of touched feeds (see {@link TaskLoop}) that are read at a time. */
+/** Maximum number of rows of `feed.touched` that one statement reads; see {@link TaskLoop}. */
 const maxTouches = 500;
 /** Maximum number of followers in a page of a task. */
 const maxFollowers = 50;
@@ -27,6 +27,7 @@ export interface TaskLoopOptions extends LoopOptions {
   readonly client: NonNullable<LoopOptions['client']>;
 }
 
+/** A failed call to another service. */
 class CallError extends Error {
   constructor(
     private readonly service: string,
@@ -35,7 +36,7 @@ class CallError extends Error {
     super(`call to the service ${service} failed`, { cause });
   }
 
-  /** The service, if it is unavailable. */
+  /** The name of the service if it is unavailable, else `undefined`. */
   get outage(): string | undefined {
     return this.cause instanceof Failure && this.cause.code === 'unavailable'
       ? this.service
@@ -46,13 +47,13 @@ class CallError extends Error {
 /**
  * Runs the tasks of feeds. A task adds titles to the episodes of the feed's followers, or applies
  * moves and declared guids to their subscriptions. Invariants:
- * - A task is leased for one page of users, after which its progress is stored. If the process
+ * - A task is leased for one page of users. Its progress is stored after the page. If the process
  *   dies, another replica repeats at most one page. Repeated calls have no effect.
- * - Users of a task are served one after another with pauses, and each task gets one page at a
- *   time, so that a feed with many followers does not delay other feeds.
- * - A feed is touched when a user uploads an episode of it without a title. If that happens during
- *   the feed's task, the task restarts, because users that it has already served can need the
- *   title.
+ * - A task visits its users one after another, with pauses. After each page, the task that waits
+ *   longest is claimed. So a feed with many followers does not delay other feeds.
+ * - A feed is touched when a user uploads one of its episodes without a title. If that happens
+ *   during the feed's task, the task restarts, because users that the task has already visited can
+ *   need the title.
  */
 export class TaskLoop extends WorkLoop<Task, TaskLoopOptions> {
   constructor(options: TaskLoopOptions) {
@@ -79,15 +80,15 @@ export class TaskLoop extends WorkLoop<Task, TaskLoopOptions> {
   protected override async run(task: Task): Promise<void> {
     const { tasks } = this.options;
     const page = await tasks.readFollowers(task, urlKey(task.url), maxFollowers);
-    for (const { userId, isConcerned } of page) if (isConcerned) await this.visit(task, userId);
-    const last = page.at(-1);
-    if (last) await tasks.advanceTask(task, last.userId);
+    for (const { userId, isConcerned } of page) if (isConcerned) await this.visitUser(task, userId);
+    const lastFollower = page.at(-1);
+    if (lastFollower) await tasks.advanceTask(task, lastFollower.userId);
     else await tasks.finishTask(task);
   }
 
   /**
-   * Creates `describe` tasks for touched feeds. Returns true if more touches wait than one read
-   * returns. The caller then reads again; otherwise the next touches are read after a pause.
+   * Creates `describe` tasks for touched feeds. Returns true if the read reached its limit. The
+   * caller then calls again, because more touched feeds can wait.
    */
   private async createTasks(): Promise<boolean> {
     const { feeds, tasks } = this.options;
@@ -102,22 +103,22 @@ export class TaskLoop extends WorkLoop<Task, TaskLoopOptions> {
     return isFull;
   }
 
-  private async visit(task: Task, userId: string): Promise<void> {
+  private async visitUser(task: Task, userId: string): Promise<void> {
     this.stopped.signal.throwIfAborted();
     const { client } = this.options;
-    const options = { requestId: randomUUID() };
+    const callOptions = { requestId: randomUUID() };
     const { url, kind, toUrl, guid } = task;
     const { service } = kind === 'describe' ? describeEpisodes : applyFeed;
     try {
       if (kind === 'describe')
-        await client.call(describeEpisodes, { userId, feedUrl: url }, options);
+        await client.call(describeEpisodes, { userId, feedUrl: url }, callOptions);
       else {
         const change = { toUrl: toUrl ?? undefined, guid: guid ?? undefined };
-        const call = client.call(applyFeed, { userId, fromUrl: url, ...change }, options);
+        const call = client.call(applyFeed, { userId, fromUrl: url, ...change }, callOptions);
         visitOutcomes.inc({ outcome: (await call).outcome });
       }
     } catch (error) {
-      // `unauthorized` means that the user was disabled or erased: the task skips the user.
+      // `unauthorized` means that the user was disabled or erased. The task then skips the user.
       if (!(error instanceof Failure) || error.code !== 'unauthorized')
         throw new CallError(service, error);
     }

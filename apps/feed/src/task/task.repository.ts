@@ -2,7 +2,7 @@ import { type Database, statement } from '#database';
 
 /** Seconds between the upload of an episode without a title and the visits to followers. */
 const touchedSeconds = 8;
-/** Minutes after a fetch during which a `describe` task uses its content without a new fetch. */
+/** Minutes after a fetch of a feed during which a `describe` task needs no new fetch. */
 const currentMinutes = 15;
 /** Seconds of a lease for one page of followers. */
 const leaseSeconds = 60;
@@ -18,7 +18,9 @@ export interface Task {
   readonly url: string;
   /** `describe` adds titles to episodes; `apply` gives subscriptions a new URL or declared guid. */
   readonly kind: 'describe' | 'apply';
+  /** The new URL; null if the task changes no URL. */
   readonly toUrl: string | null;
+  /** The declared guid; null if the task changes no guid. */
   readonly guid: string | null;
   /** The id of the last visited user. */
   readonly cursor: string;
@@ -31,7 +33,7 @@ export interface Follower {
   readonly isConcerned: boolean;
 }
 
-/** SQL of the touched feeds that are due. */
+/** SQL that selects the rows of `feed.touched` that are old enough for a task. */
 export const dueTouched = `SELECT t.url FROM feed.touched t
      WHERE t.created_at < now() - interval '${touchedSeconds} s'`;
 
@@ -47,8 +49,8 @@ const selectTouched = statement(
 );
 
 /**
- * Creates a `describe` task for each of these feeds, or restarts its task, and deletes the due rows
- * of the feeds from the outbox feed.touched. Feeds without a row in `feed.feeds` get no task. $1
+ * Creates a `describe` task for each feed, or restarts the feed's task. Deletes the due rows of the
+ * feeds from the outbox feed.touched. Feeds without a row in `feed.feeds` get no task. $1
  * URLs, $2 their keys.
  */
 const createTasks = statement(
@@ -85,8 +87,8 @@ const claimTask = statement(
 );
 
 /**
- * Reads the next followers of a feed. $1 lookup key of the URL, $2 URL, $3 last user, $4 maximum
- * number of rows, $5 kind of the task, $6 true to move, $7 guid.
+ * Reads the next followers of a feed. $1 lookup key of the URL, $2 URL, $3 last visited user, $4
+ * maximum number of rows, $5 kind of the task, $6 true if the task has a new URL, $7 guid.
  */
 export const selectFollowers = statement(
   'feed.select_followers',
@@ -129,19 +131,22 @@ export class TaskRepository {
    * is true if the read reached its limit of touches, so that more can wait.
    */
   async readTouched(limit: number): Promise<{ urls: string[]; isFull: boolean }> {
-    const found = await this.database.read<{ url: string; rows: number }>(selectTouched, [limit]);
-    const uploads = found.reduce((sum, { rows }) => sum + rows, 0);
-    return { urls: found.map(({ url }) => url), isFull: uploads >= limit };
+    const touchedRows = await this.database.read<{ url: string; rows: number }>(selectTouched, [
+      limit,
+    ]);
+    const rowCount = touchedRows.reduce((sum, { rows }) => sum + rows, 0);
+    return { urls: touchedRows.map(({ url }) => url), isFull: rowCount >= limit };
   }
 
   /**
-   * Creates a task for each touched feed, or restarts the feed's task, and removes the feeds from
-   * the outbox.
+   * Creates a task for each touched feed, or restarts the feed's task. Removes the feeds from the
+   * outbox.
    */
   async createTasks(urls: readonly string[], keys: readonly Buffer[]): Promise<void> {
     await this.database.change(createTasks, [urls, keys]);
   }
 
+  /** Leases the due task that waited longest. Returns `undefined` if no task is due. */
   async claimTask(): Promise<Task | undefined> {
     return (await this.database.change<Task>(claimTask, []))[0];
   }
@@ -153,11 +158,12 @@ export class TaskRepository {
     return this.database.read<Follower>(selectFollowers, values);
   }
 
-  /** Stores the progress of a task, unless it was restarted, and ends its lease. */
+  /** Ends the lease of a task. Stores its progress, unless the task was restarted. */
   async advanceTask({ id, lease, cursor }: Task, next: string): Promise<void> {
     await this.database.change(advanceTask, [id, lease, cursor, next]);
   }
 
+  /** Deletes a task after its last page. Only ends its lease if the task was restarted. */
   async finishTask({ id, lease, cursor }: Task): Promise<void> {
     await this.database.change(finishTask, [id, lease, cursor]);
   }
