@@ -19,7 +19,10 @@ export interface EnteredCredentials {
   readonly password: string;
 }
 
-/** Creates accounts by open registration or a link, as far as `REGISTRATION` allows. */
+/**
+ * Creates accounts by open registration, by invitation, and by the link for the first account.
+ * `REGISTRATION` allows or forbids the first two.
+ */
 @Injectable()
 export class Registration {
   constructor(
@@ -52,7 +55,7 @@ export class Registration {
     return this.accounts.create({ name, password: hash });
   }
 
-  /** Creates a link for the first account; undefined if an account with a sign-in exists. */
+  /** Creates a link for the first account. Returns undefined if somebody can sign in already. */
   async createFirstLink(): Promise<NewLink | undefined> {
     return (await this.accounts.nobodyCanSignIn()) ? this.links.createLink('first') : undefined;
   }
@@ -61,8 +64,8 @@ export class Registration {
    * Creates an account by a link of the kind `first` or `invite`. The first account is an
    * administrator.
    *
-   * @throws Refusal `link`, `registration` if invitations are off, `limited`, `name`, `name_taken`,
-   *   `password_…`, `busy`.
+   * @throws Refusal `link`, `registration` if `REGISTRATION` forbids invitations, `limited`,
+   *   `name`, `name_taken`, `password_…`, `busy`.
    */
   async registerByLink(
     secret: string,
