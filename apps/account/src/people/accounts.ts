@@ -125,20 +125,20 @@ export class Accounts {
   async list({ limit, after, name = '' }: AccountQuery): Promise<Account[]> {
     const page = after?.name === null ? [] : await this.listNamed(limit, name, after?.name);
     if (page.length < limit && name === '') {
-      const unnamed = await this.accounts.find({
+      const unnamedAccounts = await this.accounts.find({
         where: { name: IsNull(), ...(after?.name === null && { id: MoreThan(after.id) }) },
         order: { id: 'ASC' },
         take: limit - page.length,
       });
-      page.push(...unnamed);
+      page.push(...unnamedAccounts);
     }
     return page.map(toAccount);
   }
 
-  private listNamed(limit: number, text: string, lastName?: string): Promise<AccountEntity[]> {
+  private listNamed(limit: number, search: string, lastName?: string): Promise<AccountEntity[]> {
     const query = this.accounts
       .createQueryBuilder('a')
-      .where('strpos(lower(a.name), lower(:part)) > 0', { part: text })
+      .where('strpos(lower(a.name), lower(:part)) > 0', { part: search })
       .orderBy('lower(a.name)')
       .limit(limit);
     if (lastName !== undefined) query.andWhere('lower(a.name) > lower(:last)', { last: lastName });
@@ -150,8 +150,8 @@ export class Accounts {
    * passwords have neither; disabled accounts count as able to sign in.
    */
   async nobodyCanSignIn(manager: EntityManager = this.accounts.manager): Promise<boolean> {
-    const withSignInMethod = [{ password: Not(IsNull()) }, { issuer: Not(IsNull()) }];
-    return !(await manager.existsBy(AccountEntity, withSignInMethod));
+    const signInConditions = [{ password: Not(IsNull()) }, { issuer: Not(IsNull()) }];
+    return !(await manager.existsBy(AccountEntity, signInConditions));
   }
 
   /** Creates an account. @throws Refusal `name`, `name_taken`; `erased` for an erased user's id. */
@@ -160,11 +160,11 @@ export class Accounts {
     manager: EntityManager = this.accounts.manager,
   ): Promise<Account> {
     if (account.name !== null) checkAccountName(account.name);
-    const { id = randomUUID(), ...values } = account;
+    const { id = randomUUID(), ...columns } = account;
     return manager.transaction(async (transaction) => {
       if (await setUserRefusal(transaction, id, null)) throw new Refusal('erased');
       await rejectTakenName(
-        transaction.insert(AccountEntity, { id, ...values } as DeepPartial<AccountEntity>),
+        transaction.insert(AccountEntity, { id, ...columns } as DeepPartial<AccountEntity>),
       );
       return toAccount(await transaction.findOneByOrFail(AccountEntity, { id }));
     });
@@ -189,8 +189,8 @@ export class Accounts {
       (await findExisting()) ??
       this.create({ id, name: null, issuer, subject }).catch(async (error: unknown) => {
         // A concurrent sign-in may have created the account.
-        const existing = await findExisting();
-        if (existing) return existing;
+        const existingAccount = await findExisting();
+        if (existingAccount) return existingAccount;
         throw error;
       })
     );
@@ -288,12 +288,12 @@ async function setUserRefusal(
   id: string,
   refusal: 1 | null,
 ): Promise<boolean> {
-  const [state] = await queryRows<{ refused: number | null }>(
+  const [userState] = await queryRows<{ refused: number | null }>(
     manager,
     'SELECT sync.refuse_user($1, $2::smallint) AS refused',
     [id, refusal],
   );
-  return state?.refused != null;
+  return userState?.refused != null;
 }
 
 function toAccount(entity: AccountEntity): Account {

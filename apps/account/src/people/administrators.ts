@@ -55,9 +55,9 @@ export class Administrators {
 }
 
 /**
- * Locks the set of administrators until the transaction ends. Call it before
- * {@link updateUnlessLastAdministrator}: that statement then sees the changes of all transactions
- * that had the lock before.
+ * Locks the set of administrators until the transaction ends. Call this before
+ * {@link updateUnlessLastAdministrator}, so that its statement sees the changes of all transactions
+ * that had the lock earlier.
  */
 export async function lockAdministrators(manager: EntityManager): Promise<void> {
   await manager.query('SELECT pg_advisory_xact_lock($1)', [administratorsLockKey]);

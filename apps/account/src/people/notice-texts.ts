@@ -70,7 +70,7 @@ export function noticeMail(
   facts: NoticeFacts,
   publicUrl: string,
 ): Omit<MailMessage, 'to'> {
-  const text = languages
+  const mailText = languages
     .map((language) =>
       mailParagraphs[language](facts, noticeTexts[language][kind](facts.label), publicUrl).join(
         '\n\n',
@@ -79,6 +79,6 @@ export function noticeMail(
     .join('\n\n---\n\n');
   return {
     subject: 'Podcast Sync: account notice / Hinweis zum Konto',
-    text: `${text}\n`,
+    text: `${mailText}\n`,
   };
 }

@@ -49,7 +49,7 @@ export class Notices {
     const clientValues = [address.slice(0, 64), userAgent.slice(0, 400)] as const;
     try {
       await this.notices.query(
-        // The DELETE does not see the inserted row, so it keeps one row less than the maximum.
+        // The DELETE misses the inserted row, so the DELETE keeps one row less than the maximum.
         `WITH locked_account AS (SELECT id FROM account.accounts WHERE id = $1 FOR NO KEY UPDATE),
          added AS (
            INSERT INTO account.notices (account_id, id, kind, label, address, user_agent)

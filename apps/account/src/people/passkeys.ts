@@ -37,8 +37,8 @@ export interface PasskeyRequest {
   /** Header `Host` of the request. */
   readonly host?: string | undefined;
   /**
-   * Value to which the challenge is bound, so that only its requester can use it: the id of a
-   * session, the ticket of the second step of a sign-in, or the value of a browser's cookie.
+   * The challenge is valid only together with this value: the id of a session, the ticket of the
+   * second step of a sign-in, or the value of a browser's cookie.
    */
   readonly binding: string;
 }
@@ -77,7 +77,7 @@ const latestChallengeTime = "now() + interval '10 minutes'";
 /**
  * SQL that accepts the challenge created at `$2` once, and locks the account `$1`. Returns no row
  * for a challenge later than {@link latestChallengeTime}, or not later than the last accepted one.
- * A stored time later than {@link latestChallengeTime} is ignored, since it would block all others.
+ * A stored time later than {@link latestChallengeTime} is ignored, since it would block passkeys.
  */
 const acceptChallenge = `UPDATE account.accounts SET passkey_challenge_at = $2
   WHERE id = $1 AND $2 <= ${latestChallengeTime}
@@ -86,7 +86,7 @@ const acceptChallenge = `UPDATE account.accounts SET passkey_challenge_at = $2
   RETURNING id`;
 
 /**
- * Passkeys (WebAuthn Level 3), which sign in without a password, or after it as second factor.
+ * Passkeys (WebAuthn Level 3): sign-in without a password, or second factor after the password.
  * Invariants:
  * - A challenge is a sealed time. It is valid for 10 minutes, for one session, ticket or browser.
  * - Each challenge is accepted once. Challenges older than the last accepted one of the account are
@@ -283,11 +283,11 @@ export class Passkeys {
     return new Uint8Array(this.sealing.seal(sealPurpose, String(Date.now()), binding));
   }
 
-  /** Returns a challenge's time; undefined if it is forged, expired or has another binding. */
+  /** Returns the creation time of a challenge; undefined if forged, expired or bound otherwise. */
   private openChallenge(challenge: string, binding: string): Date | undefined {
-    const opened = this.sealing.open(sealPurpose, Buffer.from(challenge, 'base64url'), binding);
-    const createdMs = Number(opened);
-    const isValid = opened !== undefined && Date.now() < createdMs + challengeLifetimeMs;
+    const sealedTime = this.sealing.open(sealPurpose, Buffer.from(challenge, 'base64url'), binding);
+    const createdMs = Number(sealedTime);
+    const isValid = sealedTime !== undefined && Date.now() < createdMs + challengeLifetimeMs;
     return isValid ? new Date(createdMs) : undefined;
   }
 }

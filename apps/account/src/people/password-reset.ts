@@ -40,8 +40,8 @@ export class PasswordReset {
     const name = link.name ?? '';
     checkPassword(password, name);
     const refundAttempt = await this.protection.countLink(visitor.address);
-    const hash = await this.passwords.hash(password, 'untrusted', name, `link ${secret}`);
-    await this.replacePassword(hash, visitor, async (manager) => {
+    const passwordHash = await this.passwords.hash(password, 'untrusted', name, `link ${secret}`);
+    await this.replacePassword(passwordHash, visitor, async (manager) => {
       const consumedLink = await this.links.consumeLink(manager, secret, 'reset');
       if (!consumedLink?.accountId) throw new Refusal('link');
       return consumedLink.accountId;
@@ -66,8 +66,8 @@ export class PasswordReset {
     const resetCount = await this.protection.countRecovery(attempt);
     // Hashing comes first, so that a rejected password uses up no code, and the duration does not
     // reveal if the name exists.
-    const hash = await this.passwords.hash(password, trust, name);
-    await this.replacePassword(hash, browser, async (manager) => {
+    const passwordHash = await this.passwords.hash(password, trust, name);
+    await this.replacePassword(passwordHash, browser, async (manager) => {
       const account = await manager.findOneBy(AccountEntity, {
         ...whereName(name),
         disabledAt: IsNull(),
@@ -84,13 +84,13 @@ export class PasswordReset {
   /**
    * Sets the new password and ends all access, in the transaction that uses the link or code.
    *
-   * @param hash of the new password.
+   * @param passwordHash hash of the new password.
    * @param visitor client of the reset, for the notice.
    * @param consumeProof uses the link or code within the transaction and returns its account id.
    * @throws Refusal `link` if the account is disabled or missing.
    */
   private async replacePassword(
-    hash: string,
+    passwordHash: string,
     visitor: Visitor,
     consumeProof: (manager: EntityManager) => Promise<string>,
   ): Promise<void> {
@@ -99,7 +99,7 @@ export class PasswordReset {
       const { affected } = await manager.update(
         AccountEntity,
         { id, disabledAt: IsNull() },
-        { password: hash },
+        { password: passwordHash },
       );
       if (!affected) throw new Refusal('link');
       return this.signOut.endAccess(manager, id);

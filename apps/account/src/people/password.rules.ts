@@ -22,9 +22,9 @@ export function checkPassword(password: string, name = ''): void {
 
 function findPasswordProblem(password: string, name: string): RefusalCode | undefined {
   if (Buffer.byteLength(password) > maxPasswordBytes) return 'password_long';
-  const normalized = normalizePassword(password);
-  if ([...normalized].length < minPasswordLength) return 'password_short';
-  const lower = normalized.toLowerCase();
+  const normalizedPassword = normalizePassword(password);
+  if ([...normalizedPassword].length < minPasswordLength) return 'password_short';
+  const lower = normalizedPassword.toLowerCase();
   const repeatsName = name !== '' && isRepetitionOf(lower, name.toLowerCase());
   return repeatsName || commonPasswords.has(lower) || isGuessablePattern(lower)
     ? 'password_common'

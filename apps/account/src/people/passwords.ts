@@ -116,10 +116,10 @@ export class Passwords {
 
   private hasFreeSlot(trust: ClientTrust): boolean {
     const { trustedDevice, trustedNetwork, untrusted } = this.runningHashes;
-    const others = trustedNetwork + untrusted;
+    const otherHashes = trustedNetwork + untrusted;
     return (
-      trustedDevice + others < maxConcurrentHashes &&
-      (trust === 'trustedDevice' || others < maxConcurrentHashes - 1)
+      trustedDevice + otherHashes < maxConcurrentHashes &&
+      (trust === 'trustedDevice' || otherHashes < maxConcurrentHashes - 1)
     );
   }
 
@@ -128,15 +128,15 @@ export class Passwords {
     const queue = this.waitingHashes[trust];
     if (queue.length >= maxWaitingPerQueue) return Promise.reject(new Refusal('busy', 2));
     return new Promise((resolve, reject) => {
-      const start = () => {
+      const startHash = () => {
         clearTimeout(timer);
         resolve();
       };
       const timer = setTimeout(() => {
-        queue.splice(queue.indexOf(start), 1);
+        queue.splice(queue.indexOf(startHash), 1);
         reject(new Refusal('busy', 2));
       }, maxSlotWaitMs);
-      queue.push(start);
+      queue.push(startHash);
     });
   }
 

@@ -51,8 +51,13 @@ export class Registration {
     checkPassword(password, name);
     const network = networkOf(address);
     await this.limits.count('registration', network);
-    const hash = await this.passwords.hash(password, 'untrusted', name, `network ${network}`);
-    return this.accounts.create({ name, password: hash });
+    const passwordHash = await this.passwords.hash(
+      password,
+      'untrusted',
+      name,
+      `network ${network}`,
+    );
+    return this.accounts.create({ name, password: passwordHash });
   }
 
   /** Creates a link for the first account. Returns undefined if somebody can sign in already. */
@@ -80,7 +85,7 @@ export class Registration {
     checkPassword(password, name);
     const network = networkOf(address);
     await this.limits.count('link', network);
-    const hash = await this.passwords.hash(password, 'untrusted', name, `link ${secret}`);
+    const passwordHash = await this.passwords.hash(password, 'untrusted', name, `link ${secret}`);
     const account = await this.source.transaction(async (manager) => {
       if (kind === 'first')
         await manager.query('SELECT pg_advisory_xact_lock($1)', [firstAccountLockKey]);
@@ -89,7 +94,7 @@ export class Registration {
       if (kind === 'first' && !(await this.accounts.nobodyCanSignIn(manager)))
         throw new Refusal('link');
       return this.accounts.create(
-        { name, password: hash, isAdministrator: kind === 'first' },
+        { name, password: passwordHash, isAdministrator: kind === 'first' },
         manager,
       );
     });

@@ -22,7 +22,7 @@ export class Seal {
    */
   seal(purpose: string, value: string, context = ''): Buffer {
     const nonce = randomBytes(nonceBytes);
-    const cipher = createCipheriv('aes-256-gcm', this.keysFor(purpose)[0] as Buffer, nonce);
+    const cipher = createCipheriv('aes-256-gcm', this.deriveKeys(purpose)[0] as Buffer, nonce);
     cipher.setAAD(Buffer.from(context));
     const encrypted = Buffer.concat([cipher.update(value, 'utf8'), cipher.final()]);
     return Buffer.concat([nonce, encrypted, cipher.getAuthTag()]);
@@ -31,7 +31,7 @@ export class Seal {
   /** Returns the decrypted value; undefined if it is forged or has another purpose or context. */
   open(purpose: string, sealed: Buffer, context = ''): string | undefined {
     if (sealed.length < nonceBytes + tagBytes) return undefined;
-    for (const key of this.keysFor(purpose)) {
+    for (const key of this.deriveKeys(purpose)) {
       try {
         const decipher = createDecipheriv('aes-256-gcm', key, sealed.subarray(0, nonceBytes), {
           authTagLength: tagBytes,
@@ -50,12 +50,12 @@ export class Seal {
     return undefined;
   }
 
-  private keysFor(purpose: string): Buffer[] {
+  private deriveKeys(purpose: string): Buffer[] {
     let keys = this.keysByPurpose.get(purpose);
     if (!keys) {
-      const derive = (secret: string) =>
+      const deriveKey = (secret: string) =>
         Buffer.from(hkdfSync('sha256', secret, '', `podcast-sync ${purpose}`, 32));
-      keys = this.secrets.split(',').map(derive);
+      keys = this.secrets.split(',').map(deriveKey);
       this.keysByPurpose.set(purpose, keys);
     }
     return keys;

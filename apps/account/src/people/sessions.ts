@@ -92,12 +92,13 @@ export class Sessions {
     const { session, excessSessions } = await this.sessions.manager.transaction(async (manager) => {
       await lockAccountForSignIn(manager, accountId, verifiedHash ?? null);
       await runBeforeStart?.(manager);
-      const values = { cookieHash: hashSecret(newCookie), accountId, address, userAgent };
-      const renewedSession = oldCookieHash && (await renewSession(manager, oldCookieHash, values));
+      const newValues = { cookieHash: hashSecret(newCookie), accountId, address, userAgent };
+      const renewedSession =
+        oldCookieHash && (await renewSession(manager, oldCookieHash, newValues));
       if (renewedSession) return { session: renewedSession };
       return {
-        session: await insertSession(manager, values),
-        excessSessions: await deleteExcessSessions(manager, values),
+        session: await insertSession(manager, newValues),
+        excessSessions: await deleteExcessSessions(manager, newValues),
       };
     });
     if (excessSessions) {
@@ -112,17 +113,17 @@ export class Sessions {
    * undefined if the session has ended or its account is disabled.
    */
   async findAndRecordUse(cookie: string): Promise<Session | undefined> {
-    const hash = hashIfSecret(cookie);
-    if (!hash) return undefined;
+    const cookieHash = hashIfSecret(cookie);
+    if (!cookieHash) return undefined;
     const [session] = await this.queryRows<Session & { stale: boolean }>(
       `SELECT ${sessionColumns}, s.last_used_at < now() - interval '1 hour' AS stale
        FROM account.sessions s JOIN account.accounts a ON a.id = s.account_id
        WHERE s.hash = $1 AND s.expires_at > now() AND a.disabled_at IS NULL`,
-      [hash],
+      [cookieHash],
     );
     if (!session) return undefined;
     const { stale, ...row } = session;
-    if (stale) await this.recordUse(hash);
+    if (stale) await this.recordUse(cookieHash);
     return parseDates(row);
   }
 
@@ -158,11 +159,11 @@ export class Sessions {
 
   /** Ends the session of a cookie. @returns its id; undefined if it did not exist. */
   async endByCookie(cookie: string): Promise<string | undefined> {
-    const hash = hashIfSecret(cookie);
-    if (!hash) return undefined;
+    const cookieHash = hashIfSecret(cookie);
+    if (!cookieHash) return undefined;
     const [endedSession] = await this.queryRows<{ id: string }>(
       'DELETE FROM account.sessions WHERE hash = $1 RETURNING id',
-      [hash],
+      [cookieHash],
     );
     if (endedSession) await this.notifyGateways([endedSession]);
     return endedSession?.id;
@@ -173,12 +174,12 @@ export class Sessions {
   }
 
   /** Records the use of a session, at most once an hour. */
-  private async recordUse(hash: Buffer): Promise<void> {
+  private async recordUse(cookieHash: Buffer): Promise<void> {
     await this.sessions.query(
       `UPDATE account.sessions SET last_used_at = now(),
          expires_at = least(created_at + interval '365 days', now() + interval '30 days')
        WHERE hash = $1 AND last_used_at < now() - interval '1 hour'`,
-      [hash],
+      [cookieHash],
     );
   }
 

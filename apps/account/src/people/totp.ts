@@ -42,12 +42,12 @@ export class Totp {
    */
   async createSecret(accountId: string, session?: string): Promise<NewTotp> {
     const secret = new Secret({ size: 20 });
-    const sealed = this.sealSecret(accountId, secret);
+    const sealedSecret = this.sealSecret(accountId, secret);
     await this.accounts.manager.transaction(async (manager) => {
       const { affected } = await manager.update(
         AccountEntity,
         { id: accountId, totpConfirmedAt: IsNull() },
-        { totpSecret: sealed, totpStep: null },
+        { totpSecret: sealedSecret, totpStep: null },
       );
       if (!affected) throw new Refusal('totp_on');
       await lockSession(manager, session);
