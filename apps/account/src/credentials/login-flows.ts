@@ -88,7 +88,7 @@ export class LoginFlows {
     return { login: `${PUBLIC_URL}/login/v2/flow/`, endpoint: `${PUBLIC_URL}/login/v2/poll` };
   }
 
-  /** Returns the flow of a login token; undefined if it is unknown, approved or expired. */
+  /** Returns the flow of a login token; undefined if the flow is unknown, approved or expired. */
   async findOpenFlow(loginToken: string): Promise<LoginFlow | undefined> {
     const [flow] = await this.queryOpenFlow<{
       userAgent: string;
