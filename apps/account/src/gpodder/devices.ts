@@ -92,16 +92,17 @@ export class Devices {
   ): Promise<void> {
     if (!sentFields.every(({ id }) => isDeviceId(id))) throw new Failure('invalid');
     const devices = [...mergeById(sentFields).values()];
-    const values = [
+    const statementValues = [
       accountId,
       devices.map(({ id }) => id),
       devices.map(({ caption }) => caption ?? null),
       devices.map(({ type }) => type ?? null),
       credentialId ?? null,
     ];
-    if ((await queryRows(this.source.manager, selectIfSaveNeeded, values)).length === 0) return;
+    if ((await queryRows(this.source.manager, selectIfSaveNeeded, statementValues)).length === 0)
+      return;
     await this.transactions.runWithAccountLock(accountId, async (manager) => {
-      await manager.query(upsertDevices, values);
+      await manager.query(upsertDevices, statementValues);
       await manager.query(
         `WITH deleted AS (
            DELETE FROM account.devices WHERE account_id = $1 AND id IN (
@@ -122,14 +123,14 @@ export class Devices {
   async delete(accountId: string, id: string): Promise<boolean> {
     if (!isDeviceId(id)) return false;
     return this.transactions.runWithAccountLock(accountId, async (manager) => {
-      const deleted = await queryRows(
+      const deletedRows = await queryRows(
         manager,
         `WITH settings AS (
            DELETE FROM account.settings WHERE account_id = $1 AND scope = 'device' AND subject = $2)
          DELETE FROM account.devices WHERE account_id = $1 AND id = $2 RETURNING 1`,
         [accountId, id],
       );
-      return deleted.length > 0;
+      return deletedRows.length > 0;
     });
   }
 }
@@ -149,6 +150,6 @@ function mergeById(sentFields: readonly DeviceFields[]): Map<string, DeviceField
 
 /** Returns a caption without characters that Postgres or a terminal cannot handle. */
 function cleanCaption(caption: string): string {
-  const plain = caption.replaceAll(/[\p{Cc}\p{Surrogate}]/gu, ' ').trim();
-  return [...plain].slice(0, maxCaptionLength).join('').trimEnd();
+  const plainCaption = caption.replaceAll(/[\p{Cc}\p{Surrogate}]/gu, ' ').trim();
+  return [...plainCaption].slice(0, maxCaptionLength).join('').trimEnd();
 }

@@ -31,7 +31,7 @@ interface StoredSession {
  * - Up to 200 ended and expired (unused for a year) sessions are kept, so that their cookies cannot
  *   start them again. The oldest are deleted.
  * - Each app password has at most 50 usable sessions. A further session replaces the least recently
- *   used, whose cookie can start it again.
+ *   used one. The cookie of the replaced session can start that session again.
  */
 @Injectable()
 export class GpodderSessions {

@@ -49,22 +49,22 @@ export class Settings {
   async changeScope({ userId, scope, set, remove }: ChangeRequest): Promise<SettingValues> {
     const [kind, subject] = [scope.of, 'id' in scope ? scope.id : ''];
     if (kind === 'device' && !isDeviceId(subject)) throw new Failure('not_found');
-    const key = [userId, kind, kind === 'device' ? subject : subject.toLowerCase()];
+    const scopeKey = [userId, kind, kind === 'device' ? subject : subject.toLowerCase()];
     if (Object.keys(set).length === 0 && remove.length === 0)
-      return (await readScope(this.source.manager, key, false)).settings ?? {};
+      return (await readScope(this.source.manager, scopeKey, false)).settings ?? {};
     return this.transactions.runWithAccountLock(userId, async (manager) => {
       const {
         settings: current,
         bytes: oldBytes,
         totalBytes,
-      } = await readScope(manager, key, true);
+      } = await readScope(manager, scopeKey, true);
       const { settings, text: json, bytes } = applySettingsChange(current ?? {}, set, remove);
       const addedBytes = bytes - (oldBytes ?? 0);
       if (addedBytes > 0 && totalBytes + addedBytes > settingLimits.userBytes)
         throw new Failure('invalid');
       await (bytes === 0
-        ? manager.query(deleteScope, key)
-        : manager.query(upsertScope, [...key, json, bytes]));
+        ? manager.query(deleteScope, scopeKey)
+        : manager.query(upsertScope, [...scopeKey, json, bytes]));
       return settings;
     });
   }
@@ -81,13 +81,13 @@ const upsertScope = `
 /**
  * Reads the stored state of a scope.
  *
- * @param key account id, kind of scope, and id of the device, subscription or episode (or '').
+ * @param scopeKey account id, kind of scope, and id of the device, subscription or episode (or '').
  * @param includesTotal false: `totalBytes` is 0, which saves the scan of the other scopes.
  * @throws Failure `not_found` for a missing device.
  */
 async function readScope(
   manager: EntityManager,
-  key: string[],
+  scopeKey: string[],
   includesTotal: boolean,
 ): Promise<ScopeState> {
   const [state] = await queryRows<ScopeState>(
@@ -99,7 +99,7 @@ async function readScope(
          SELECT coalesce(sum(bytes), 0)::bigint FROM account.settings WHERE account_id = $1)
        ELSE 0 END AS "totalBytes"
      FROM (VALUES (true)) one LEFT JOIN account.settings s ON ${scopeCondition}`,
-    [...key, includesTotal],
+    [...scopeKey, includesTotal],
   );
   if (!state?.exists) throw new Failure('not_found');
   return state;
