@@ -152,14 +152,14 @@ export class Export implements OnModuleDestroy {
    * @returns false if there is no download yet: exports that read their beginning are not aborted.
    */
   private abortOldest(): boolean {
-    const running = [...this.runningExports];
+    const exportEntries = [...this.runningExports];
     const countExports = (ofNetwork: string) =>
-      running.filter(([, { network }]) => network === ofNetwork).length;
-    const [oldest] = running
+      exportEntries.filter(([, { network }]) => network === ofNetwork).length;
+    const [oldestDownload] = exportEntries
       .filter(([, { document }]) => document !== undefined)
       .toSorted(([, one], [, other]) => countExports(other.network) - countExports(one.network));
-    if (!oldest) return false;
-    const [accountId, { document }] = oldest;
+    if (!oldestDownload) return false;
+    const [accountId, { document }] = oldestDownload;
     this.runningExports.delete(accountId);
     document?.destroy(new Error('aborted: limit of concurrent exports reached'));
     return true;
