@@ -17,15 +17,13 @@ export interface AppPassword {
   readonly label: string;
   readonly scopes: readonly string[];
   readonly createdAt: Date;
-  /** Time at which an app last used the app password, to the minute. */
+  /** Time at which an app last used the app password, to the minute; `null` before. */
   readonly lastUsedAt: Date | null;
+  /** Time of the expiry; `null` if the app password does not expire. */
   readonly expiresAt: Date | null;
-  /**
-   * Time when a sign-out suspended it, until {@link AppPasswords.restoreSuspended}; `null` while
-   * valid.
-   */
+  /** Time at which a sign-out suspended the app password; `null` if it is not suspended. */
   readonly suspendedAt: Date | null;
-  /** True if it belongs to a podcast app, and not to a script. */
+  /** True if a podcast app uses the app password; false if a script does. */
   readonly isApp: boolean;
 }
 
@@ -49,8 +47,8 @@ const maxLabelLength = 64;
  *   second; without a notification, within 60 s ({@link RevocationWriter.revoke}).
  * - An app password that a sign-out suspended (`SignOut`) is invalid until
  *   {@link restoreSuspended}.
- * - At the limit of 100 per account, an addition deletes those that expired. Without one, it is
- *   refused.
+ * - At the limit of 100 per account, a new app password replaces the expired ones. If none has
+ *   expired, the new one is refused.
  */
 @Injectable()
 export class AppPasswords {
@@ -79,12 +77,12 @@ export class AppPasswords {
       throw new Refusal('scopes');
     if (properties.expiresAt && !(properties.expiresAt.getTime() > Date.now()))
       throw new Refusal('expiry');
-    const created = await this.credentials.manager.transaction(async (manager) => {
+    const newAppPassword = await this.credentials.manager.transaction(async (manager) => {
       await lockAndCheckAppPasswordLimit(manager, accountId, by?.id);
       return insertAppPassword(manager, accountId, { ...properties, label, scopes });
     });
     await this.notices.addNotice(accountId, 'app_password', by, { label });
-    return created;
+    return newAppPassword;
   }
 
   /** Returns the app passwords of an account, also expired and suspended ones, newest first. */
@@ -121,25 +119,25 @@ export class AppPasswords {
     });
   }
 
-  /** Revokes an app password. Idempotent. @returns true if it existed. */
+  /** Revokes an app password. Idempotent. @returns true if the app password existed. */
   async revoke(accountId: string, id: string): Promise<boolean> {
-    return guidSchema.safeParse(id).success && this.revokeWhere({ accountId, id });
+    return guidSchema.safeParse(id).success && this.revokeMatching({ accountId, id });
   }
 
   /** Revokes an app password of any account. Idempotent. @returns true if it existed. */
   revokeById(id: string): Promise<boolean> {
-    return this.revokeWhere({ id });
+    return this.revokeMatching({ id });
   }
 
-  private async revokeWhere(where: { id: string; accountId?: string }): Promise<boolean> {
-    const { affected } = await this.credentials.delete(where);
-    if (affected) await this.revocations.revoke([{ kind: 'credential', id: where.id }]);
+  private async revokeMatching(criteria: { id: string; accountId?: string }): Promise<boolean> {
+    const { affected } = await this.credentials.delete(criteria);
+    if (affected) await this.revocations.revoke([{ kind: 'credential', id: criteria.id }]);
     return Boolean(affected);
   }
 
   /**
-   * Returns owner and scopes of a valid app password, and records its use, at most once a minute.
-   * Returns `null` if it is unknown, expired or suspended, or its account is disabled.
+   * Returns owner and scopes of an app password, and records its use, at most once a minute.
+   * Returns `null` for an unknown, expired or suspended app password, or a disabled account.
    *
    * @param hash SHA-256 of the app password (base64url).
    */
@@ -157,7 +155,7 @@ export class AppPasswords {
 /** Owner, scopes and expiry of a valid app password. */
 export type Credential = NonNullable<ReplyOf<typeof checkCredential>['credential']>;
 
-/** Parts of a SELECT of valid app passwords `c`. Its rows are {@link ValidAppPassword}. */
+/** Parts of a SELECT of valid app passwords (alias `c`), with rows {@link ValidAppPassword}. */
 export const validAppPasswords = {
   columns: `c.id AS "credentialId", c.account_id AS "userId", coalesce(a.name, '') AS name,
     c.scopes, c.expires_at AS "expiresAt",
@@ -179,7 +177,7 @@ export interface ValidAppPassword {
 
 /**
  * Returns the credential of an app password, and records its use, at most once a minute. Callers
- * cache the answer for a minute, so most requests of an app neither read nor write here. If another
+ * cache the result for a minute, so most requests of an app neither read nor write here. If another
  * transaction has locked the row, the request does not wait and records no use.
  */
 export async function recordAppPasswordUse(
@@ -211,8 +209,8 @@ async function lockAccountAndSession(
 }
 
 /**
- * Locks the account and the session, and checks the number of app passwords. At the limit, deletes
- * those that expired. The lock of the account prevents concurrent additions and deletions here.
+ * Locks the account and the session, and checks the number of app passwords. At the limit, first
+ * deletes the expired ones. The lock of the account prevents concurrent additions.
  *
  * @throws Refusal `too_many`; `credentials` if the session has ended.
  */
@@ -222,14 +220,14 @@ export async function lockAndCheckAppPasswordLimit(
   session?: string,
 ): Promise<void> {
   await lockAccountAndSession(manager, accountId, session);
-  const isFull = async () =>
+  const isLimitReached = async () =>
     (await manager.countBy(CredentialEntity, { accountId })) >= maxAppPasswords;
-  if (!(await isFull())) return;
+  if (!(await isLimitReached())) return;
   await manager.query(
     'DELETE FROM account.credentials WHERE account_id = $1 AND expires_at <= now()',
     [accountId],
   );
-  if (await isFull()) throw new Refusal('too_many');
+  if (await isLimitReached()) throw new Refusal('too_many');
 }
 
 /** Inserts an app password within a transaction. The caller must have checked the limit. */

@@ -36,9 +36,10 @@ const openFlowLimit: LimitedRows = {
   max: 10_000,
 };
 
-/** Syntax of login tokens and poll tokens. Shorter ones could be guessed. */
+/** Syntax of login tokens and poll tokens. Shorter tokens could be guessed. */
 const flowTokenPattern = /^[\w-]{22,256}$/;
 
+/** Returns the hash of a login token or poll token; undefined if the token is malformed. */
 const hashToken = (token: string) => (flowTokenPattern.test(token) ? hashSecret(token) : undefined);
 
 /**
@@ -47,12 +48,12 @@ const hashToken = (token: string) => (flowTokenPattern.test(token) ? hashSecret(
  * - Only hashes of tokens are stored. A flow ends after 20 minutes, or one minute after the first
  *   poll that returned an app password.
  * - A sign-out deletes approved flows (`SignOut`). A poll locks the flow before it creates an app
- *   password, so none is created after the sign-out.
+ *   password, so no app password is created after the sign-out.
  * - The approval only marks the flow; the poll creates the app password. A repeated poll within a
  *   minute replaces the app password, since the response may be lost. If the app password was
  *   revoked meanwhile, the poll ends the flow.
- * - Above 10,000 open flows, a start deletes the oldest of the networks with most open flows
- *   ({@link deleteExcessRowsByNetwork}).
+ * - Above 10,000 open flows, a start deletes the oldest flows of the networks with the most open
+ *   flows ({@link deleteExcessRowsByNetwork}).
  */
 @Injectable()
 export class LoginFlows {
@@ -66,8 +67,8 @@ export class LoginFlows {
   /**
    * Stores a new flow. Idempotent.
    *
-   * @returns URL of the approval page, to which the caller must append the login token, and URL
-   *   of polls.
+   * @returns URL for polls, and URL of the approval page without the login token. The caller must
+   *   append the token.
    */
   async startFlow(request: RequestOf<typeof beginLogin>): Promise<ReplyOf<typeof beginLogin>> {
     const { address, userAgent, server } = request;
@@ -87,7 +88,7 @@ export class LoginFlows {
     return { login: `${PUBLIC_URL}/login/v2/flow/`, endpoint: `${PUBLIC_URL}/login/v2/poll` };
   }
 
-  /** Returns the flow of a login token; undefined if it is unknown, approved or expired. */
+  /** Returns the flow of a login token; undefined if the flow is unknown, approved or expired. */
   async findOpenFlow(loginToken: string): Promise<LoginFlow | undefined> {
     const [flow] = await this.queryOpenFlow<{
       userAgent: string;
@@ -111,7 +112,7 @@ export class LoginFlows {
    * Approves an open flow for an account.
    *
    * @param session id of the browser's session.
-   * @returns false if the flow is not open.
+   * @returns false if the flow is unknown, expired or already approved.
    * @throws Refusal `too_many` app passwords, `name_needed` if the account has no name,
    *   `credentials` if the session has ended.
    */
@@ -120,45 +121,46 @@ export class LoginFlows {
     if (!hash) return false;
     return this.logins.manager.transaction(async (manager) => {
       await lockAndCheckAppPasswordLimit(manager, accountId, session);
-      const allowed = await queryRows<{ name: string | null }>(
+      const approvedRows = await queryRows<{ name: string | null }>(
         manager,
         `UPDATE account.logins l SET account_id = a.id FROM account.accounts a
          WHERE l.login_hash = $1 AND l.account_id IS NULL AND l.expires_at > now()
            AND a.id = $2 AND a.disabled_at IS NULL RETURNING a.name`,
         [hash, accountId],
       );
-      if (allowed[0]?.name === null) throw new Refusal('name_needed');
-      return allowed.length === 1;
+      if (approvedRows[0]?.name === null) throw new Refusal('name_needed');
+      return approvedRows.length === 1;
     });
   }
 
-  /** Denies an open flow. @returns true if it existed. */
+  /** Denies an open flow, by deleting it. @returns false if the token has no open flow. */
   async deny(loginToken: string): Promise<boolean> {
-    const deleted = await this.queryOpenFlow(
+    const deletedRows = await this.queryOpenFlow(
       loginToken,
       (condition) => `DELETE FROM account.logins WHERE ${condition} RETURNING true`,
     );
-    return deleted.length === 1;
+    return deletedRows.length === 1;
   }
 
   /**
-   * Creates and returns the app password of an approved flow. A repeated poll replaces it. Returns
-   * `undefined` before the approval, after the expiry, and after the app password was revoked.
+   * Creates and returns the app password of an approved flow. A repeated poll replaces the app
+   * password. Returns `undefined` before the approval, after the expiry, and after the app password
+   * was revoked.
    */
   async poll(pollToken: string): Promise<LoginResult | undefined> {
     const hash = hashToken(pollToken);
     if (!hash) return undefined;
-    const answer = await this.logins.manager.transaction(async (manager) => {
+    const pollOutcome = await this.logins.manager.transaction(async (manager) => {
       const flow = await lockApprovedFlow(manager, hash);
       if (!flow) return undefined;
       if (flow.credentialId) {
-        const replaced = await manager.delete(CredentialEntity, { id: flow.credentialId });
-        if (!replaced.affected) {
+        const { affected } = await manager.delete(CredentialEntity, { id: flow.credentialId });
+        if (!affected) {
           await manager.query('DELETE FROM account.logins WHERE poll_hash = $1', [hash]);
           return undefined;
         }
       }
-      const created = await insertAppPassword(manager, flow.accountId, {
+      const { secret, credential } = await insertAppPassword(manager, flow.accountId, {
         label: appLabel(flow.userAgent),
         scopes,
         isApp: true,
@@ -167,12 +169,12 @@ export class LoginFlows {
       await manager.query(
         `UPDATE account.logins SET credential_id = $2, answered_at = coalesce(answered_at, now()),
            expires_at = coalesce(answered_at, now()) + interval '1 minute' WHERE poll_hash = $1`,
-        [hash, created.credential.id],
+        [hash, credential.id],
       );
-      return { flow, secret: created.secret };
+      return { flow, secret };
     });
-    if (!answer) return undefined;
-    const { flow, secret } = answer;
+    if (!pollOutcome) return undefined;
+    const { flow, secret } = pollOutcome;
     if (flow.credentialId)
       await this.revocations.revoke([{ kind: 'credential', id: flow.credentialId }]);
     else {
@@ -182,14 +184,15 @@ export class LoginFlows {
     return { server: flow.server, loginName: flow.name, appPassword: secret };
   }
 
+  /** Runs a statement on the open flow of a login token. Returns no rows if there is none. */
   private async queryOpenFlow<Row>(
     loginToken: string,
-    statement: (condition: string) => string,
+    buildStatement: (condition: string) => string,
   ): Promise<Row[]> {
     const hash = hashToken(loginToken);
     if (!hash) return [];
     const condition = 'login_hash = $1 AND account_id IS NULL AND expires_at > now()';
-    return queryRows<Row>(this.logins.manager, statement(condition), [hash]);
+    return queryRows<Row>(this.logins.manager, buildStatement(condition), [hash]);
   }
 }
 
@@ -197,15 +200,18 @@ interface ApprovedFlow {
   readonly accountId: string;
   /** IP address of the app that started the flow. */
   readonly address: string;
+  /** Name of the account that approved the flow. */
   readonly name: string;
   readonly userAgent: string;
   readonly server: string;
+  /** Id of the app password that the first poll created; null before. */
   readonly credentialId: string | null;
 }
 
 /**
  * Returns the approved flow of a poll token, and locks it until the transaction ends, so that only
- * one poll gets the app password. Returns undefined if it is not approved, or has expired.
+ * one poll gets the app password. Returns undefined if the flow is not approved or has expired, or
+ * its account is disabled.
  */
 async function lockApprovedFlow(
   manager: EntityManager,

@@ -11,30 +11,32 @@ const maxDelayedResponses = 1_000;
 
 const pollBody = z.object({ token: z.string().max(256) });
 
-/** Serves polls of Nextcloud's login flow (v2): 404 until approval, as other errors end polling. */
+/**
+ * Handles polls of Nextcloud's login flow (v2). Responds 404 until the approval, because apps stop
+ * polling after any other error.
+ */
 @Controller('login/v2/poll')
 export class LoginPollController {
-  /** Number of responses that are being delayed. */
-  private delayedResponses = 0;
+  private delayedResponseCount = 0;
 
   constructor(private readonly flows: LoginFlows) {}
 
-  /** Returns the app password. The token arrives as form data or JSON. */
+  /** Returns the app password, or 404 without one. The token arrives as form data or JSON. */
   @Post()
   @HttpCode(200)
   @Header('cache-control', 'no-store')
   async poll(
-    @Body() entered: unknown,
+    @Body() body: unknown,
     @Res({ passthrough: true }) reply: FastifyReply,
   ): Promise<LoginResult | object> {
-    const { data } = pollBody.safeParse(entered);
-    const answer = data && (await this.flows.poll(data.token));
-    if (answer) return answer;
-    if (this.delayedResponses < maxDelayedResponses) {
-      this.delayedResponses += 1;
+    const { data } = pollBody.safeParse(body);
+    const loginResult = data && (await this.flows.poll(data.token));
+    if (loginResult) return loginResult;
+    if (this.delayedResponseCount < maxDelayedResponses) {
+      this.delayedResponseCount += 1;
       // The poll has returned its Postgres connection, so the delay occupies none.
       await setTimeout(pollDelayMs);
-      this.delayedResponses -= 1;
+      this.delayedResponseCount -= 1;
     }
     void reply.status(404);
     return {};

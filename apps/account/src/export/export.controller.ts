@@ -20,7 +20,7 @@ export class ExportController {
     const { request, reply, person } = page;
     const document = await this.documents.openDocument(person.account.id, request.ip);
     document.on('error', (error) => {
-      // The error has the cause: timeout, shutdown, the limit of exports, or a failed read.
+      // `error` says the cause: timeout, shutdown, the limit of exports, or a failed read.
       this.log.warn(
         { correlationId: request.id, err: error },
         'data export aborted: the download is incomplete',

@@ -47,30 +47,30 @@ const selectAccountRow = `
   FROM account.accounts a WHERE a.id = $1`;
 
 /** Returns SQL for a JSON array of the rows of a SELECT. */
-const jsonArrayOf = (select: string) =>
+const toJsonArray = (select: string) =>
   `(SELECT coalesce(json_agg(item), '[]') FROM (SELECT ${select}) item)`;
 
 /**
  * SQL of valid links, approved login flows, notices, passkeys and data of gpodder clients, as one
- * JSON text. Limits per account keep it at a few megabytes. It omits ids of gpodder sessions, which
- * derive from a secret.
+ * JSON text. Limits per account keep the text at a few megabytes. It omits the ids of gpodder
+ * sessions, because they derive from a secret.
  */
 const selectAccountData = `
   SELECT json_build_object(
-    'links', ${jsonArrayOf(`kind, email, created_at, expires_at FROM account.links
+    'links', ${toJsonArray(`kind, email, created_at, expires_at FROM account.links
       WHERE account_id = $1 AND expires_at > now() ORDER BY created_at`)},
-    'login_flows', ${jsonArrayOf(`user_agent AS app, address, server, created_at, expires_at,
+    'login_flows', ${toJsonArray(`user_agent AS app, address, server, created_at, expires_at,
         credential_id AS app_password
       FROM account.logins WHERE account_id = $1 AND expires_at > now() ORDER BY created_at`)},
-    'notices', ${jsonArrayOf(`created_at, kind, label, address, user_agent FROM account.notices
+    'notices', ${toJsonArray(`created_at, kind, label, address, user_agent FROM account.notices
       WHERE account_id = $1 ORDER BY created_at, id`)},
-    'passkeys', ${jsonArrayOf(`label, transports, created_at, last_used_at, suspended_at
+    'passkeys', ${toJsonArray(`label, transports, created_at, last_used_at, suspended_at
       FROM account.passkeys WHERE account_id = $1 ORDER BY created_at, id`)},
-    'devices', ${jsonArrayOf(`id, caption, type, credential_id AS app_password, last_used_at
+    'devices', ${toJsonArray(`id, caption, type, credential_id AS app_password, last_used_at
       FROM account.devices WHERE account_id = $1 ORDER BY id`)},
-    'settings', ${jsonArrayOf(`scope AS of, nullif(subject, '') AS id, settings
+    'settings', ${toJsonArray(`scope AS of, nullif(subject, '') AS id, settings
       FROM account.settings WHERE account_id = $1 ORDER BY scope, subject`)},
-    'app_sessions', ${jsonArrayOf(`credential_id AS app_password, created_at, last_used_at, ended_at
+    'app_sessions', ${toJsonArray(`credential_id AS app_password, created_at, last_used_at, ended_at
       FROM account.gpodder_sessions WHERE account_id = $1 ORDER BY created_at, id`)}
   )::text AS json`;
 
@@ -78,16 +78,16 @@ const selectAccountData = `
 interface RunningExport {
   /** Network of the IP address of the downloading client. */
   readonly network: string;
-  /** The JSON stream; undefined until its beginning has been read. */
+  /** The JSON stream; undefined while its beginning is being read. */
   readonly document?: Readable;
 }
 
 /**
- * Exports all data of a person as a JSON document. Memory holds one page of one list at a time, so
- * each page reflects the time at which it was read.
+ * Exports all data of a person as a JSON document. To save memory, an export reads one page of a
+ * list at a time, so the pages reflect different times.
  *
  * Invariants: a process runs one export per person at a time, eight in total, each for at most 10
- * minutes. A ninth export aborts the oldest one of the network that has the most.
+ * minutes. A ninth export aborts the oldest download of the network with the most exports.
  */
 @Injectable()
 export class Export implements OnModuleDestroy {
@@ -119,16 +119,16 @@ export class Export implements OnModuleDestroy {
     this.runningExports.set(accountId, { network });
     try {
       const pieces = this.writeDocument(accountId);
-      const first = await pieces.next();
+      const firstPiece = await pieces.next();
       const options = { objectMode: false, highWaterMark: 65_536 };
-      const document = Readable.from(prependText(first.value as string, pieces), options);
+      const document = Readable.from(prependText(firstPiece.value as string, pieces), options);
       const timer = setTimeout(
         () => document.destroy(new Error('aborted: download timeout')),
         maxDownloadMs,
       );
       document.once('close', () => {
         clearTimeout(timer);
-        // Keeps the entry of a later export of the same account.
+        // Otherwise the entry belongs to a later export of the same account.
         if (this.runningExports.get(accountId)?.document === document)
           this.runningExports.delete(accountId);
       });
@@ -147,18 +147,19 @@ export class Export implements OnModuleDestroy {
   }
 
   /**
-   * Aborts the oldest export of the network that has the most exports.
+   * Aborts the oldest download of the network with the most exports.
    *
-   * @returns false if no export has begun to send, since only those can be aborted.
+   * @returns false if there is no download yet: exports that read their beginning are not aborted.
    */
   private abortOldest(): boolean {
-    const all = [...this.runningExports];
-    const exportsOf = (one: string) => all.filter(([, { network }]) => network === one).length;
-    const [oldest] = all
+    const exportEntries = [...this.runningExports];
+    const countExports = (ofNetwork: string) =>
+      exportEntries.filter(([, { network }]) => network === ofNetwork).length;
+    const [oldestDownload] = exportEntries
       .filter(([, { document }]) => document !== undefined)
-      .toSorted(([, one], [, other]) => exportsOf(other.network) - exportsOf(one.network));
-    if (!oldest) return false;
-    const [accountId, { document }] = oldest;
+      .toSorted(([, one], [, other]) => countExports(other.network) - countExports(one.network));
+    if (!oldestDownload) return false;
+    const [accountId, { document }] = oldestDownload;
     this.runningExports.delete(accountId);
     document?.destroy(new Error('aborted: limit of concurrent exports reached'));
     return true;
@@ -166,21 +167,23 @@ export class Export implements OnModuleDestroy {
 
   /** Yields the exported document in pieces. The first one includes a page of subscriptions. */
   private async *writeDocument(accountId: string): AsyncGenerator<string> {
-    const [row] = await queryRows<object>(this.source.manager, selectAccountRow, [accountId]);
-    const own = {
+    const [accountRow] = await queryRows<object>(this.source.manager, selectAccountRow, [
+      accountId,
+    ]);
+    const profile = {
       format: formatVersion,
-      account: row,
+      account: accountRow,
       sessions: (await this.sessions.listValid(accountId)).map(toSnakeCase),
       apps: (await this.grants.listApps(accountId)).map(toSnakeCase),
       app_passwords: (await this.appPasswords.list(accountId)).map(toSnakeCase),
     };
-    const [data] = await queryRows<{ json: string }>(this.source.manager, selectAccountData, [
+    const [details] = await queryRows<{ json: string }>(this.source.manager, selectAccountData, [
       accountId,
     ]);
     const subscriptions = joinPages(this.readList(listSubscriptions, accountId));
-    const first = await subscriptions.next();
-    yield `${JSON.stringify(own).slice(0, -1)},${data?.json.slice(1, -1)},"subscriptions":[`;
-    yield first.done ? '' : first.value;
+    const firstPage = await subscriptions.next();
+    yield `${JSON.stringify(profile).slice(0, -1)},${details?.json.slice(1, -1)},"subscriptions":[`;
+    yield firstPage.done ? '' : firstPage.value;
     yield* subscriptions;
     yield '],"former_feed_urls":[';
     yield* joinPages(this.readFormerIdentifiers('feed_url', accountId));
@@ -245,18 +248,19 @@ export class Export implements OnModuleDestroy {
 }
 
 function toSnakeCase(item: object): Record<string, unknown> {
-  const snakeCaseOf = (name: string) =>
+  const toSnakeCaseName = (name: string) =>
     name.replaceAll(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`);
   return Object.fromEntries(
-    Object.entries(item).map(([name, value]) => [snakeCaseOf(name), value as unknown]),
+    Object.entries(item).map(([name, value]) => [toSnakeCaseName(name), value as unknown]),
   );
 }
 
-async function* prependText(first: string, others: AsyncIterable<string>): AsyncGenerator<string> {
-  yield first;
+async function* prependText(start: string, others: AsyncIterable<string>): AsyncGenerator<string> {
+  yield start;
   yield* others;
 }
 
+/** Puts a comma between pages that are not empty. */
 async function* joinPages(pages: AsyncIterable<string>): AsyncGenerator<string> {
   let isFirst = true;
   for await (const page of pages) {

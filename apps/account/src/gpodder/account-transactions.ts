@@ -18,16 +18,15 @@ export class AccountTransactions {
   /**
    * Runs a transaction after earlier ones with the same lock.
    *
-   * @param lockId id of the account or app password.
-   *
-   * @throws Failure `unavailable` if it is queued longer than the default deadline of a request.
+   * @param lockId id of the account or app password that the transaction locks.
+   * @throws Failure `unavailable` if the transaction waits longer than {@link defaultDeadlineMs}.
    */
   async runInOrder<Result>(
     lockId: string,
-    write: (manager: EntityManager) => Promise<Result>,
+    runWrites: (manager: EntityManager) => Promise<Result>,
   ): Promise<Result> {
     return this.queue.run(lockId, countdown(defaultDeadlineMs), () =>
-      this.source.transaction(write),
+      this.source.transaction(runWrites),
     );
   }
 
@@ -38,11 +37,11 @@ export class AccountTransactions {
    */
   async runWithAccountLock<Result>(
     accountId: string,
-    write: (manager: EntityManager) => Promise<Result>,
+    runWrites: (manager: EntityManager) => Promise<Result>,
   ): Promise<Result> {
     return this.runInOrder(accountId, async (manager) => {
       if (!(await lockEnabledAccount(manager, accountId))) throw new Failure('unauthorized');
-      return write(manager);
+      return runWrites(manager);
     });
   }
 }

@@ -16,20 +16,22 @@ import { AccountTransactions } from './account-transactions.js';
 export type Device = ReplyOf<typeof listDevices>['devices'][number] & {
   /** Accurate to a minute if no other device uses the app password, otherwise to an hour. */
   readonly lastUsedAt: string;
-  /** Label of the app password that last used the device; null if it is revoked or unknown. */
+  /** Label of the app password that last used the device; null if that is revoked or unknown. */
   readonly app: string | null;
 };
+
 /** Fields of a device that a client sends. */
 export type DeviceFields = RequestOf<typeof saveDevices>['devices'][number];
 
 const maxDevices = 100;
+/** Maximum characters (Unicode code points) of a caption. Longer captions are cut. */
 const maxCaptionLength = 100;
 
-/** Sent devices as three arrays of equal length; NULL stands for a field that was not sent. */
+/** SQL of the sent devices: three arrays of equal length. NULL: the field was not sent. */
 const sentDevices = 'unnest($2::text[], $3::text[], $4::text[]) AS sent (id, caption, type)';
 
-/** Selects a row if a sent device is new, differs, or was last used over an hour ago. */
-const selectChanged = `
+/** Returns a row if a sent device is new, changed, or was last used over an hour ago. */
+const selectIfSaveNeeded = `
   SELECT 1 FROM ${sentDevices} LEFT JOIN account.devices d ON d.account_id = $1 AND d.id = sent.id
   WHERE d.id IS NULL OR sent.caption <> d.caption OR sent.type <> d.type
     OR d.credential_id IS DISTINCT FROM coalesce($5::uuid, d.credential_id)
@@ -50,9 +52,9 @@ const upsertDevices = `
 
 /**
  * Devices of the gpodder API, with caption, type and settings. Invariants:
- * - An account has at most 100 devices. Further devices replace others, with their settings: first
- *   devices without caption and settings, which any request of a client creates, then the least
- *   recently used.
+ * - An account has at most 100 devices. A further device replaces another one and its settings.
+ *   Devices without caption and settings are replaced first, because any request of a client
+ *   creates them; then the least recently used.
  * - Saving an unchanged device writes at most once an hour.
  */
 @Injectable()
@@ -78,28 +80,29 @@ export class Devices {
   /**
    * Stores the sent fields of devices, and the time of their use.
    *
-   * @param credentialId id of the app password that sent the request; undefined for other
-   *   credentials: the stored app password stays.
+   * @param credentialId id of the app password that sent the request. Undefined for another
+   *   credential: then the stored app password stays.
    * @throws Failure `invalid` for a malformed device id, `unauthorized` for a disabled or erased
    *   account.
    */
   async save(
     accountId: string,
-    all: readonly DeviceFields[],
+    sentFields: readonly DeviceFields[],
     credentialId?: string,
   ): Promise<void> {
-    if (!all.every(({ id }) => isDeviceId(id))) throw new Failure('invalid');
-    const devices = [...mergeById(all).values()];
-    const values = [
+    if (!sentFields.every(({ id }) => isDeviceId(id))) throw new Failure('invalid');
+    const devices = [...mergeById(sentFields).values()];
+    const statementValues = [
       accountId,
       devices.map(({ id }) => id),
       devices.map(({ caption }) => caption ?? null),
       devices.map(({ type }) => type ?? null),
       credentialId ?? null,
     ];
-    if ((await queryRows(this.source.manager, selectChanged, values)).length === 0) return;
+    if ((await queryRows(this.source.manager, selectIfSaveNeeded, statementValues)).length === 0)
+      return;
     await this.transactions.runWithAccountLock(accountId, async (manager) => {
-      await manager.query(upsertDevices, values);
+      await manager.query(upsertDevices, statementValues);
       await manager.query(
         `WITH deleted AS (
            DELETE FROM account.devices WHERE account_id = $1 AND id IN (
@@ -116,26 +119,26 @@ export class Devices {
     });
   }
 
-  /** Deletes a device and its settings. @returns true if it existed. */
+  /** Deletes a device and its settings. @returns true if the device existed. */
   async delete(accountId: string, id: string): Promise<boolean> {
     if (!isDeviceId(id)) return false;
     return this.transactions.runWithAccountLock(accountId, async (manager) => {
-      const deleted = await queryRows(
+      const deletedRows = await queryRows(
         manager,
         `WITH settings AS (
            DELETE FROM account.settings WHERE account_id = $1 AND scope = 'device' AND subject = $2)
          DELETE FROM account.devices WHERE account_id = $1 AND id = $2 RETURNING 1`,
         [accountId, id],
       );
-      return deleted.length > 0;
+      return deletedRows.length > 0;
     });
   }
 }
 
 /** Returns the devices by id. Later fields of a repeated device replace earlier ones. */
-function mergeById(all: readonly DeviceFields[]): Map<string, DeviceFields> {
+function mergeById(sentFields: readonly DeviceFields[]): Map<string, DeviceFields> {
   const devices = new Map<string, DeviceFields>();
-  for (const { id, caption, type } of all)
+  for (const { id, caption, type } of sentFields)
     devices.set(id, {
       ...devices.get(id),
       id,
@@ -147,6 +150,6 @@ function mergeById(all: readonly DeviceFields[]): Map<string, DeviceFields> {
 
 /** Returns a caption without characters that Postgres or a terminal cannot handle. */
 function cleanCaption(caption: string): string {
-  const plain = caption.replaceAll(/[\p{Cc}\p{Surrogate}]/gu, ' ').trim();
-  return [...plain].slice(0, maxCaptionLength).join('').trimEnd();
+  const plainCaption = caption.replaceAll(/[\p{Cc}\p{Surrogate}]/gu, ' ').trim();
+  return [...plainCaption].slice(0, maxCaptionLength).join('').trimEnd();
 }

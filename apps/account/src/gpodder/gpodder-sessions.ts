@@ -18,7 +18,7 @@ const maxSessions = { usable: 50, endedOrExpired: 200 } as const;
 const endedOrExpiredCondition =
   "(s.ended_at IS NOT NULL OR s.last_used_at < now() - interval '365 days')";
 
-/** State of a session, as SQL reads it. Null: the session is not stored. */
+/** State of a session in a row of a SELECT. Both fields are null if the session is not stored. */
 interface StoredSession {
   readonly isEndedOrExpired: boolean | null;
   readonly isSessionUseOutdated: boolean | null;
@@ -31,7 +31,7 @@ interface StoredSession {
  * - Up to 200 ended and expired (unused for a year) sessions are kept, so that their cookies cannot
  *   start them again. The oldest are deleted.
  * - Each app password has at most 50 usable sessions. A further session replaces the least recently
- *   used, whose cookie can start it again.
+ *   used one. The cookie of the replaced session can start that session again.
  */
 @Injectable()
 export class GpodderSessions {
@@ -43,7 +43,7 @@ export class GpodderSessions {
 
   /**
    * Returns the credential of a session; `null` if the session or its app password is invalid. The
-   * first call stores the session. Its use is recorded once a day.
+   * first call stores the session. Uses are recorded at most once a day.
    */
   async findAndRecordUse(id: string, credentialId: string): Promise<Credential | null> {
     const [row] = await queryRows<ValidAppPassword & StoredSession>(
@@ -65,7 +65,7 @@ export class GpodderSessions {
   /** Ends a session permanently, even if it is not stored yet. */
   async endSession(id: string, credentialId: string): Promise<void> {
     await this.transactions.runInOrder(credentialId, async (manager) => {
-      const ended = await queryRows(
+      const endedRows = await queryRows(
         manager,
         `INSERT INTO account.gpodder_sessions AS s (credential_id, id, account_id, ended_at)
          SELECT c.id, $2, c.account_id, now() FROM account.credentials c
@@ -74,18 +74,18 @@ export class GpodderSessions {
            DO UPDATE SET ended_at = coalesce(s.ended_at, excluded.ended_at) RETURNING 1`,
         [credentialId, id],
       );
-      if (ended.length > 0) await deleteExcessSessions(manager, credentialId);
+      if (endedRows.length > 0) await deleteExcessSessions(manager, credentialId);
     });
-    // Notifies also if the session had already ended: a process can stop before its notification.
+    // Notifies even if an earlier call ended the session, since that call can have crashed here.
     await this.revocations.revoke([{ kind: 'gpodder_session', id }]);
   }
 
-  /** Stores a new session. @returns false if it was ended, or its app password is invalid. */
+  /** Stores a new session. @returns false if it has ended, or its app password is invalid. */
   private storeNewSession(id: string, { credentialId }: ValidAppPassword): Promise<boolean> {
     return this.transactions.runInOrder(credentialId, async (manager) => {
       // The lock of the app password's row keeps concurrent inserts below the maximum. Without a
       // row, the app password was revoked or suspended.
-      const [stored] = await queryRows<{ isOpen: boolean }>(
+      const [row] = await queryRows<{ isOpen: boolean }>(
         manager,
         `INSERT INTO account.gpodder_sessions AS s (credential_id, id, account_id, last_used_at)
          SELECT c.id, $2, c.account_id, clock_timestamp() FROM account.credentials c
@@ -94,8 +94,8 @@ export class GpodderSessions {
          RETURNING s.ended_at IS NULL AS "isOpen"`,
         [credentialId, id],
       );
-      if (stored) await deleteExcessSessions(manager, credentialId);
-      return stored?.isOpen ?? false;
+      if (row) await deleteExcessSessions(manager, credentialId);
+      return row?.isOpen ?? false;
     });
   }
 
@@ -110,8 +110,8 @@ export class GpodderSessions {
 }
 
 /**
- * Deletes the oldest sessions above the two limits of {@link maxSessions}: usable sessions and
- * ended ones are counted separately. Requires a lock on the app password's row.
+ * Deletes the oldest sessions above {@link maxSessions}, which limits usable sessions, and ended or
+ * expired ones, separately. Requires a lock on the app password's row.
  */
 async function deleteExcessSessions(manager: EntityManager, credentialId: string): Promise<void> {
   await manager.query(

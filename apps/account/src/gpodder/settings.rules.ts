@@ -3,7 +3,7 @@ import { type changeSettings, Failure, type ReplyOf, settingLimits } from '#cont
 /** Settings of one scope: arbitrary JSON by key. */
 export type SettingValues = ReplyOf<typeof changeSettings>['settings'];
 
-/** Bytes of a scope that count towards the user's limit in addition to its JSON, for its row. */
+/** Bytes that a scope counts towards the user's limit in addition to its JSON, for its row. */
 const bytesPerScope = 128;
 
 /**
@@ -19,13 +19,14 @@ export function applySettingsChange(
 ): { settings: SettingValues; text: string; bytes: number } {
   if (Object.keys(set).some((key) => [...key].length > settingLimits.key))
     throw new Failure('invalid');
-  const removed = new Set(remove);
+  const removedKeys = new Set(remove);
   const settings = Object.fromEntries(
-    Object.entries({ ...current, ...set }).filter(([key]) => !removed.has(key)),
+    Object.entries({ ...current, ...set }).filter(([key]) => !removedKeys.has(key)),
   );
-  const keys = Object.keys(settings).length;
-  const text = JSON.stringify(settings);
-  const length = Buffer.byteLength(text);
-  if (keys > settingLimits.keys || length > settingLimits.scopeBytes) throw new Failure('invalid');
-  return { settings, text, bytes: keys === 0 ? 0 : length + bytesPerScope };
+  const keyCount = Object.keys(settings).length;
+  const json = JSON.stringify(settings);
+  const jsonBytes = Buffer.byteLength(json);
+  if (keyCount > settingLimits.keys || jsonBytes > settingLimits.scopeBytes)
+    throw new Failure('invalid');
+  return { settings, text: json, bytes: keyCount === 0 ? 0 : jsonBytes + bytesPerScope };
 }

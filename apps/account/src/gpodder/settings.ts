@@ -14,12 +14,13 @@ import { AccountTransactions } from './account-transactions.js';
 
 type ChangeRequest = RequestOf<typeof changeSettings>;
 
-/** Stored settings of one scope, with the sizes that are compared with the user's limits. */
+/** Stored settings of one scope, and the sizes that count towards the user's limit. */
 interface ScopeState {
   /** False for the scope of a device that does not exist. */
   readonly exists: boolean;
+  /** Null if the scope has no settings. */
   readonly settings: SettingValues | null;
-  /** Bytes of this scope. */
+  /** Bytes of this scope; null if the scope has no settings. */
   readonly bytes: number | null;
   /** Bytes of all scopes of the user. */
   readonly totalBytes: number;
@@ -46,19 +47,24 @@ export class Settings {
    *   the account is disabled or erased.
    */
   async changeScope({ userId, scope, set, remove }: ChangeRequest): Promise<SettingValues> {
-    const [of, subject] = [scope.of, 'id' in scope ? scope.id : ''];
-    if (of === 'device' && !isDeviceId(subject)) throw new Failure('not_found');
-    const key = [userId, of, of === 'device' ? subject : subject.toLowerCase()];
+    const [kind, subject] = [scope.of, 'id' in scope ? scope.id : ''];
+    if (kind === 'device' && !isDeviceId(subject)) throw new Failure('not_found');
+    const scopeKey = [userId, kind, kind === 'device' ? subject : subject.toLowerCase()];
     if (Object.keys(set).length === 0 && remove.length === 0)
-      return (await readScope(this.source.manager, key, false)).settings ?? {};
+      return (await readScope(this.source.manager, scopeKey, false)).settings ?? {};
     return this.transactions.runWithAccountLock(userId, async (manager) => {
-      const { settings: current, bytes: before, totalBytes } = await readScope(manager, key, true);
-      const { settings, text, bytes } = applySettingsChange(current ?? {}, set, remove);
-      const more = bytes - (before ?? 0);
-      if (more > 0 && totalBytes + more > settingLimits.userBytes) throw new Failure('invalid');
+      const {
+        settings: current,
+        bytes: oldBytes,
+        totalBytes,
+      } = await readScope(manager, scopeKey, true);
+      const { settings, text: json, bytes } = applySettingsChange(current ?? {}, set, remove);
+      const addedBytes = bytes - (oldBytes ?? 0);
+      if (addedBytes > 0 && totalBytes + addedBytes > settingLimits.userBytes)
+        throw new Failure('invalid');
       await (bytes === 0
-        ? manager.query(deleteScope, key)
-        : manager.query(upsertScope, [...key, text, bytes]));
+        ? manager.query(deleteScope, scopeKey)
+        : manager.query(upsertScope, [...scopeKey, json, bytes]));
       return settings;
     });
   }
@@ -75,13 +81,14 @@ const upsertScope = `
 /**
  * Reads the stored state of a scope.
  *
- * @param withTotal false returns 0 as `totalBytes`.
+ * @param scopeKey account id, kind of scope, and id of the device, subscription or episode (or '').
+ * @param includesTotal false: `totalBytes` is 0, which saves the scan of the other scopes.
  * @throws Failure `not_found` for a missing device.
  */
 async function readScope(
   manager: EntityManager,
-  key: string[],
-  withTotal: boolean,
+  scopeKey: string[],
+  includesTotal: boolean,
 ): Promise<ScopeState> {
   const [state] = await queryRows<ScopeState>(
     manager,
@@ -92,7 +99,7 @@ async function readScope(
          SELECT coalesce(sum(bytes), 0)::bigint FROM account.settings WHERE account_id = $1)
        ELSE 0 END AS "totalBytes"
      FROM (VALUES (true)) one LEFT JOIN account.settings s ON ${scopeCondition}`,
-    [...key, withTotal],
+    [...scopeKey, includesTotal],
   );
   if (!state?.exists) throw new Failure('not_found');
   return state;

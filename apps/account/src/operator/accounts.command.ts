@@ -84,11 +84,11 @@ async function findAccount(name: string, { accounts }: OperatorContext): Promise
 }
 
 async function listAllAccounts({ accounts }: OperatorContext): Promise<Account[]> {
-  const all: Account[] = [];
+  const accountList: Account[] = [];
   for (;;) {
-    const page = await accounts.list({ limit: 1_000, after: all.at(-1) });
-    all.push(...page);
-    if (page.length === 0) return all;
+    const page = await accounts.list({ limit: 1_000, after: accountList.at(-1) });
+    accountList.push(...page);
+    if (page.length === 0) return accountList;
   }
 }
 
@@ -101,20 +101,20 @@ const columnHeadings = [
   'ADMINISTRATOR',
 ] as const;
 
-function formatAccountList(all: readonly Account[], json = false): string {
-  if (json) return `${JSON.stringify(all, undefined, 2)}\n`;
-  return alignedTable([columnHeadings, ...all.map(toTableCells)]);
+function formatAccountList(accounts: readonly Account[], asJson = false): string {
+  if (asJson) return `${JSON.stringify(accounts, undefined, 2)}\n`;
+  return alignedTable([columnHeadings, ...accounts.map(toTableCells)]);
 }
 
 function toTableCells(account: Account): string[] {
   const { name, id, createdAt, isAdministrator } = account;
-  const yesOrNo = (is: boolean) => (is ? 'yes' : 'no');
+  const toYesOrNo = (condition: boolean) => (condition ? 'yes' : 'no');
   return [
     name ?? '-',
     id,
     createdAt.toISOString(),
     accountState(account),
-    yesOrNo(account.hasTotp || account.passkeyCount > 0),
-    yesOrNo(isAdministrator),
+    toYesOrNo(account.hasTotp || account.passkeyCount > 0),
+    toYesOrNo(isAdministrator),
   ];
 }

@@ -82,26 +82,26 @@ export async function withOperatorContext<Result>(
   );
   try {
     await source.initialize();
-    // Waits for Redis, since RevocationWriter drops revocations while it is disconnected.
-    const connected = Promise.all([
+    // Waits for Redis, since RevocationWriter drops revocations while Redis is disconnected.
+    const connectedToRedis = Promise.all([
       client.connect(),
       redis.status === 'ready' || once(redis, 'ready'),
     ]);
-    await Promise.race([connected, delay(maxConnectMs, undefined, { ref: false })]);
+    await Promise.race([connectedToRedis, delay(maxConnectMs, undefined, { ref: false })]);
     const revocations = new RevocationWriter(redis, log);
     const signOut = new SignOut(source, revocations);
     const passwords = new Passwords();
     const limits = new AttemptLimits(redis);
-    // Commands send no mails, since only the account app has the SMTP settings. The account page
-    // still shows the notices.
+    // Commands send no mails, since only the account app has the SMTP settings. Notices are still
+    // stored, and shown on the account page.
     const mail = new Mail({ ...config, SMTP_URL: undefined, MAIL_FROM: undefined }, log);
     const notices = new Notices(source.getRepository(NoticeEntity), limits, mail, config, log);
-    const people = source.getRepository(AccountEntity);
-    const accounts = new Accounts(people, passwords, signOut, limits, notices);
+    const accountRepository = source.getRepository(AccountEntity);
+    const accounts = new Accounts(accountRepository, passwords, signOut, limits, notices);
     const links = new Links(source.getRepository(LinkEntity), config);
     return await task({
       accounts,
-      administrators: new Administrators(people, notices),
+      administrators: new Administrators(accountRepository, notices),
       links,
       registration: new Registration(source, accounts, links, passwords, limits, {
         REGISTRATION: 'invite',

@@ -4,10 +4,11 @@ import { withOperatorContext } from './operator-context.js';
 
 /** Options of the command `token`, which creates an app password of an account. */
 export interface TokenOptions {
+  /** Name of the account. */
   readonly user: string;
-  /** Scopes separated by spaces; default: all. */
+  /** Scopes, separated by spaces. Default: all. */
   readonly scope?: string;
-  /** Lifetime with the unit s, m, h or d, such as `12h`; default: `30d`. */
+  /** Lifetime with the unit s, m, h or d, such as `12h`. Default: `30d`. */
   readonly expires?: string;
 }
 

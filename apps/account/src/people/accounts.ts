@@ -33,15 +33,15 @@ export interface Account {
   readonly createdAt: Date;
   /** Time of the last sign-in in a browser; `null` before the first. */
   readonly signedInAt: Date | null;
-  /** True if the operator disabled the account, or its data is being erased. */
+  /** True if an administrator disabled the account, or its data is being erased. */
   readonly disabled: boolean;
   readonly hasPassword: boolean;
   readonly hasTotp: boolean;
   /** Number of passkeys. Each of them is a second factor. */
   readonly passkeyCount: number;
   /**
-   * Issuer of the OpenID provider that signs the person in, or `null` for sign-in by this app. It
-   * stays the first one after a rename (`AUTH_ISSUER_ALIASES`), and need not be a URL.
+   * Issuer of the OpenID provider that signs the person in; `null` if this app does. If the issuer
+   * changes, the first one stays here (`AUTH_ISSUER_ALIASES`). An issuer need not be a URL.
    */
   readonly issuer: string | null;
   /** True if the person manages the accounts of others. */
@@ -54,10 +54,11 @@ export function accountState({ disabled, hasPassword, issuer }: Account) {
   return hasPassword || issuer !== null ? 'active' : 'no password';
 }
 
-/** Selects one page of the list of accounts. */
+/** Request of one page of the list of accounts. */
 export interface AccountQuery {
+  /** Maximum number of accounts on the page. */
   readonly limit: number;
-  /** Last account of the previous page. */
+  /** Last account of the previous page; undefined for the first page. */
   readonly after?: Pick<Account, 'id' | 'name'> | undefined;
   /** Text that the names contain, ignoring letter case. Default: all accounts. */
   readonly name?: string;
@@ -82,7 +83,7 @@ export function checkAccountName(name: string): void {
   if (!accountNamePattern.test(name)) throw new Refusal('name');
 }
 
-/** Returns a condition of TypeORM for an account's name, ignoring letter case. */
+/** Returns a TypeORM condition for a name in any letter case. Invalid names match no account. */
 export const whereName = (name: string) => ({
   name: Raw((column) => `lower(${column}) = lower(:name)`, {
     name: accountNamePattern.test(name) ? name : '',
@@ -91,9 +92,9 @@ export const whereName = (name: string) => ({
 
 /**
  * Reads, creates and changes accounts. Invariants:
- * - An account is created, disabled or enabled in the transaction that makes all services accept or
+ * - The transaction that creates, disables or enables an account also makes all services accept or
  *   refuse its user. It locks the user's clock before the account, as an erasure does.
- * - Gateways are notified of ended access after its commit.
+ * - Gateways are notified of ended access after the commit.
  */
 @Injectable()
 export class Accounts {
@@ -118,29 +119,29 @@ export class Accounts {
   }
 
   /**
-   * Returns a page of accounts by name, ignoring letter case. Accounts without a name come last, by
-   * id. An index gives the order, so a later page costs no more than the first.
+   * Returns a page of accounts, ordered by name in any letter case. Accounts without a name come
+   * last, ordered by id. An index has this order, so a later page costs no more than the first.
    */
   async list({ limit, after, name = '' }: AccountQuery): Promise<Account[]> {
-    const found = after?.name === null ? [] : await this.listNamed(limit, name, after?.name);
-    if (found.length < limit && name === '') {
-      const others = await this.accounts.find({
+    const page = after?.name === null ? [] : await this.listNamed(limit, name, after?.name);
+    if (page.length < limit && name === '') {
+      const unnamedAccounts = await this.accounts.find({
         where: { name: IsNull(), ...(after?.name === null && { id: MoreThan(after.id) }) },
         order: { id: 'ASC' },
-        take: limit - found.length,
+        take: limit - page.length,
       });
-      found.push(...others);
+      page.push(...unnamedAccounts);
     }
-    return found.map(toAccount);
+    return page.map(toAccount);
   }
 
-  private listNamed(limit: number, part: string, last?: string): Promise<AccountEntity[]> {
+  private listNamed(limit: number, search: string, lastName?: string): Promise<AccountEntity[]> {
     const query = this.accounts
       .createQueryBuilder('a')
-      .where('strpos(lower(a.name), lower(:part)) > 0', { part })
+      .where('strpos(lower(a.name), lower(:part)) > 0', { part: search })
       .orderBy('lower(a.name)')
       .limit(limit);
-    if (last !== undefined) query.andWhere('lower(a.name) > lower(:last)', { last });
+    if (lastName !== undefined) query.andWhere('lower(a.name) > lower(:last)', { last: lastName });
     return query.getMany();
   }
 
@@ -149,8 +150,8 @@ export class Accounts {
    * passwords have neither; disabled accounts count as able to sign in.
    */
   async nobodyCanSignIn(manager: EntityManager = this.accounts.manager): Promise<boolean> {
-    const canSignIn = [{ password: Not(IsNull()) }, { issuer: Not(IsNull()) }];
-    return !(await manager.existsBy(AccountEntity, canSignIn));
+    const signInConditions = [{ password: Not(IsNull()) }, { issuer: Not(IsNull()) }];
+    return !(await manager.existsBy(AccountEntity, signInConditions));
   }
 
   /** Creates an account. @throws Refusal `name`, `name_taken`; `erased` for an erased user's id. */
@@ -159,11 +160,11 @@ export class Accounts {
     manager: EntityManager = this.accounts.manager,
   ): Promise<Account> {
     if (account.name !== null) checkAccountName(account.name);
-    const { id = randomUUID(), ...rest } = account;
+    const { id = randomUUID(), ...columns } = account;
     return manager.transaction(async (transaction) => {
       if (await setUserRefusal(transaction, id, null)) throw new Refusal('erased');
       await rejectTakenName(
-        transaction.insert(AccountEntity, { id, ...rest } as DeepPartial<AccountEntity>),
+        transaction.insert(AccountEntity, { id, ...columns } as DeepPartial<AccountEntity>),
       );
       return toAccount(await transaction.findOneByOrFail(AccountEntity, { id }));
     });
@@ -172,7 +173,7 @@ export class Accounts {
   /**
    * Returns the account of a person who signs in at an OpenID provider; the first call creates it.
    *
-   * @param id user id derived from issuer and subject (`userId`).
+   * @param id user id that the function `userId` derives from issuer and subject.
    * @throws Refusal `erased` if the person's data was erased or is being erased; `credentials` if
    *   Postgres cannot store the subject.
    */
@@ -188,8 +189,8 @@ export class Accounts {
       (await findExisting()) ??
       this.create({ id, name: null, issuer, subject }).catch(async (error: unknown) => {
         // A concurrent sign-in may have created the account.
-        const existing = await findExisting();
-        if (existing) return existing;
+        const existingAccount = await findExisting();
+        if (existingAccount) return existingAccount;
         throw error;
       })
     );
@@ -202,50 +203,49 @@ export class Accounts {
   }
 
   /**
-   * Changes the password and ends all access except the current session and app passwords.
+   * Changes the password. Ends all access except the current session, app passwords and passkeys.
    *
    * @param by current session, which stays signed in.
-   * @throws Refusal `credentials` if `current` is wrong, `limited`, `password_…`, `busy`.
+   * @throws Refusal `credentials` if `currentPassword` is wrong, `limited`, `password_…`, `busy`.
    */
   async changePassword(
     id: string,
-    current: string,
-    password: string,
+    currentPassword: string,
+    newPassword: string,
     by: ActingSession,
   ): Promise<void> {
     const account = await this.accounts.findOneByOrFail({ id });
     const name = account.name ?? '';
-    checkPassword(password, name);
+    checkPassword(newPassword, name);
     await this.limits.count('password', id);
     const key = `account ${id}`;
-    if (!(await this.passwords.verify(account.password, current, 'trustedDevice', key)))
+    if (!(await this.passwords.verify(account.password, currentPassword, 'trustedDevice', key)))
       throw new Refusal('credentials');
-    const hash = await this.passwords.hash(password, 'trustedDevice', name, key);
-    const ended = await this.accounts.manager.transaction(async (manager) => {
-      const changed = await queryRows(
+    const newHash = await this.passwords.hash(newPassword, 'trustedDevice', name, key);
+    const endedAccess = await this.accounts.manager.transaction(async (manager) => {
+      const changedRows = await queryRows(
         manager,
         `UPDATE account.accounts SET password = $3
          WHERE id = $1 AND password = $2 AND disabled_at IS NULL RETURNING id`,
-        [id, account.password, hash],
+        [id, account.password, newHash],
       );
       // A concurrent request changed the password or disabled the account.
-      if (changed.length === 0) throw new Refusal('credentials');
+      if (changedRows.length === 0) throw new Refusal('credentials');
       return this.signOut.endAccess(manager, id, { session: by.id, credentials: true });
     });
     await this.limits.reset('password', id);
-    await this.signOut.notifyGateways(ended);
+    await this.signOut.notifyGateways(endedAccess);
     await this.notices.addNotice(id, 'password', by);
   }
 
   /**
-   * Disables an account and signs it out. Keeps its data and its app passwords, which are invalid
-   * while it is disabled.
+   * Disables an account and signs it out. Its data stays. Its app passwords stay, but are invalid.
    *
    * @returns true if the account exists.
    * @throws Refusal `last_administrator` for the only enabled administrator.
    */
   async disable(id: string): Promise<boolean> {
-    const ended = await this.accounts.manager.transaction(
+    const endedAccess = await this.accounts.manager.transaction(
       async (manager): Promise<EndedAccess | undefined> => {
         if (!(await manager.existsBy(AccountEntity, { id }))) return undefined;
         // Lock order: the user's clock before the account, as in an erasure.
@@ -259,8 +259,8 @@ export class Accounts {
         return this.signOut.endAccess(manager, id, { credentials: true });
       },
     );
-    if (ended) await this.signOut.notifyGateways(ended);
-    return ended !== undefined;
+    if (endedAccess) await this.signOut.notifyGateways(endedAccess);
+    return endedAccess !== undefined;
   }
 
   /**
@@ -288,12 +288,12 @@ async function setUserRefusal(
   id: string,
   refusal: 1 | null,
 ): Promise<boolean> {
-  const [state] = await queryRows<{ refused: number | null }>(
+  const [userState] = await queryRows<{ refused: number | null }>(
     manager,
     'SELECT sync.refuse_user($1, $2::smallint) AS refused',
     [id, refusal],
   );
-  return state?.refused != null;
+  return userState?.refused != null;
 }
 
 function toAccount(entity: AccountEntity): Account {
@@ -314,16 +314,16 @@ function toAccount(entity: AccountEntity): Account {
 }
 
 /** Awaits a statement that sets an account's name. @throws Refusal `name_taken` on a conflict. */
-async function rejectTakenName(change: Promise<unknown>): Promise<void> {
+async function rejectTakenName(statement: Promise<unknown>): Promise<void> {
   try {
-    await change;
+    await statement;
   } catch (error) {
     const { code, constraint } = (error instanceof QueryFailedError ? error.driverError : {}) as {
       code?: string;
       constraint?: string;
     };
-    // A taken id counts as a taken name: an id that derives from a name can belong to an account
-    // that had this name before.
+    // A taken id gets the same refusal as a taken name. A concurrent sign-in at the provider causes
+    // the other conflict, which `findOrCreateByProvider` handles.
     if (code === '23505' && constraint !== 'accounts_subject_key') throw new Refusal('name_taken');
     throw error;
   }

@@ -12,10 +12,10 @@ const administratorsLockKey = 7_146_002;
 
 /**
  * Appoints and dismisses administrators, who manage the accounts of others. Invariants:
- * - Once there is an enabled administrator, no dismissal and no disabling removes the last one.
- *   Both run one at a time ({@link lockAdministrators}).
- * - Erasures are not refused: people can always erase their own account. The operator then appoints
- *   another administrator.
+ * - No dismissal and no disabling removes the last enabled administrator. Both run one at a time
+ *   ({@link lockAdministrators}).
+ * - An erasure can remove the last administrator, since people can always erase their own account.
+ *   The operator then appoints another one.
  */
 @Injectable()
 export class Administrators {
@@ -31,13 +31,15 @@ export class Administrators {
    * @throws Refusal `credentials` if the session has ended.
    */
   async appoint(id: string, session?: string): Promise<void> {
-    const isNew = await this.accounts.manager.transaction(async (manager) => {
-      const of = { id, isAdministrator: false };
-      const { affected } = await manager.update(AccountEntity, of, { isAdministrator: true });
+    const isAppointed = await this.accounts.manager.transaction(async (manager) => {
+      const nonAdministrator = { id, isAdministrator: false };
+      const { affected } = await manager.update(AccountEntity, nonAdministrator, {
+        isAdministrator: true,
+      });
       await lockSession(manager, session);
       return affected === 1;
     });
-    if (isNew) await this.notices.addNotice(id, 'appointed');
+    if (isAppointed) await this.notices.addNotice(id, 'appointed');
   }
 
   /** Dismisses an administrator, and notifies the person. @throws Refusal `last_administrator`. */
@@ -53,16 +55,17 @@ export class Administrators {
 }
 
 /**
- * Makes other transactions with this call wait until this one ends. Call it in a statement before
- * {@link updateUnlessLastAdministrator}, whose snapshot then includes their changes.
+ * Locks the set of administrators until the transaction ends. Call this before
+ * {@link updateUnlessLastAdministrator}, so that its statement sees the changes of all transactions
+ * that had the lock earlier.
  */
 export async function lockAdministrators(manager: EntityManager): Promise<void> {
   await manager.query('SELECT pg_advisory_xact_lock($1)', [administratorsLockKey]);
 }
 
 /**
- * Changes an account, unless it is the only enabled administrator. Requires
- * {@link lockAdministrators}.
+ * Changes an account, unless it is the only enabled administrator. Does nothing for an unknown
+ * account. Requires {@link lockAdministrators}.
  *
  * @param change SQL of the SET clause.
  * @throws Refusal `last_administrator`.
@@ -72,7 +75,7 @@ export async function updateUnlessLastAdministrator(
   id: string,
   change: string,
 ): Promise<void> {
-  const changed = await queryRows(
+  const changedRows = await queryRows(
     manager,
     `UPDATE account.accounts a SET ${change}
      WHERE id = $1 AND (NOT is_administrator OR disabled_at IS NOT NULL OR EXISTS (
@@ -81,6 +84,6 @@ export async function updateUnlessLastAdministrator(
      RETURNING id`,
     [id],
   );
-  if (changed.length === 0 && (await manager.existsBy(AccountEntity, { id })))
+  if (changedRows.length === 0 && (await manager.existsBy(AccountEntity, { id })))
     throw new Refusal('last_administrator');
 }

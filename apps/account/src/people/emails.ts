@@ -33,7 +33,8 @@ export class Emails {
    * Mails a verification link in the background. When the person opens the link,
    * {@link verifyAddress} stores the address.
    *
-   * @param session id of the browser's session. If it ends before the link exists, no mail is sent.
+   * @param session id of the browser session that requests the mail. If the session ends before
+   *   the link is stored, no mail is sent.
    * @throws Refusal `unavailable` without a mail server, `email`, `limited`.
    */
   async requestVerification(
@@ -54,19 +55,19 @@ export class Emails {
   /**
    * Mails an invitation in the background.
    *
-   * @param by account of the administrator, and the browser's session. If it ends before the link
-   *   exists, no mail is sent.
+   * @param inviter account id and session id of the administrator. If the session ends before the
+   *   link is stored, no mail is sent.
    * @throws Refusal `unavailable` without a mail server, `email`, `limited`.
    */
   async sendInvitation(
     email: string,
     language: Language,
-    by: { readonly accountId: string; readonly session: string },
+    inviter: { readonly accountId: string; readonly session: string },
   ): Promise<void> {
     this.checkRecipient(email);
-    await this.limits.count('invitation', by.accountId);
+    await this.limits.count('invitation', inviter.accountId);
     this.mail.sendInBackground(async () => {
-      const link = await this.createLink('invite', { session: by.session });
+      const link = await this.createLink('invite', { session: inviter.session });
       return link && { to: email, ...mailTexts[language].invite(link.url) };
     });
   }
@@ -75,48 +76,53 @@ export class Emails {
    * Stores the e-mail address of a verification link, and notifies the previous verified address.
    *
    * @returns the stored e-mail address.
-   * @throws Refusal `link` if the link is unknown, used or expired.
+   * @throws Refusal `link` if the link is unknown, used or expired, or its account is disabled.
    */
   async verifyAddress(secret: string, visitor?: Visitor): Promise<string> {
-    const { accountId, email, before } = await this.accounts.manager.transaction(
+    const { accountId, email, previousEmail } = await this.accounts.manager.transaction(
       async (manager) => {
         const link = await this.links.consumeLink(manager, secret, 'verify');
         if (!link?.accountId || !link.email) throw new Refusal('link');
         const id = link.accountId;
-        const previous = await manager.findOneBy(AccountEntity, { id });
+        const previousAccount = await manager.findOneBy(AccountEntity, { id });
         await manager.update(
           AccountEntity,
           { id },
           { email: link.email, emailVerifiedAt: () => 'now()' },
         );
-        return { accountId: id, email: link.email, before: verifiedEmailOf(previous) };
+        return {
+          accountId: id,
+          email: link.email,
+          previousEmail: getVerifiedEmail(previousAccount),
+        };
       },
     );
-    await this.notices.addNotice(accountId, 'email', visitor, { email: before });
+    await this.notices.addNotice(accountId, 'email', visitor, { email: previousEmail });
     return email;
   }
 
-  /** Removes the e-mail address of an account, and notifies the removed address if verified. */
+  /** Removes the e-mail address of an account, and notifies that address if it was verified. */
   async removeAddress(accountId: string, visitor?: Visitor): Promise<void> {
-    const before = verifiedEmailOf(await this.accounts.findOneBy({ id: accountId }));
+    const verifiedEmail = getVerifiedEmail(await this.accounts.findOneBy({ id: accountId }));
     await this.accounts.update({ id: accountId }, { email: null, emailVerifiedAt: null });
-    await this.notices.addNotice(accountId, 'email', visitor, { email: before });
+    await this.notices.addNotice(accountId, 'email', visitor, { email: verifiedEmail });
   }
 
   /**
    * Mails a reset link to the verified e-mail address of the account with this name. Sends nothing
-   * if the account is missing or disabled, has no such address, or got too many mails. Response and
-   * duration reveal none of this.
+   * if the account is missing or disabled, has no such address, or has reached its limit of mails.
+   * Response and duration reveal none of this.
    *
    * @param address IP address of the client, for the rate limit.
-   * @throws Refusal `unavailable` without a mail server, `limited` for the client's network.
+   * @throws Refusal `unavailable` without a mail server, `limited` if the client's network has
+   *   reached its limit.
    */
   async sendResetLink(name: string, address: string, language: Language): Promise<void> {
     if (!this.hasMailServer) throw new Refusal('unavailable');
     await this.limits.count('mail_address', networkOf(address));
     this.mail.sendInBackground(async () => {
-      const known = { emailVerifiedAt: Not(IsNull()), disabledAt: IsNull() };
-      const account = await this.accounts.findOneBy({ ...whereName(name), ...known });
+      const mailableState = { emailVerifiedAt: Not(IsNull()), disabledAt: IsNull() };
+      const account = await this.accounts.findOneBy({ ...whereName(name), ...mailableState });
       if (!account?.email || !(await this.limits.tryCount('mail', account.id))) return undefined;
       const link = await this.createLink('reset', { accountId: account.id });
       return (
@@ -130,13 +136,13 @@ export class Emails {
     if (!isMailAddress(email)) throw new Refusal('email');
   }
 
-  /** Creates a link for a mail; undefined if the account is disabled or the session has ended. */
+  /** Creates a link. Returns undefined if the account is disabled or the session has ended. */
   private async createLink(
     kind: LinkKind,
-    of: Parameters<Links['createLink']>[1],
+    properties: Parameters<Links['createLink']>[1],
   ): Promise<NewLink | undefined> {
     try {
-      return await this.links.createLink(kind, of);
+      return await this.links.createLink(kind, properties);
     } catch (error) {
       if (error instanceof Refusal) return undefined;
       throw error;
@@ -144,6 +150,6 @@ export class Emails {
   }
 }
 
-function verifiedEmailOf(account: AccountEntity | null): string | null {
+function getVerifiedEmail(account: AccountEntity | null): string | null {
   return account?.emailVerifiedAt ? account.email : null;
 }

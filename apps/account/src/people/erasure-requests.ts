@@ -4,7 +4,7 @@ import { eraseUser, type ReplyOf } from '#contracts';
 import { StreamClient } from '#transport';
 import { SignOut } from './sign-out.js';
 
-/** Requests erasures. All services permanently refuse a user after the request. */
+/** Requests the erasure of a user's data. Then all services permanently refuse the user. */
 @Injectable()
 export class ErasureRequests {
   constructor(

@@ -12,7 +12,7 @@ const daySeconds = 24 * hourSeconds;
 const attemptPolicies = {
   /** Attempts with a password for one name, per network or trusted device. */
   pair: { points: 10, duration: hourSeconds, limitedAction: 'password' },
-  /** Attempts with passwords for any name, per network. Those of trusted devices do not count. */
+  /** Attempts with passwords for any name, per network, except those of trusted devices. */
   address: { points: 100, duration: daySeconds, limitedAction: 'password' },
   /**
    * Attempts with a recovery code for one name or account. They have their own limit, since a
@@ -63,14 +63,14 @@ export class AttemptLimits {
     this.limiters = Object.fromEntries(limiters) as Record<AttemptPolicy, RateLimiterRedis>;
   }
 
-  /** Counts an attempt for a key, such as an account id. @throws Refusal `limited` at the limit. */
+  /** Counts an attempt for a key. @throws Refusal `limited` above the limit of the policy. */
   async count(policy: AttemptPolicy, ...key: string[]): Promise<void> {
     const waitSeconds = await consumePoint(this.limiters[policy], hashKey(key));
     if (waitSeconds > 0)
       throw new Refusal('limited', waitSeconds, attemptPolicies[policy].limitedAction);
   }
 
-  /** Counts an attempt for a key. @returns false if the limit is reached. */
+  /** Counts an attempt for a key. @returns false above the limit. */
   async tryCount(policy: AttemptPolicy, ...key: string[]): Promise<boolean> {
     return (await consumePoint(this.limiters[policy], hashKey(key))) === 0;
   }
@@ -86,27 +86,35 @@ export class AttemptLimits {
   }
 }
 
-/** Creates a rate limit: `points` in `duration` seconds, counted in Redis, else per process. */
+/**
+ * Creates a rate limit of `points` attempts in `durationSeconds`. It counts attempts in Redis, and
+ * per process while Redis is unavailable.
+ */
 export function createLimiter(
   storeClient: Redis | Cluster,
   keyPrefix: string,
   points: number,
-  duration: number,
+  durationSeconds: number,
 ): RateLimiterRedis {
-  const insuranceLimiter = new RateLimiterMemory({ keyPrefix, points, duration });
+  const limit = { keyPrefix, points, duration: durationSeconds };
+  const insuranceLimiter = new RateLimiterMemory(limit);
   const inMemoryBlockOnConsumed = points + 1;
   const options = { storeClient, insuranceLimiter, inMemoryBlockOnConsumed };
-  return new RateLimiterRedis({ ...options, keyPrefix, points, duration });
+  return new RateLimiterRedis({ ...options, ...limit });
 }
 
-/** Counts an attempt of a key. @returns 0, or above the limit the seconds until the next one. */
+/**
+ * Counts an attempt of a key.
+ *
+ * @returns 0 if the attempt is allowed; above the limit, the seconds until the next allowed one.
+ */
 export async function consumePoint(limiter: RateLimiterRedis, key: string): Promise<number> {
   try {
     await limiter.consume(key);
     return 0;
-  } catch (outcome) {
-    if (!(outcome instanceof RateLimiterRes)) throw outcome;
-    return Math.max(Math.ceil(outcome.msBeforeNext / 1_000), 1);
+  } catch (rejection) {
+    if (!(rejection instanceof RateLimiterRes)) throw rejection;
+    return Math.max(Math.ceil(rejection.msBeforeNext / 1_000), 1);
   }
 }
 

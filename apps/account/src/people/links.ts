@@ -18,12 +18,12 @@ export interface Link {
   readonly accountId: string | null;
   /** Name of the link's account, or `null`. */
   readonly name: string | null;
-  /** E-mail address that a `verify` link verifies. */
+  /** E-mail address that a `verify` link verifies; `null` for other kinds. */
   readonly email: string | null;
   readonly expiresAt: Date;
 }
 
-/** New link. Its `url` contains the secret, of which Postgres stores only the hash. */
+/** New link. Its `url` contains the secret. Postgres stores only the hash of the secret. */
 export interface NewLink {
   readonly url: string;
   readonly expiresAt: Date;
@@ -38,10 +38,13 @@ const lifetimeMinutes: Record<LinkKind, number> = {
   verify: minutesPerDay,
 };
 
-/** Maximum links of one kind per account. A new link replaces the oldest. */
-const maxPerAccount = 5;
-/** Maximum links of one kind without an account (`first`, `invite`); the oldest is replaced. */
-const maxWithoutAccount = 1_000;
+/** Maximum links of one kind per account. A further link replaces the oldest. */
+const maxLinksPerAccount = 5;
+/**
+ * Maximum links of one kind without an account (`first`, `invite`). A further link replaces the
+ * oldest.
+ */
+const maxLinksWithoutAccount = 1_000;
 
 /**
  * One-time links that grant a right: create an account, set a new password, verify an address.
@@ -60,24 +63,29 @@ export class Links {
   /**
    * Creates a link `<origin>/links/<secret>`, which a page reads by {@link readLink}.
    *
-   * @param of account and e-mail address of the link; `session` is the id of the browser session
-   *   that requests it.
+   * @param properties account and e-mail address of the link; `session` is the id of the browser
+   *   session that requests the link, or undefined without one.
    * @throws Refusal `link` if the account is disabled or missing; `credentials` if the session has
    *   ended.
    */
   async createLink(
     kind: LinkKind,
-    of: { accountId?: string; name?: string; email?: string; session?: string | undefined } = {},
+    properties: {
+      accountId?: string;
+      name?: string;
+      email?: string;
+      session?: string | undefined;
+    } = {},
     minutesValid = lifetimeMinutes[kind],
   ): Promise<NewLink> {
     const secret = newSecret();
-    const { accountId = null, name = null, email = null } = of;
+    const { accountId = null, name = null, email = null } = properties;
     const expiresAt = await this.links.manager.transaction(async (manager) => {
-      // The lock delays a concurrent disabling, which then deletes this link too.
+      // A concurrent disabling waits for this lock, and then also deletes the new link.
       if (accountId !== null && !(await lockEnabledAccount(manager, accountId)))
         throw new Refusal('link');
-      await lockSession(manager, of.session);
-      const [inserted] = await queryRows<{ expiresAt: string }>(
+      await lockSession(manager, properties.session);
+      const [row] = await queryRows<{ expiresAt: string }>(
         manager,
         `INSERT INTO account.links (hash, kind, account_id, name, email, expires_at)
          VALUES ($1, $2, $3, $4, $5, now() + $6 * interval '1 minute')
@@ -85,16 +93,16 @@ export class Links {
         [hashSecret(secret), kind, accountId, name, email, minutesValid],
       );
       await manager.query(
-        // Without an account there is no row to lock first: SKIP LOCKED avoids deadlocks.
+        // A link without account has no account row to lock first, so SKIP LOCKED avoids deadlocks.
         `DELETE FROM account.links WHERE hash IN (
            SELECT hash FROM account.links WHERE hash IN (
              SELECT hash FROM account.links
              WHERE kind = $1 AND account_id IS NOT DISTINCT FROM $2::uuid
              ORDER BY created_at DESC, hash OFFSET $3)
            FOR UPDATE SKIP LOCKED)`,
-        [kind, accountId, accountId === null ? maxWithoutAccount : maxPerAccount],
+        [kind, accountId, accountId === null ? maxLinksWithoutAccount : maxLinksPerAccount],
       );
-      return new Date((inserted as { expiresAt: string }).expiresAt);
+      return new Date((row as { expiresAt: string }).expiresAt);
     });
     return { url: `${this.config.PUBLIC_URL}/links/${secret}`, expiresAt };
   }
@@ -119,8 +127,8 @@ export class Links {
   }
 
   /**
-   * Deletes a link in the transaction of the change that it allows, and returns its content.
-   * Returns `undefined` if the link was used, is expired or unknown, or its account is disabled.
+   * Deletes a link within the caller's transaction, and returns its content. Returns `undefined` if
+   * the link was used, is expired, unknown or of another kind, or its account is disabled.
    */
   async consumeLink(
     manager: EntityManager,
@@ -129,19 +137,20 @@ export class Links {
   ): Promise<Omit<Link, 'expiresAt'> | undefined> {
     const hash = hashIfSecret(secret);
     if (!hash) return undefined;
-    const [of] = await queryRows<{ id: string | null }>(
+    const [owner] = await queryRows<{ id: string | null }>(
       manager,
       'SELECT account_id AS id FROM account.links WHERE hash = $1 AND kind = $2',
       [hash, kind],
     );
     // Lock order: the account before its links, as in a sign-out.
-    if (!of || (of.id !== null && !(await lockEnabledAccount(manager, of.id)))) return undefined;
-    const [spent] = await queryRows<Omit<Link, 'expiresAt'>>(
+    if (!owner) return undefined;
+    if (owner.id !== null && !(await lockEnabledAccount(manager, owner.id))) return undefined;
+    const [link] = await queryRows<Omit<Link, 'expiresAt'>>(
       manager,
       `DELETE FROM account.links WHERE hash = $1 AND kind = $2 AND expires_at > now()
        RETURNING kind, account_id AS "accountId", name, email`,
       [hash, kind],
     );
-    return spent;
+    return link;
   }
 }

@@ -16,7 +16,7 @@ const stepTimeoutMs = 10_000;
 /** Maximum number of mails in progress. Further mails are dropped with a warning. */
 const maxMailsInProgress = 50;
 
-const addressPattern =
+const mailAddressPattern =
   /^[^\s@"<>(),:;[\]\\]{1,64}@(?=[^@]{1,255}$)[\w-]{1,63}(?:\.[\w-]{1,63}){1,8}$/u;
 
 /**
@@ -24,7 +24,7 @@ const addressPattern =
  * differently, such as quotes and comments.
  */
 export function isMailAddress(text: string): boolean {
-  return text.length <= 254 && addressPattern.test(text);
+  return text.length <= 254 && mailAddressPattern.test(text);
 }
 
 /** Sends mails through the SMTP server of `SMTP_URL`; without the setting, sends none. */
@@ -61,9 +61,9 @@ export class Mail implements OnApplicationShutdown {
    * Sends a mail in the background, so that response times do not reveal if a recipient exists.
    * Failures are logged without the address.
    *
-   * @param make returns the mail, or `undefined` to send none.
+   * @param composeMail returns the mail, or `undefined` to send none.
    */
-  sendInBackground(make: () => Promise<MailMessage | undefined>): void {
+  sendInBackground(composeMail: () => Promise<MailMessage | undefined>): void {
     if (!this.transport) return this.log.warn('mail dropped: SMTP_URL is not set');
     const mailsInProgress = this.mailsInProgress.size;
     if (mailsInProgress >= maxMailsInProgress)
@@ -71,10 +71,10 @@ export class Mail implements OnApplicationShutdown {
         { mailsInProgress },
         'mail dropped, not retried: too many mails in progress; check the SMTP server',
       );
-    const sent: Promise<void> = this.send(this.transport, make).finally(() =>
-      this.mailsInProgress.delete(sent),
+    const delivery: Promise<void> = this.composeAndSend(this.transport, composeMail).finally(() =>
+      this.mailsInProgress.delete(delivery),
     );
-    this.mailsInProgress.add(sent);
+    this.mailsInProgress.add(delivery);
   }
 
   async onApplicationShutdown(): Promise<void> {
@@ -82,11 +82,11 @@ export class Mail implements OnApplicationShutdown {
     this.transport?.close();
   }
 
-  private async send(
+  private async composeAndSend(
     transport: Transporter,
-    make: () => Promise<MailMessage | undefined>,
+    composeMail: () => Promise<MailMessage | undefined>,
   ): Promise<void> {
-    const message = await make().catch((error: unknown) => {
+    const message = await composeMail().catch((error: unknown) => {
       this.log.error(
         { err: error },
         'mail not sent and not retried: Postgres unavailable while reading the account or ' +
@@ -100,7 +100,7 @@ export class Mail implements OnApplicationShutdown {
       const headers = { 'Auto-Submitted': 'auto-generated' };
       await transport.sendMail({ from: this.sender, ...message, headers });
     } catch (error) {
-      // Logs no message of the SMTP server, since it can contain the recipient's address.
+      // The SMTP server's message is not logged, since it can contain the recipient's address.
       const { code, responseCode, name } = error as {
         code?: string;
         responseCode?: number;

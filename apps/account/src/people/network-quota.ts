@@ -14,18 +14,18 @@ export interface LimitedRows {
 }
 
 /**
- * Deletes rows if there are more than `max`, until 99% of `max` remain. It repeatedly deletes the
- * oldest row of the network with the most rows. Call it after the commit of an insert, so that the
- * last of concurrent calls sees all rows.
+ * If there are more than `max` rows, deletes rows until 99% of `max` remain. Each deleted row is
+ * the oldest of the network that then has the most rows. Call it after the commit of an insert, so
+ * that the last of concurrent calls sees all rows.
  *
  * IPv6 networks are compared as /48, then /56, then /64, since providers assign one of these sizes
- * to a customer. The newest row of a network has rank 1; the highest ranks are deleted first.
- * Ranking by /64, then /56, then /48 shares a /48 equally between its /56, and a /56 between its
- * /64.
+ * to a customer. The newest row of a network has rank 1; the highest ranks are deleted first. A /48
+ * orders its rows by their rank in their /56, and a /56 by their rank in their /64. So the /56 of a
+ * /48, and the /64 of a /56, keep equally many rows.
  */
 export async function deleteExcessRowsByNetwork(
   manager: EntityManager,
-  { table, condition, max: most }: LimitedRows,
+  { table, condition, max: maxRows }: LimitedRows,
 ): Promise<void> {
   await manager.query(
     `WITH counted AS MATERIALIZED (SELECT count(*) AS rows FROM account.${table} WHERE ${condition})
@@ -43,6 +43,6 @@ export async function deleteExcessRowsByNetwork(
        WHERE (SELECT rows FROM counted) > $1
        ORDER BY rank48 DESC, created_at
        LIMIT (SELECT rows - $1 + $2 FROM counted WHERE rows > $1)))`,
-    [most, Math.floor(most / 100)],
+    [maxRows, Math.floor(maxRows / 100)],
   );
 }

@@ -2,7 +2,7 @@ import { type Language, languages } from '#ui';
 import type { MailMessage } from './mail.js';
 import type { Notice } from './notices.js';
 
-/** Sentences of notices, by language and kind. `label` is that of an app password or passkey. */
+/** Sentences of notices, by language and kind. `label` names an app password or passkey. */
 export const noticeTexts: Readonly<
   Record<Language, { readonly [Kind in Notice['kind']]: (label: string) => string }>
 > = {
@@ -33,48 +33,52 @@ export const noticeTexts: Readonly<
   },
 };
 
-/** Values in the text of a notice. */
+/** Values that the text of a notice contains. */
 interface NoticeFacts {
+  /** Name of the account; empty if it has none. */
   readonly name: string;
+  /** Label of the app password or passkey; empty for other kinds. */
   readonly label: string;
   /** IP address of the client that made the change; empty for a change by the operator. */
   readonly address: string;
 }
 
-const paragraphs: Readonly<
-  Record<Language, (of: NoticeFacts, sentence: string, url: string) => readonly string[]>
+const mailParagraphs: Readonly<
+  Record<Language, (facts: NoticeFacts, sentence: string, publicUrl: string) => readonly string[]>
 > = {
-  en: ({ name, address }, sentence, url) => [
+  en: ({ name, address }, sentence, publicUrl) => [
     `Hello ${name},`,
     `${sentence}${address && ` Requested from: ${address}`}`,
     'If it was you, ignore this mail.',
     'If not, end sessions and apps that you do not recognize and change your password:\n' +
-      `${url}/account`,
+      `${publicUrl}/account`,
   ],
-  de: ({ name, address }, sentence, url) => [
+  de: ({ name, address }, sentence, publicUrl) => [
     `Hallo ${name},`,
     `${sentence}${address && ` Angefragt von: ${address}`}`,
     'Wenn du es warst, ignoriere diese Mail.',
-    `Sonst beende unbekannte Anmeldungen und Apps und ändere dein Passwort:\n${url}/account`,
+    `Sonst beende unbekannte Anmeldungen und Apps und ändere dein Passwort:\n${publicUrl}/account`,
   ],
 };
 
 /**
- * Returns the mail of a notice, in all languages: the browser that made the change can have another
- * language than the owner of the account.
+ * Returns the mail of a notice, in all languages, because the browser that made the change can have
+ * another language than the owner of the account.
  */
 export function noticeMail(
   kind: Notice['kind'],
   facts: NoticeFacts,
-  url: string,
+  publicUrl: string,
 ): Omit<MailMessage, 'to'> {
-  const text = languages
+  const mailText = languages
     .map((language) =>
-      paragraphs[language](facts, noticeTexts[language][kind](facts.label), url).join('\n\n'),
+      mailParagraphs[language](facts, noticeTexts[language][kind](facts.label), publicUrl).join(
+        '\n\n',
+      ),
     )
     .join('\n\n---\n\n');
   return {
     subject: 'Podcast Sync: account notice / Hinweis zum Konto',
-    text: `${text}\n`,
+    text: `${mailText}\n`,
   };
 }

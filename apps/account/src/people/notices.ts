@@ -10,17 +10,17 @@ import { noticeMail } from './notice-texts.js';
 import { PEOPLE_CONFIG, type PeopleConfig } from './people.config.js';
 import type { Visitor } from './sessions.js';
 
-/** Notice about a change of an account or a sign-in. */
+/** Notice about a change of an account, or about a sign-in. */
 export type Notice = Pick<NoticeEntity, 'createdAt' | 'kind' | 'label' | 'address' | 'userAgent'>;
 
-/** Maximum notices per account and kind. Frequent sign-ins do not displace other kinds. */
-const maxPerKind = 5;
-const maxListed = 30;
+/** Maximum notices per account and kind. A further notice replaces the oldest of its kind. */
+const maxNoticesPerKind = 5;
+const maxListedNotices = 30;
 
 /**
  * Stores notices about changes of an account for its page, and mails them to the verified address.
- * A notice is stored after the commit of the change: a process that crashes in between loses it.
- * A failure is logged and does not fail the change.
+ * A notice is stored after the commit of the change, so a crash in between loses the notice. If
+ * storing fails, the failure is logged, and the change stays.
  */
 @Injectable()
 export class Notices {
@@ -46,10 +46,10 @@ export class Notices {
     details: { label?: string; email?: string | null } = {},
   ): Promise<void> {
     const label = details.label ?? null;
-    const visit = [address.slice(0, 64), userAgent.slice(0, 400)] as const;
+    const clientValues = [address.slice(0, 64), userAgent.slice(0, 400)] as const;
     try {
       await this.notices.query(
-        // The DELETE does not see the inserted row, so it keeps one row less than the maximum.
+        // The DELETE misses the inserted row, so the DELETE keeps one row less than the maximum.
         `WITH locked_account AS (SELECT id FROM account.accounts WHERE id = $1 FOR NO KEY UPDATE),
          added AS (
            INSERT INTO account.notices (account_id, id, kind, label, address, user_agent)
@@ -58,7 +58,7 @@ export class Notices {
          WHERE n.account_id = locked_account.id AND n.id IN (
            SELECT id FROM account.notices WHERE account_id = $1 AND kind = $2
            ORDER BY created_at DESC, id OFFSET $6)`,
-        [accountId, kind, label, ...visit, maxPerKind - 1],
+        [accountId, kind, label, ...clientValues, maxNoticesPerKind - 1],
       );
     } catch (error) {
       this.log.error(
@@ -70,21 +70,22 @@ export class Notices {
     if (!this.mail.hasMailServer) return;
     this.mail.sendInBackground(async () => {
       const account = await this.notices.manager.findOneBy(AccountEntity, { id: accountId });
-      const verified = account?.emailVerifiedAt ? account.email : null;
-      const to = details.email === undefined ? verified : details.email;
-      if (!account || !to || !(await this.limits.tryCount('notice', accountId))) return undefined;
-      const facts = { name: account.name ?? '', label: label ?? '', address: visit[0] };
-      return { to, ...noticeMail(kind, facts, this.config.PUBLIC_URL) };
+      const verifiedEmail = account?.emailVerifiedAt ? account.email : null;
+      const recipient = details.email === undefined ? verifiedEmail : details.email;
+      if (!account || !recipient) return undefined;
+      if (!(await this.limits.tryCount('notice', accountId))) return undefined;
+      const facts = { name: account.name ?? '', label: label ?? '', address: clientValues[0] };
+      return { to: recipient, ...noticeMail(kind, facts, this.config.PUBLIC_URL) };
     });
   }
 
-  /** Returns the notices of an account, newest first. */
+  /** Returns the newest 30 notices of an account, newest first. */
   list(accountId: string): Promise<Notice[]> {
     return this.notices.find({
       select: { createdAt: true, kind: true, label: true, address: true, userAgent: true },
       where: { accountId },
       order: { createdAt: 'DESC', id: 'ASC' },
-      take: maxListed,
+      take: maxListedNotices,
     });
   }
 }

@@ -9,21 +9,22 @@ export interface PasskeySite {
 }
 
 /**
- * Returns the site of a request's passkeys: that of the public URL, else `localhost` if the request
- * was sent to it. Undefined if browsers offer no passkeys on either: they require HTTPS with a
- * domain name, or `localhost`.
+ * Returns the site of a request's passkeys: the public URL, or else `localhost` if the request was
+ * sent to `localhost`. Returns undefined if browsers offer passkeys on neither. Browsers require
+ * HTTPS with a domain name, or `localhost`.
  *
  * @param host header `Host` of the request.
  */
 export function passkeySite(publicUrl: string, host = ''): PasskeySite | undefined {
   return (
-    siteOf(publicUrl) ?? (/^localhost(:\d+)?$/.test(host) ? siteOf(`http://${host}`) : undefined)
+    toPasskeySite(publicUrl) ??
+    (/^localhost(:\d+)?$/.test(host) ? toPasskeySite(`http://${host}`) : undefined)
   );
 }
 
-function siteOf(url: string): PasskeySite | undefined {
+function toPasskeySite(url: string): PasskeySite | undefined {
   const { hostname, origin, protocol } = new URL(url);
-  const isAddress = isIP(hostname.replaceAll(/[[\]]/g, '')) !== 0;
+  const isIpAddress = isIP(hostname.replaceAll(/[[\]]/g, '')) !== 0;
   const isSecure = protocol === 'https:' || /(^|\.)localhost$/.test(hostname);
-  return isSecure && !isAddress ? { id: hostname, origin } : undefined;
+  return isSecure && !isIpAddress ? { id: hostname, origin } : undefined;
 }

@@ -37,8 +37,8 @@ export interface PasskeyRequest {
   /** Header `Host` of the request. */
   readonly host?: string | undefined;
   /**
-   * Value to which the challenge is bound, so that only its requester can use it: the id of a
-   * session, the ticket of the second step of a sign-in, or the value of a browser's cookie.
+   * The challenge is valid only together with this value: the id of a session, the ticket of the
+   * second step of a sign-in, or the value of a browser's cookie.
    */
   readonly binding: string;
 }
@@ -63,7 +63,7 @@ export const challengeLifetimeMs = 10 * 60_000;
 /** Maximum number of passkeys per account. Further ones are refused. */
 const maxPasskeys = 20;
 
-/** Maximum characters of a response. One with a post-quantum key has about 10,000. */
+/** Maximum characters of a response; longer ones are refused. Post-quantum keys need ~10,000. */
 const maxResponseLength = 16_384;
 
 const responseSchema = z.looseObject({
@@ -71,26 +71,26 @@ const responseSchema = z.looseObject({
   response: z.looseObject({ transports: z.array(z.string().max(32)).max(10).optional() }),
 });
 
-/** SQL time after which a challenge must come from a clock that was ahead. */
-const latestChallenge = "now() + interval '10 minutes'";
+/** SQL of the latest accepted time of a challenge. Later times come from a clock that was ahead. */
+const latestChallengeTime = "now() + interval '10 minutes'";
 
 /**
- * SQL that accepts the challenge created at `$2` once, and locks the account `$1`. A stored time
- * after {@link latestChallenge} is replaced, otherwise a clock that was ahead once would lock out
- * all passkeys. No challenge after that time is accepted, so none can be accepted twice.
+ * SQL that accepts the challenge created at `$2` once, and locks the account `$1`. Returns no row
+ * for a challenge later than {@link latestChallengeTime}, or not later than the last accepted one.
+ * A stored time later than {@link latestChallengeTime} is ignored, since it would block passkeys.
  */
 const acceptChallenge = `UPDATE account.accounts SET passkey_challenge_at = $2
-  WHERE id = $1 AND $2 <= ${latestChallenge}
+  WHERE id = $1 AND $2 <= ${latestChallengeTime}
     AND (passkey_challenge_at IS NULL OR passkey_challenge_at < $2
-      OR passkey_challenge_at > ${latestChallenge})
+      OR passkey_challenge_at > ${latestChallengeTime})
   RETURNING id`;
 
 /**
- * Passkeys (WebAuthn Level 3), which sign in without a password, or after it as second factor.
+ * Passkeys (WebAuthn Level 3): sign-in without a password, or second factor after the password.
  * Invariants:
  * - A challenge is a sealed time. It is valid for 10 minutes, for one session, ticket or browser.
- * - Each challenge is accepted once. Those older than an accepted one of the account are rejected,
- *   unless a wrong clock dated the accepted one more than 10 minutes into the future.
+ * - Each challenge is accepted once. Challenges older than the last accepted one of the account are
+ *   rejected, unless a wrong clock dated the accepted one more than 10 minutes into the future.
  * - A signature counter that does not grow is rejected, unless the authenticator does not count.
  * - A suspended passkey is a second factor only. Its use after the password ends the suspension.
  */
@@ -122,8 +122,8 @@ export class Passkeys {
   }
 
   /**
-   * Returns the options with which a browser creates a passkey
-   * (`PublicKeyCredentialCreationOptionsJSON`); undefined at an address without passkeys.
+   * Returns the options (`PublicKeyCredentialCreationOptionsJSON`) with which a browser creates a
+   * passkey; undefined if the address has no {@link passkeySite}.
    */
   async creationOptions(
     { id, name }: Pick<Account, 'id' | 'name'>,
@@ -139,15 +139,15 @@ export class Passkeys {
       challenge: this.createChallenge(binding),
       timeout: challengeLifetimeMs,
       excludeCredentials: (await this.list(id)).map(toDescriptor),
-      // The browser stores the name with the passkey, so that nobody types it. It verifies the
-      // user, for example by a PIN, which replaces the password.
+      // A resident key identifies the account, so that nobody types a name. The authenticator
+      // verifies the user, for example by a PIN, which replaces the password.
       authenticatorSelection: { residentKey: 'required', userVerification: 'required' },
     });
   }
 
   /**
-   * Returns the options with which a browser uses a passkey
-   * (`PublicKeyCredentialRequestOptionsJSON`); undefined at an address without passkeys.
+   * Returns the options (`PublicKeyCredentialRequestOptionsJSON`) with which a browser uses a
+   * passkey; undefined if the address has no {@link passkeySite}.
    *
    * @param accountId account of the second step; undefined for a sign-in without a password.
    */
@@ -168,78 +168,78 @@ export class Passkeys {
   }
 
   /**
-   * Adds a passkey that a browser created by {@link creationOptions}.
+   * Adds a passkey that a browser created with {@link creationOptions}.
    *
    * @param by current session.
    * @throws Refusal `label`, `passkey`, `passkeys_full`; `credentials` if the session has ended.
    */
   async addPasskey(
     accountId: string,
-    { label: entered, ...of }: PasskeyResponse & { label: string },
+    { label: enteredLabel, ...answer }: PasskeyResponse & { label: string },
     by: ActingSession,
   ): Promise<void> {
-    const label = cleanLabel(entered);
+    const label = cleanLabel(enteredLabel);
     if (label === '') throw new Refusal('label');
-    const response = parseResponse(of.credential) as unknown as RegistrationResponseJSON;
-    const { result, challengedAt } = await this.verifyResponse(of, async (expected) => {
+    const response = parseResponse(answer.credential) as unknown as RegistrationResponseJSON;
+    const { result, challengedAt } = await this.verifyResponse(answer, async (expected) => {
       checkAttestation(response.response.attestationObject);
       const verified = await verifyRegistrationResponse({ ...expected, response });
       return verified.registrationInfo?.credential;
     });
     const { id, publicKey, counter, transports = [] } = result;
     await this.passkeys.manager.transaction(async (manager) => {
-      const accepted = await queryRows(manager, acceptChallenge, [accountId, challengedAt]);
-      if (accepted.length === 0) throw new Refusal('passkey');
+      const acceptedRows = await queryRows(manager, acceptChallenge, [accountId, challengedAt]);
+      if (acceptedRows.length === 0) throw new Refusal('passkey');
       await lockSession(manager, by.id);
       if ((await manager.countBy(PasskeyEntity, { accountId })) >= maxPasskeys)
         throw new Refusal('passkeys_full');
-      const added = await queryRows(
+      const insertedRows = await queryRows(
         manager,
         `INSERT INTO account.passkeys (id, account_id, public_key, counter, transports, label)
          VALUES ($1, $2, $3, $4, $5, $6) ON CONFLICT (id) DO NOTHING RETURNING 1`,
         [decodeId(id), accountId, Buffer.from(publicKey), counter, transports, label],
       );
-      if (added.length === 0) throw new Refusal('passkey');
+      if (insertedRows.length === 0) throw new Refusal('passkey');
     });
     await this.notices.addNotice(accountId, 'passkey', by, { label });
   }
 
   /** Removes a passkey. Idempotent. @param id in base64url. */
   async removePasskey(accountId: string, id: string, by: ActingSession): Promise<void> {
-    const [removed] = await queryRows<{ label: string }>(
+    const [deletedRow] = await queryRows<{ label: string }>(
       this.passkeys.manager,
       'DELETE FROM account.passkeys WHERE account_id = $1 AND id = $2 RETURNING label',
       [accountId, decodeId(id)],
     );
-    if (removed) await this.notices.addNotice(accountId, 'passkey_removed', by, removed);
+    if (deletedRow) await this.notices.addNotice(accountId, 'passkey_removed', by, deletedRow);
   }
 
   /**
-   * Verifies a sign-in with a passkey, or the second step of a sign-in.
+   * Verifies a passkey that replaces the password, or that is the second factor.
    *
-   * @param secondStepOf account whose password was correct. Without it, the authenticator must have
-   *   verified its user, such as by a PIN or a fingerprint.
+   * @param accountId account whose password was correct; undefined if the passkey replaces the
+   *   password: the authenticator must then have verified its user, such as by a PIN.
    * @throws Refusal `passkey`, also if the account is disabled or signs in at an OpenID provider.
    */
-  async verifyUse(of: PasskeyResponse, secondStepOf?: string): Promise<VerifiedPasskey> {
-    const response = parseResponse(of.credential) as unknown as AuthenticationResponseJSON;
+  async verifyUse(answer: PasskeyResponse, accountId?: string): Promise<VerifiedPasskey> {
+    const response = parseResponse(answer.credential) as unknown as AuthenticationResponseJSON;
     const id = decodeId(response.id);
     const [passkey] = await this.passkeys.find({ where: { id }, relations: { account: true } });
     const account = passkey?.account;
     if (!account || account.disabledAt || account.issuer !== null) throw new Refusal('passkey');
-    if (secondStepOf !== undefined && secondStepOf !== account.id) throw new Refusal('passkey');
-    const { result, challengedAt } = await this.verifyResponse(of, async (expected) => {
+    if (accountId !== undefined && accountId !== account.id) throw new Refusal('passkey');
+    const { result, challengedAt } = await this.verifyResponse(answer, async (expected) => {
       const { verified, authenticationInfo } = await verifyAuthenticationResponse({
         ...expected,
         response,
         // The SQL of `recordUse` compares the counters, since uses can be concurrent.
         credential: { id: response.id, publicKey: new Uint8Array(passkey.publicKey), counter: 0 },
-        requireUserVerification: secondStepOf === undefined,
+        requireUserVerification: accountId === undefined,
       });
       return verified ? authenticationInfo : undefined;
     });
     const recordUse = async (manager: EntityManager) => {
-      const used = await queryRows(
+      const changedRows = await queryRows(
         manager,
         `WITH accepted AS (${acceptChallenge})
          UPDATE account.passkeys p
@@ -248,23 +248,23 @@ export class Passkeys {
            AND (p.counter < $4 OR (p.counter = 0 AND $4 = 0))
            AND (p.suspended_at IS NULL OR $5)
          RETURNING 1`,
-        [account.id, challengedAt, id, result.newCounter, secondStepOf !== undefined],
+        [account.id, challengedAt, id, result.newCounter, accountId !== undefined],
       );
-      if (used.length === 0) throw new Refusal('passkey');
+      if (changedRows.length === 0) throw new Refusal('passkey');
     };
     return { account, recordUse };
   }
 
-  /** Verifies a browser's response by `check`. @throws Refusal `passkey` if it is invalid. */
+  /** Verifies a response by `verify`, a call of the library. @throws Refusal `passkey`. */
   private async verifyResponse<Result extends object>(
     { host, binding }: PasskeyRequest,
-    check: (expected: ExpectedResponse) => Promise<Result | undefined>,
+    verify: (expected: ExpectedResponse) => Promise<Result | undefined>,
   ): Promise<{ result: Result; challengedAt: Date }> {
     const site = passkeySite(this.config.PUBLIC_URL, host);
     let challengedAt: Date | undefined;
     try {
       if (!site) throw new Error('address without passkeys');
-      const result = await check({
+      const result = await verify({
         expectedOrigin: site.origin,
         expectedRPID: site.id,
         expectedChallenge: (challenge) => {
@@ -283,11 +283,12 @@ export class Passkeys {
     return new Uint8Array(this.sealing.seal(sealPurpose, String(Date.now()), binding));
   }
 
-  /** Returns the time of a challenge; undefined if it is forged, expired or has another binding. */
+  /** Returns the creation time of a challenge; undefined if forged, expired or bound otherwise. */
   private openChallenge(challenge: string, binding: string): Date | undefined {
-    const opened = this.sealing.open(sealPurpose, Buffer.from(challenge, 'base64url'), binding);
-    const at = Number(opened);
-    return opened !== undefined && Date.now() < at + challengeLifetimeMs ? new Date(at) : undefined;
+    const sealedTime = this.sealing.open(sealPurpose, Buffer.from(challenge, 'base64url'), binding);
+    const createdMs = Number(sealedTime);
+    const isValid = sealedTime !== undefined && Date.now() < createdMs + challengeLifetimeMs;
+    return isValid ? new Date(createdMs) : undefined;
   }
 }
 
@@ -305,7 +306,7 @@ const toDescriptor = ({ id, transports }: Passkey) => ({
   transports,
 });
 
-/** Checks the parts of a response that the library does not check. @throws Refusal `passkey`. */
+/** Parses a response, and checks what the library does not check. @throws Refusal `passkey`. */
 function parseResponse(credential: string): z.output<typeof responseSchema> {
   try {
     return responseSchema.parse(JSON.parse(credential.slice(0, maxResponseLength)));
@@ -314,12 +315,10 @@ function parseResponse(credential: string): z.output<typeof responseSchema> {
   }
 }
 
-/**
- * Rejects attestations with certificates, which browsers remove. The library would send requests to
- * URLs in the certificates.
- */
+/** Rejects attestations with certificates, since the library would request URLs in them. */
 function checkAttestation(attestation: string): void {
   const decoded = decodeAttestationObject(new Uint8Array(Buffer.from(attestation, 'base64url')));
-  const isSelf = decoded.get('fmt') === 'packed' && !decoded.get('attStmt').get('x5c');
-  if (decoded.get('fmt') !== 'none' && !isSelf) throw new Error('attestation with certificates');
+  const format = decoded.get('fmt');
+  const isSelfSigned = format === 'packed' && !decoded.get('attStmt').get('x5c');
+  if (format !== 'none' && !isSelfSigned) throw new Error('attestation with certificates');
 }

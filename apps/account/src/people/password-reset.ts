@@ -39,14 +39,14 @@ export class PasswordReset {
     if (link?.kind !== 'reset') throw new Refusal('link');
     const name = link.name ?? '';
     checkPassword(password, name);
-    const succeeded = await this.protection.countLink(visitor.address);
-    const hash = await this.passwords.hash(password, 'untrusted', name, `link ${secret}`);
-    await this.replacePassword(hash, visitor, async (manager) => {
-      const spent = await this.links.consumeLink(manager, secret, 'reset');
-      if (!spent?.accountId) throw new Refusal('link');
-      return spent.accountId;
+    const refundAttempt = await this.protection.countLink(visitor.address);
+    const passwordHash = await this.passwords.hash(password, 'untrusted', name, `link ${secret}`);
+    await this.replacePassword(passwordHash, visitor, async (manager) => {
+      const consumedLink = await this.links.consumeLink(manager, secret, 'reset');
+      if (!consumedLink?.accountId) throw new Refusal('link');
+      return consumedLink.accountId;
     });
-    await succeeded();
+    await refundAttempt();
     return this.protection.clients.cookieFor(name);
   }
 
@@ -63,48 +63,48 @@ export class PasswordReset {
     const { name, code, password } = entered;
     const { device, trust } = this.protection.assess(name, browser);
     const attempt = { name, address: browser.address, device };
-    const succeeded = await this.protection.countRecovery(attempt);
-    // Hash first: a rejected password then uses no code, and the duration does not reveal if the
-    // name exists.
-    const hash = await this.passwords.hash(password, trust, name);
-    await this.replacePassword(hash, browser, async (manager) => {
+    const resetCount = await this.protection.countRecovery(attempt);
+    // Hashing comes first, so that a rejected password uses up no code, and the duration does not
+    // reveal if the name exists.
+    const passwordHash = await this.passwords.hash(password, trust, name);
+    await this.replacePassword(passwordHash, browser, async (manager) => {
       const account = await manager.findOneBy(AccountEntity, {
         ...whereName(name),
         disabledAt: IsNull(),
       });
-      const nobody = '00000000-0000-0000-0000-000000000000';
-      if (!(await this.codes.useCode(manager, account?.id ?? nobody, code)))
+      const unknownId = '00000000-0000-0000-0000-000000000000';
+      if (!(await this.codes.useCode(manager, account?.id ?? unknownId, code)))
         throw new Refusal('credentials');
       return (account as AccountEntity).id;
     });
-    await succeeded();
+    await resetCount();
     return this.protection.clients.cookieFor(name);
   }
 
   /**
    * Sets the new password and ends all access, in the transaction that uses the link or code.
    *
-   * @param hash of the new password.
+   * @param passwordHash hash of the new password.
    * @param visitor client of the reset, for the notice.
-   * @param consume uses the link or code within the transaction and returns its account id.
+   * @param consumeProof uses the link or code within the transaction and returns its account id.
    * @throws Refusal `link` if the account is disabled or missing.
    */
   private async replacePassword(
-    hash: string,
+    passwordHash: string,
     visitor: Visitor,
-    consume: (manager: EntityManager) => Promise<string>,
+    consumeProof: (manager: EntityManager) => Promise<string>,
   ): Promise<void> {
-    const ended = await this.accounts.manager.transaction(async (manager) => {
-      const id = await consume(manager);
-      const changed = await manager.update(
+    const endedAccess = await this.accounts.manager.transaction(async (manager) => {
+      const id = await consumeProof(manager);
+      const { affected } = await manager.update(
         AccountEntity,
         { id, disabledAt: IsNull() },
-        { password: hash },
+        { password: passwordHash },
       );
-      if (!changed.affected) throw new Refusal('link');
+      if (!affected) throw new Refusal('link');
       return this.signOut.endAccess(manager, id);
     });
-    await this.signOut.notifyGateways(ended);
-    await this.protection.notices.addNotice(ended.accountId, 'password', visitor);
+    await this.signOut.notifyGateways(endedAccess);
+    await this.protection.notices.addNotice(endedAccess.accountId, 'password', visitor);
   }
 }

@@ -7,8 +7,8 @@ const minPasswordLength = 12;
 export const maxPasswordBytes = 1_000;
 
 /**
- * Returns the Unicode normalization (NFKC) of a password, which is hashed. It is the same for
- * keyboards that encode a character differently (NIST SP 800-63B, 3.1.1.2).
+ * Returns a password in the Unicode normalization form NFKC, for hashing. Keyboards that encode a
+ * character differently then produce the same hash (NIST SP 800-63B, 3.1.1.2).
  */
 export function normalizePassword(password: string): string {
   return password.normalize('NFKC');
@@ -16,25 +16,27 @@ export function normalizePassword(password: string): string {
 
 /** Checks a new password of the account `name`. @throws Refusal `password_…`. */
 export function checkPassword(password: string, name = ''): void {
-  const problem = passwordProblem(password, name);
+  const problem = findPasswordProblem(password, name);
   if (problem) throw new Refusal(problem);
 }
 
-function passwordProblem(password: string, name: string): RefusalCode | undefined {
+function findPasswordProblem(password: string, name: string): RefusalCode | undefined {
   if (Buffer.byteLength(password) > maxPasswordBytes) return 'password_long';
-  const text = normalizePassword(password);
-  if ([...text].length < minPasswordLength) return 'password_short';
-  const lower = text.toLowerCase();
-  const isName = name !== '' && isRepetitionOf(lower, name.toLowerCase());
-  return isName || commonPasswords.has(lower) || isPattern(lower) ? 'password_common' : undefined;
+  const normalizedPassword = normalizePassword(password);
+  if ([...normalizedPassword].length < minPasswordLength) return 'password_short';
+  const lower = normalizedPassword.toLowerCase();
+  const repeatsName = name !== '' && isRepetitionOf(lower, name.toLowerCase());
+  return repeatsName || commonPasswords.has(lower) || isGuessablePattern(lower)
+    ? 'password_common'
+    : undefined;
 }
 
-/** Returns true if the text repeats `part`; the last repetition can be incomplete. */
-function isRepetitionOf(text: string, part: string): boolean {
-  return part.repeat(Math.ceil(text.length / part.length)).startsWith(text);
+/** Returns true if the text consists of repetitions of `unit`; the last can be incomplete. */
+function isRepetitionOf(text: string, unit: string): boolean {
+  return unit.repeat(Math.ceil(text.length / unit.length)).startsWith(text);
 }
 
-/** Alphabet, digits and keyboard rows, whose parts are too easy to guess. */
+/** Alphabet, digits, and the keys of QWERTY and QWERTZ keyboards row by row. */
 const keySequences = [
   'abcdefghijklmnopqrstuvwxyz',
   '01234567890',
@@ -43,11 +45,14 @@ const keySequences = [
   'qwertzuiopasdfghjklyxcvbnm',
 ];
 
-/** Returns true for repetitions of 1 to 4 characters and for alphabet or keyboard sequences. */
-function isPattern(text: string): boolean {
+/**
+ * Returns true for repetitions of 1 to 4 characters, and for {@link keySequences} from their first
+ * or (backwards) last key.
+ */
+function isGuessablePattern(text: string): boolean {
   for (let length = 1; length <= 4; length += 1)
     if (isRepetitionOf(text, text.slice(0, length))) return true;
-  return keySequences.some((row) =>
-    [row, [...row].reverse().join('')].some((sequence) => isRepetitionOf(text, sequence)),
+  return keySequences.some((keys) =>
+    [keys, [...keys].reverse().join('')].some((sequence) => isRepetitionOf(text, sequence)),
   );
 }

@@ -14,43 +14,49 @@ const maxWaitingPerQueue = 16;
 /** Maximum milliseconds for which a hash waits for a slot. Then it is refused as `busy`. */
 const maxSlotWaitMs = 2_000;
 
-/** Trust levels of clients. Each level has a queue; earlier levels are served first. */
-const clientTrusts = ['trustedDevice', 'trustedNetwork', 'untrusted'] as const;
+/** Trust levels of clients. Each level has a queue. Hashes of an earlier level start first. */
+const trustLevels = ['trustedDevice', 'trustedNetwork', 'untrusted'] as const;
 /**
- * Trust level of a client: a `trustedDevice` signed in with this name before; from a
- * `trustedNetwork`, anybody signed in within a week. Attackers can share a trusted network.
+ * Trust level of a client:
+ * - `trustedDevice`: signed in, or reset the password, with this name before.
+ * - `trustedNetwork`: its network had a sign-in within the last week, maybe by somebody else.
+ * - `untrusted`: any other client.
  */
-export type ClientTrust = (typeof clientTrusts)[number];
+export type ClientTrust = (typeof trustLevels)[number];
 
 /**
  * Computes and verifies password hashes (argon2id, PHC strings). Invariants:
  * - A process computes two hashes at a time, at most one of them for clients other than trusted
  *   devices. Short queues and waiting times bound memory and CPU.
- * - Each key (account, link or network) has one running or waiting hash, so no key takes all slots.
+ * - Each key (account, link or network) has at most one running or waiting hash, so no key occupies
+ *   all slots.
  * - Verification takes the same time for an account without a password.
  */
 @Injectable()
 export class Passwords {
+  /** Verified for an account without a password, which then takes the same time. */
   private readonly decoyHash = createDecoyHash();
   /** Numbers of running hashes by trust level. */
   private readonly runningHashes = { trustedDevice: 0, trustedNetwork: 0, untrusted: 0 };
+  /** Functions that start a waiting hash each, by trust level, longest waiting first. */
   private readonly waitingHashes: Record<ClientTrust, (() => void)[]> = {
     trustedDevice: [],
     trustedNetwork: [],
     untrusted: [],
   };
+  /** Keys with a running or waiting hash. */
   private readonly busyKeys = new Set<string>();
 
   /** Number of hashes that wait for a slot, for metrics. */
   get waitingCount(): number {
-    return clientTrusts.reduce((count, trust) => count + this.waitingHashes[trust].length, 0);
+    return trustLevels.reduce((count, trust) => count + this.waitingHashes[trust].length, 0);
   }
 
   /**
    * Returns the hash of a new password.
    *
    * @param trust trust level of the client, which decides its queue.
-   * @param key for which one hash runs or waits at a time; a second call is refused as `busy`.
+   * @param key that has at most one running or waiting hash; a second call is refused as `busy`.
    * @throws Refusal `password_…` if the password is not acceptable, `busy`.
    */
   async hash(password: string, trust: ClientTrust, name = '', key?: string): Promise<string> {
@@ -110,32 +116,32 @@ export class Passwords {
 
   private hasFreeSlot(trust: ClientTrust): boolean {
     const { trustedDevice, trustedNetwork, untrusted } = this.runningHashes;
-    const others = trustedNetwork + untrusted;
+    const otherHashes = trustedNetwork + untrusted;
     return (
-      trustedDevice + others < maxConcurrentHashes &&
-      (trust === 'trustedDevice' || others < maxConcurrentHashes - 1)
+      trustedDevice + otherHashes < maxConcurrentHashes &&
+      (trust === 'trustedDevice' || otherHashes < maxConcurrentHashes - 1)
     );
   }
 
-  /** Resolves when a slot is free; it then counts as running. @throws Refusal `busy`. */
+  /** Resolves when the hash has a slot, already counted as running. @throws Refusal `busy`. */
   private waitForSlot(trust: ClientTrust): Promise<void> {
     const queue = this.waitingHashes[trust];
     if (queue.length >= maxWaitingPerQueue) return Promise.reject(new Refusal('busy', 2));
     return new Promise((resolve, reject) => {
-      const start = () => {
+      const startHash = () => {
         clearTimeout(timer);
         resolve();
       };
       const timer = setTimeout(() => {
-        queue.splice(queue.indexOf(start), 1);
+        queue.splice(queue.indexOf(startHash), 1);
         reject(new Refusal('busy', 2));
       }, maxSlotWaitMs);
-      queue.push(start);
+      queue.push(startHash);
     });
   }
 
   private startWaitingHashes(): void {
-    for (const trust of clientTrusts) {
+    for (const trust of trustLevels) {
       while (this.waitingHashes[trust].length > 0 && this.hasFreeSlot(trust)) {
         this.runningHashes[trust] += 1;
         this.waitingHashes[trust].shift()?.();
@@ -147,6 +153,8 @@ export class Passwords {
 /** Returns a random PHC string with the cost of stored hashes. It matches no password. */
 function createDecoyHash(): string {
   const { memoryCost, timeCost, parallelism } = hashCost;
-  const text = (bytes: number) => randomBytes(bytes).toString('base64').replaceAll('=', '');
-  return `$argon2id$v=19$m=${memoryCost},t=${timeCost},p=${parallelism}$${text(16)}$${text(32)}`;
+  const randomBase64 = (bytes: number) => randomBytes(bytes).toString('base64').replaceAll('=', '');
+  const salt = randomBase64(16);
+  const digest = randomBase64(32);
+  return `$argon2id$v=19$m=${memoryCost},t=${timeCost},p=${parallelism}$${salt}$${digest}`;
 }

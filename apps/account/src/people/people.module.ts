@@ -35,7 +35,7 @@ import { Sweep } from '../sweep.js';
 import { Totp } from './totp.js';
 
 /** Classes that the module provides and exports. */
-const people = [
+const services = [
   Accounts,
   Administrators,
   Emails,
@@ -84,8 +84,8 @@ const people = [
         new RevocationWriter(...args),
     },
     Sweep,
-    ...people,
+    ...services,
   ],
-  exports: [PEOPLE_CONFIG, RevocationWriter, Seal, ...people],
+  exports: [PEOPLE_CONFIG, RevocationWriter, Seal, ...services],
 })
 export class PeopleModule {}

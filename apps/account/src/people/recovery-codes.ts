@@ -11,14 +11,14 @@ import { queryRows } from './query-rows.js';
 /** Crockford's base 32: five bits per character, without characters that are easily confused. */
 const codeAlphabet = '0123456789abcdefghjkmnpqrstvwxyz';
 const codeLength = 16;
-const codeCount = 10;
+const codesPerAccount = 10;
 
 /**
- * Returns the hash of an entered code; undefined if it has not the form of a code. Ignores case,
- * spaces and dashes, and reads `o` as 0, `i` and `l` as 1.
+ * Returns the hash of an entered code; undefined if the text cannot be a code. Ignores letter case,
+ * spaces and dashes, and reads `o` as 0, and `i` and `l` as 1.
  */
-export function hashRecoveryCode(typed: string): Buffer | undefined {
-  const code = typed
+export function hashRecoveryCode(enteredText: string): Buffer | undefined {
+  const code = enteredText
     .slice(0, 64)
     .toLowerCase()
     .replaceAll(/[\s-]/g, '')
@@ -27,14 +27,14 @@ export function hashRecoveryCode(typed: string): Buffer | undefined {
   return /^[0-9a-hjkmnp-tv-z]{16}$/.test(code) ? hashSecret(code) : undefined;
 }
 
-function newCode(): string {
+function generateCode(): string {
   return Array.from(
     { length: codeLength },
     () => codeAlphabet[randomInt(codeAlphabet.length)],
   ).join('');
 }
 
-/** Single-use codes of 80 random bits for a lost password or second factor. */
+/** Creates and uses one-time codes of 80 random bits for a lost password or second factor. */
 @Injectable()
 export class RecoveryCodes {
   constructor(
@@ -43,25 +43,25 @@ export class RecoveryCodes {
   ) {}
 
   /**
-   * Replaces the codes of an account, also the unused ones.
+   * Replaces all codes of an account, used or not.
    *
    * @param by current session; undefined for the operator.
-   * @returns ten codes, to be shown once.
+   * @returns ten codes with dashes, to be shown once.
    * @throws Refusal `credentials` if the session has ended.
    */
   async replaceAll(accountId: string, by?: ActingSession): Promise<string[]> {
-    const created = Array.from({ length: codeCount }, newCode);
+    const newCodes = Array.from({ length: codesPerAccount }, generateCode);
     await this.codes.manager.transaction(async (manager) => {
       await manager.query('SELECT 1 FROM account.accounts WHERE id = $1 FOR UPDATE', [accountId]);
       await lockSession(manager, by?.id);
       await manager.delete(RecoveryCodeEntity, { accountId });
       await manager.insert(
         RecoveryCodeEntity,
-        created.map((code) => ({ accountId, hash: hashSecret(code) })),
+        newCodes.map((code) => ({ accountId, hash: hashSecret(code) })),
       );
     });
     await this.notices.addNotice(accountId, 'recovery_codes', by);
-    return created.map((code) => (code.match(/.{4}/g) as string[]).join('-'));
+    return newCodes.map((code) => (code.match(/.{4}/g) as string[]).join('-'));
   }
 
   /** Returns the number of unused codes of an account. */
@@ -69,11 +69,11 @@ export class RecoveryCodes {
     return this.codes.countBy({ accountId, usedAt: IsNull() });
   }
 
-  /** Marks a code as used, within the caller's transaction. @returns true if it was valid. */
-  async useCode(manager: EntityManager, accountId: string, typed: string): Promise<boolean> {
-    const hash = hashRecoveryCode(typed);
+  /** Uses a code, within the caller's transaction. @returns false if it is wrong or used. */
+  async useCode(manager: EntityManager, accountId: string, enteredText: string): Promise<boolean> {
+    const hash = hashRecoveryCode(enteredText);
     if (!hash) return false;
-    const used = await queryRows(
+    const usedRows = await queryRows(
       manager,
       // Lock order: the account before its codes, as in `replaceAll`.
       `WITH locked_account AS (SELECT id FROM account.accounts WHERE id = $1 FOR NO KEY UPDATE)
@@ -82,6 +82,6 @@ export class RecoveryCodes {
        RETURNING c.account_id`,
       [accountId, hash],
     );
-    return used.length === 1;
+    return usedRows.length === 1;
   }
 }

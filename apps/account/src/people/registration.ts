@@ -19,7 +19,10 @@ export interface EnteredCredentials {
   readonly password: string;
 }
 
-/** Creates accounts by open registration or a link, as far as `REGISTRATION` allows. */
+/**
+ * Creates accounts by open registration, by invitation, and by the link for the first account.
+ * `REGISTRATION` allows or forbids the first two.
+ */
 @Injectable()
 export class Registration {
   constructor(
@@ -48,11 +51,16 @@ export class Registration {
     checkPassword(password, name);
     const network = networkOf(address);
     await this.limits.count('registration', network);
-    const hash = await this.passwords.hash(password, 'untrusted', name, `network ${network}`);
-    return this.accounts.create({ name, password: hash });
+    const passwordHash = await this.passwords.hash(
+      password,
+      'untrusted',
+      name,
+      `network ${network}`,
+    );
+    return this.accounts.create({ name, password: passwordHash });
   }
 
-  /** Creates a link for the first account; undefined if an account with a sign-in exists. */
+  /** Creates a link for the first account. Returns undefined if somebody can sign in already. */
   async createFirstLink(): Promise<NewLink | undefined> {
     return (await this.accounts.nobodyCanSignIn()) ? this.links.createLink('first') : undefined;
   }
@@ -61,8 +69,8 @@ export class Registration {
    * Creates an account by a link of the kind `first` or `invite`. The first account is an
    * administrator.
    *
-   * @throws Refusal `link`, `registration` if invitations are off, `limited`, `name`, `name_taken`,
-   *   `password_…`, `busy`.
+   * @throws Refusal `link`, `registration` if `REGISTRATION` forbids invitations, `limited`,
+   *   `name`, `name_taken`, `password_…`, `busy`.
    */
   async registerByLink(
     secret: string,
@@ -77,7 +85,7 @@ export class Registration {
     checkPassword(password, name);
     const network = networkOf(address);
     await this.limits.count('link', network);
-    const hash = await this.passwords.hash(password, 'untrusted', name, `link ${secret}`);
+    const passwordHash = await this.passwords.hash(password, 'untrusted', name, `link ${secret}`);
     const account = await this.source.transaction(async (manager) => {
       if (kind === 'first')
         await manager.query('SELECT pg_advisory_xact_lock($1)', [firstAccountLockKey]);
@@ -86,7 +94,7 @@ export class Registration {
       if (kind === 'first' && !(await this.accounts.nobodyCanSignIn(manager)))
         throw new Refusal('link');
       return this.accounts.create(
-        { name, password: hash, isAdministrator: kind === 'first' },
+        { name, password: passwordHash, isAdministrator: kind === 'first' },
         manager,
       );
     });

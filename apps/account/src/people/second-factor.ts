@@ -15,15 +15,19 @@ import { Totp } from './totp.js';
 const sealPurpose = 'sign-in ticket';
 const ticketLifetimeMs = 10 * 60_000;
 
+/**
+ * Content of a ticket: account id, digest of the password hash, and time of expiry in milliseconds
+ * since 1970.
+ */
 const ticketSchema = z.object({ account: z.guid(), password: z.string(), until: z.number() });
 
-/** Entered code of the second factor: a TOTP code (`code`) or a recovery code. */
+/** Entered code of the second factor: a TOTP code (`code`) or a recovery code (`recovery`). */
 export interface SecondFactorCode {
   readonly kind: 'code' | 'recovery';
   readonly code: string;
 }
 
-/** Checks the second factor, a TOTP or recovery code, at sign-in, and switches it off. */
+/** Checks TOTP and recovery codes in the second step of a sign-in, and switches TOTP off. */
 @Injectable()
 export class SecondFactor {
   constructor(
@@ -39,7 +43,7 @@ export class SecondFactor {
   createTicket(account: AccountEntity): string {
     const ticket = {
       account: account.id,
-      password: passwordDigest(account),
+      password: digestPasswordHash(account),
       until: Date.now() + ticketLifetimeMs,
     };
     return this.sealing.seal(sealPurpose, JSON.stringify(ticket)).toString('base64url');
@@ -52,13 +56,13 @@ export class SecondFactor {
    *   account is disabled.
    */
   async readTicket(ticket: string): Promise<AccountEntity> {
-    const opened =
+    const json =
       /^[\w-]{1,1000}$/.test(ticket) &&
       this.sealing.open(sealPurpose, Buffer.from(ticket, 'base64url'));
-    const claims = opened ? ticketSchema.parse(JSON.parse(opened)) : undefined;
+    const claims = json ? ticketSchema.parse(JSON.parse(json)) : undefined;
     if (!claims || claims.until < Date.now()) throw new Refusal('ticket');
     const account = await this.accounts.findOneBy({ id: claims.account, disabledAt: IsNull() });
-    if (!account || passwordDigest(account) !== claims.password) throw new Refusal('ticket');
+    if (!account || digestPasswordHash(account) !== claims.password) throw new Refusal('ticket');
     return account;
   }
 
@@ -71,43 +75,49 @@ export class SecondFactor {
    * Switches TOTP off by a TOTP or recovery code. A recovery code also ends all access to the
    * account except the current session.
    *
-   * @param by account, with the id of the current session.
+   * @param account id and name of the account, and id of the current session.
    * @throws Refusal `code`, `limited`.
    */
   async switchTotpOff(
-    by: { id: string; name: string | null; session: string },
+    account: { id: string; name: string | null; session: string },
     { kind, code }: SecondFactorCode,
     browser: Browser,
   ): Promise<void> {
-    const { device } = this.protection.assess(by.name ?? '', browser);
-    const succeeded = await this.protection.countCode(kind, by.id, device);
-    if (kind === 'code') await this.totp.switchOff(by.id, code);
+    const { device } = this.protection.assess(account.name ?? '', browser);
+    const resetCount = await this.protection.countCode(kind, account.id, device);
+    if (kind === 'code') await this.totp.switchOff(account.id, code);
     else
-      await this.useRecoveryCode(by.id, code, { session: by.session }, async (manager) => {
-        const off = { totpSecret: null, totpConfirmedAt: null, totpStep: null };
-        await manager.update(AccountEntity, { id: by.id }, off);
-      });
-    await succeeded();
-    await this.protection.notices.addNotice(by.id, 'second_factor_off', browser);
+      await this.useRecoveryCode(
+        account.id,
+        code,
+        { session: account.session },
+        async (manager) => {
+          const noTotp = { totpSecret: null, totpConfirmedAt: null, totpStep: null };
+          await manager.update(AccountEntity, { id: account.id }, noTotp);
+        },
+      );
+    await resetCount();
+    await this.protection.notices.addNotice(account.id, 'second_factor_off', browser);
   }
 
+  /** Uses a code, applies a change, and ends access except `keptAccess`, in one transaction. */
   private async useRecoveryCode(
     accountId: string,
     code: string,
-    kept: KeptAccess,
-    act: (manager: EntityManager) => Promise<void>,
+    keptAccess: KeptAccess,
+    applyChange: (manager: EntityManager) => Promise<void>,
   ): Promise<void> {
-    const ended = await this.accounts.manager.transaction(async (manager) => {
+    const endedAccess = await this.accounts.manager.transaction(async (manager) => {
       if (!(await this.codes.useCode(manager, accountId, code))) throw new Refusal('code');
-      await act(manager);
-      return this.signOut.endAccess(manager, accountId, kept);
+      await applyChange(manager);
+      return this.signOut.endAccess(manager, accountId, keptAccess);
     });
-    await this.signOut.notifyGateways(ended);
+    await this.signOut.notifyGateways(endedAccess);
   }
 }
 
 /** Returns a digest of the password hash, by which a ticket detects a changed password. */
-function passwordDigest({ password }: AccountEntity): string {
+function digestPasswordHash({ password }: AccountEntity): string {
   return hashSecret(password ?? '')
     .toString('base64url')
     .slice(0, 16);

@@ -14,18 +14,20 @@ export interface Session {
   readonly id: string;
   readonly accountId: string;
   readonly createdAt: Date;
-  /** Time of the last sign-in in this session, by password, code or provider. */
+  /** Time of the last sign-in in this session, by password, passkey or OpenID provider. */
   readonly authenticatedAt: Date;
   readonly lastUsedAt: Date;
   readonly expiresAt: Date;
+  /** IP address of the browser at the last sign-in. */
   readonly address: string;
   readonly userAgent: string;
 }
 
-/** New or renewed session with the value of its cookie, of which only the hash is stored. */
+/** New or renewed session. */
 export interface NewSession {
   readonly id: string;
   readonly accountId: string;
+  /** Value of the session cookie. Postgres stores only its hash. */
   readonly cookie: string;
 }
 
@@ -37,16 +39,16 @@ export interface Visitor {
 
 /** Browser of a sign-in: IP address, user agent and cookies. */
 export interface Browser extends Visitor {
-  /** Session cookie, if the browser has one. */
+  /** Value of the session cookie; undefined if the browser sent none. */
   readonly session?: string | undefined;
-  /** Device cookie of a browser that signed in before. */
+  /** Value of the device cookie of an earlier sign-in; undefined if the browser sent none. */
   readonly device?: string | undefined;
 }
 
-/** Session in which a person changes an account; a notice about the change names its client. */
+/** Session in which a person changes an account. The notice of the change shows its client. */
 export type ActingSession = Pick<Session, 'id' | 'address' | 'userAgent'>;
 
-/** Maximum number of sessions per account; the least recently used ones are deleted. */
+/** Maximum sessions per account. A further one replaces the least recently used session. */
 const maxSessionsPerAccount = 100;
 
 const sessionColumns = `s.id, s.account_id AS "accountId", s.created_at AS "createdAt",
@@ -56,9 +58,9 @@ const sessionColumns = `s.id, s.account_id AS "accountId", s.created_at AS "crea
 /**
  * Browser sessions. Invariants:
  * - Only the hash of a cookie's value is stored. Each sign-in replaces the value.
- * - A session ends 30 days after its last use, 365 days after its start, or with its account.
- * - An ended session is invalid on all replicas with the commit. Gateways are then notified to
- *   reject the console's tokens of the session.
+ * - A session ends 30 days after its last use, 365 days after its start, or by a sign-out.
+ * - An ended session is invalid on all replicas after the commit. Gateways are then notified, and
+ *   reject the tokens that the console got in the session.
  */
 @Injectable()
 export class Sessions {
@@ -68,61 +70,61 @@ export class Sessions {
   ) {}
 
   /**
-   * Starts a session with a new cookie value. If the session of the browser's old `cookie` belongs
-   * to the account, renews that session; a session of another account ends.
+   * Starts a session with a new cookie value. If the browser's old `cookie` has a valid session of
+   * the same account, renews that session. A session of another account ends.
    *
-   * @param password PHC string that was verified; the account must still have it.
-   * @param prove runs in the transaction, while the account is locked; a failure starts no session.
+   * @param verifiedHash password hash (PHC string) that was verified; null or undefined for none.
+   * @param runBeforeStart runs while the account is locked. If it fails, no session starts.
    * @throws Refusal `credentials` if the account is disabled or its password has changed.
    */
   async startSession(
     accountId: string,
     visitor: Visitor,
     cookie = '',
-    password?: string | null,
-    prove?: (manager: EntityManager) => Promise<void>,
+    verifiedHash?: string | null,
+    runBeforeStart?: (manager: EntityManager) => Promise<void>,
   ): Promise<NewSession> {
-    const [secret, oldHash] = [newSecret(), hashIfSecret(cookie)];
+    const [newCookie, oldCookieHash] = [newSecret(), hashIfSecret(cookie)];
     const { address, userAgent } = {
       address: visitor.address.slice(0, 64),
       userAgent: visitor.userAgent.slice(0, 400),
     };
-    const session = { accountId, cookie: secret };
-    const { started, excess } = await this.sessions.manager.transaction(async (manager) => {
-      await lockAccountForSignIn(manager, accountId, password ?? null);
-      await prove?.(manager);
-      const by = { hash: hashSecret(secret), accountId, address, userAgent };
-      const renewal = oldHash && (await renewSession(manager, oldHash, by));
-      if (renewal) return { started: renewal };
+    const { session, excessSessions } = await this.sessions.manager.transaction(async (manager) => {
+      await lockAccountForSignIn(manager, accountId, verifiedHash ?? null);
+      await runBeforeStart?.(manager);
+      const newValues = { cookieHash: hashSecret(newCookie), accountId, address, userAgent };
+      const renewedSession =
+        oldCookieHash && (await renewSession(manager, oldCookieHash, newValues));
+      if (renewedSession) return { session: renewedSession };
       return {
-        started: await insertSession(manager, by),
-        excess: await deleteExcessSessions(manager, by),
+        session: await insertSession(manager, newValues),
+        excessSessions: await deleteExcessSessions(manager, newValues),
       };
     });
-    if (excess) {
+    if (excessSessions) {
       if (cookie) await this.endByCookie(cookie);
-      await this.notifyEnded(excess);
+      await this.notifyGateways(excessSessions);
     }
-    return { ...session, ...started };
+    return { accountId, cookie: newCookie, ...session };
   }
 
   /**
-   * Returns the session of a cookie, and records its use at most once an hour. Undefined if the
-   * session has ended or the account is disabled.
+   * Returns the session of a cookie, and records its use at most once an hour. Returns
+   * undefined if the session has ended or its account is disabled.
    */
   async findAndRecordUse(cookie: string): Promise<Session | undefined> {
-    const hash = hashIfSecret(cookie);
-    if (!hash) return undefined;
+    const cookieHash = hashIfSecret(cookie);
+    if (!cookieHash) return undefined;
     const [session] = await this.queryRows<Session & { stale: boolean }>(
       `SELECT ${sessionColumns}, s.last_used_at < now() - interval '1 hour' AS stale
        FROM account.sessions s JOIN account.accounts a ON a.id = s.account_id
        WHERE s.hash = $1 AND s.expires_at > now() AND a.disabled_at IS NULL`,
-      [hash],
+      [cookieHash],
     );
     if (!session) return undefined;
-    const { stale, ...found } = session;
-    if (stale) await this.recordUse(hash);
-    return parseDates(found);
+    const { stale, ...row } = session;
+    if (stale) await this.recordUse(cookieHash);
+    return parseDates(row);
   }
 
   /** Returns the valid sessions of an account, most recently used first. */
@@ -136,48 +138,48 @@ export class Sessions {
     return sessions.map(parseDates);
   }
 
-  /** Ends one session of an account. @returns true if it existed. */
+  /** Ends one session of an account. @returns true if the session existed. */
   async endSession(accountId: string, id: string): Promise<boolean> {
     if (!guidSchema.safeParse(id).success) return false;
     const { affected } = await this.sessions.delete({ accountId, id });
-    if (affected) await this.notifyEnded([{ id }]);
+    if (affected) await this.notifyGateways([{ id }]);
     return Boolean(affected);
   }
 
   /** Ends all sessions of an account except one. @param kept id of the session that stays. */
   async endOthers(accountId: string, kept: string): Promise<void> {
-    const ended = await this.queryRows<{ id: string }>(
+    const endedSessions = await this.queryRows<{ id: string }>(
       `WITH locked_account AS (SELECT id FROM account.accounts WHERE id = $1 FOR NO KEY UPDATE)
        DELETE FROM account.sessions s USING locked_account
        WHERE s.account_id = locked_account.id AND s.id <> $2 RETURNING s.id`,
       [accountId, kept],
     );
-    await this.notifyEnded(ended);
+    await this.notifyGateways(endedSessions);
   }
 
-  /** Ends the session of a cookie. @returns the id of the session, if it existed. */
+  /** Ends the session of a cookie. @returns its id; undefined if it did not exist. */
   async endByCookie(cookie: string): Promise<string | undefined> {
-    const hash = hashIfSecret(cookie);
-    if (!hash) return undefined;
-    const [ended] = await this.queryRows<{ id: string }>(
+    const cookieHash = hashIfSecret(cookie);
+    if (!cookieHash) return undefined;
+    const [endedSession] = await this.queryRows<{ id: string }>(
       'DELETE FROM account.sessions WHERE hash = $1 RETURNING id',
-      [hash],
+      [cookieHash],
     );
-    if (ended) await this.notifyEnded([ended]);
-    return ended?.id;
+    if (endedSession) await this.notifyGateways([endedSession]);
+    return endedSession?.id;
   }
 
-  private async notifyEnded(ended: readonly { readonly id: string }[]): Promise<void> {
-    await this.revocations.revoke(ended.map(({ id }) => ({ kind: 'session', id })));
+  private async notifyGateways(endedSessions: readonly { readonly id: string }[]): Promise<void> {
+    await this.revocations.revoke(endedSessions.map(({ id }) => ({ kind: 'session', id })));
   }
 
   /** Records the use of a session, at most once an hour. */
-  private async recordUse(hash: Buffer): Promise<void> {
+  private async recordUse(cookieHash: Buffer): Promise<void> {
     await this.sessions.query(
       `UPDATE account.sessions SET last_used_at = now(),
          expires_at = least(created_at + interval '365 days', now() + interval '30 days')
        WHERE hash = $1 AND last_used_at < now() - interval '1 hour'`,
-      [hash],
+      [cookieHash],
     );
   }
 
@@ -187,23 +189,23 @@ export class Sessions {
 }
 
 /**
- * Records the sign-in, and locks the account against disabling, password changes and other sign-ins
- * until the transaction ends. Disabling and a new password then also end the session that this
- * transaction creates.
+ * Records the sign-in, and locks the account until the transaction ends. A concurrent disabling or
+ * password change waits for the lock, and then also ends the session that this transaction starts.
  *
+ * @param verifiedHash password hash that the account must still have; null for any.
  * @throws Refusal `credentials` if the account is disabled or its password has changed.
  */
 async function lockAccountForSignIn(
   manager: EntityManager,
   accountId: string,
-  password: string | null,
+  verifiedHash: string | null,
 ): Promise<void> {
   const rows = await queryRows(
     manager,
     `UPDATE account.accounts SET signed_in_at = now()
      WHERE id = $1 AND disabled_at IS NULL AND ($2::text IS NULL OR password = $2)
      RETURNING 1`,
-    [accountId, password],
+    [accountId, verifiedHash],
   );
   if (rows.length === 0) throw new Refusal('credentials');
 }
@@ -213,7 +215,7 @@ async function lockAccountForSignIn(
  * access that this transaction adds, or commits first and makes this call fail. Lock the account
  * before the session (`SignOut`).
  *
- * @param id the session; undefined for commands of the operator.
+ * @param id of the session; undefined for commands of the operator, which need no session.
  * @throws Refusal `credentials` if the session has ended.
  */
 export async function lockSession(manager: EntityManager, id: string | undefined): Promise<void> {
@@ -236,47 +238,45 @@ export async function lockEnabledAccount(manager: EntityManager, id: string): Pr
   return rows.length === 1;
 }
 
-interface SessionStart extends Visitor {
-  readonly hash: Buffer;
+/** Values of a new or renewed session. */
+interface SessionValues extends Visitor {
+  readonly cookieHash: Buffer;
   readonly accountId: string;
 }
 
-/**
- * Replaces the cookie of a valid session, and renews its time of sign-in and its expiry. Returns
- * undefined if the old cookie has no valid session.
- */
+/** Renews the session of a cookie. Returns undefined if the account has no valid one. */
 async function renewSession(
   manager: EntityManager,
-  oldHash: Buffer,
-  { hash, accountId, address, userAgent }: SessionStart,
+  oldCookieHash: Buffer,
+  { cookieHash, accountId, address, userAgent }: SessionValues,
 ) {
-  const [renewed] = await queryRows<{ id: string }>(
+  const [session] = await queryRows<{ id: string }>(
     manager,
     `UPDATE account.sessions
      SET hash = $2, authenticated_at = now(), last_used_at = now(), address = $4, user_agent = $5,
        expires_at = least(created_at + interval '365 days', now() + interval '30 days')
      WHERE hash = $1 AND account_id = $3 AND expires_at > now()
      RETURNING id`,
-    [oldHash, hash, accountId, address, userAgent],
+    [oldCookieHash, cookieHash, accountId, address, userAgent],
   );
-  return renewed;
+  return session;
 }
 
 async function insertSession(
   manager: EntityManager,
-  { hash, accountId, address, userAgent }: SessionStart,
+  { cookieHash, accountId, address, userAgent }: SessionValues,
 ) {
   const id = randomUUID();
   await manager.query(
     `INSERT INTO account.sessions (hash, id, account_id, expires_at, address, user_agent)
      VALUES ($1, $2, $3, now() + interval '30 days', $4, $5)`,
-    [hash, id, accountId, address, userAgent],
+    [cookieHash, id, accountId, address, userAgent],
   );
   return { id };
 }
 
 /** Deletes the least recently used sessions above the limit, and returns their ids. */
-function deleteExcessSessions(manager: EntityManager, { accountId }: SessionStart) {
+function deleteExcessSessions(manager: EntityManager, { accountId }: SessionValues) {
   return queryRows<{ id: string }>(
     manager,
     `DELETE FROM account.sessions WHERE account_id = $1 AND id IN (
@@ -286,14 +286,15 @@ function deleteExcessSessions(manager: EntityManager, { accountId }: SessionStar
   );
 }
 
+/** Replaces the timestamps of a row, which are ISO strings, by dates. */
 function parseDates(session: Session): Session {
   const { createdAt, authenticatedAt, lastUsedAt, expiresAt } = session;
-  const date = (stamp: Date) => new Date(stamp);
+  const toDate = (timestamp: Date) => new Date(timestamp);
   return {
     ...session,
-    createdAt: date(createdAt),
-    authenticatedAt: date(authenticatedAt),
-    lastUsedAt: date(lastUsedAt),
-    expiresAt: date(expiresAt),
+    createdAt: toDate(createdAt),
+    authenticatedAt: toDate(authenticatedAt),
+    lastUsedAt: toDate(lastUsedAt),
+    expiresAt: toDate(expiresAt),
   };
 }

@@ -16,8 +16,8 @@ interface SignInAttempt {
 
 /**
  * Groups rate limits, trusted clients and notices for sign-ins. Each trusted device has its own
- * count. Other clients are counted by network, so they cannot lock a trusted device out, even in
- * its network.
+ * count of attempts. Attempts of other clients are counted by network, so they cannot lock out a
+ * trusted device, even in the same network.
  */
 @Injectable()
 export class SignInProtection {
@@ -27,7 +27,7 @@ export class SignInProtection {
     readonly notices: Notices,
   ) {}
 
-  /** Returns the id of a trusted device, otherwise undefined, and the client's trust level. */
+  /** Returns the client's trust level, and its device id; undefined for an untrusted device. */
   assess(name: string, { address, device: cookie }: Browser) {
     const device = this.clients.deviceOf(name, cookie);
     return { device, trust: this.clients.trustOf(address, device) };
@@ -44,7 +44,7 @@ export class SignInProtection {
   }
 
   /**
-   * Counts an attempt to sign in with a recovery code.
+   * Counts an attempt to reset a password by a recovery code.
    *
    * @returns function that resets the count; call it after a success.
    * @throws Refusal `limited`.
@@ -58,15 +58,15 @@ export class SignInProtection {
     networkPolicy: AttemptPolicy,
     { name, address, device }: SignInAttempt,
   ): Promise<() => Promise<void>> {
-    const [subject, network] = [name.toLowerCase(), networkOf(address)];
+    const [lowerName, network] = [name.toLowerCase(), networkOf(address)];
     if (device !== undefined) {
-      await this.limits.count(pairPolicy, subject, 'device', device);
-      return () => this.limits.reset(pairPolicy, subject, 'device', device);
+      await this.limits.count(pairPolicy, lowerName, 'device', device);
+      return () => this.limits.reset(pairPolicy, lowerName, 'device', device);
     }
-    await this.limits.count(pairPolicy, subject, 'network', network);
+    await this.limits.count(pairPolicy, lowerName, 'network', network);
     await this.limits.count(networkPolicy, network);
     return async () => {
-      await this.limits.reset(pairPolicy, subject, 'network', network);
+      await this.limits.reset(pairPolicy, lowerName, 'network', network);
       await this.limits.refund(networkPolicy, network);
     };
   }
@@ -74,7 +74,7 @@ export class SignInProtection {
   /**
    * Counts an attempt of a network to set a password by a link.
    *
-   * @returns function that takes this attempt off the count; call it after a success.
+   * @returns function that subtracts this attempt from the count; call it after a success.
    * @throws Refusal `limited`.
    */
   async countLink(address: string): Promise<() => Promise<void>> {
@@ -84,7 +84,7 @@ export class SignInProtection {
   }
 
   /**
-   * Counts an attempt with a TOTP or recovery code in the second step of a sign-in.
+   * Counts an attempt with a TOTP or recovery code, at sign-in or to switch TOTP off.
    *
    * @returns function that resets the count; call it after a success.
    * @throws Refusal `limited`.

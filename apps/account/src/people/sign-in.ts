@@ -10,14 +10,14 @@ import { SecondFactor } from './second-factor.js';
 import { type Browser, type NewSession, Sessions } from './sessions.js';
 import { SignInProtection } from './sign-in-protection.js';
 
-/** Result of a sign-in. The caller must set both cookies. */
+/** Result of a complete sign-in. The caller must set both cookies. */
 export interface SignInResult {
   readonly session: NewSession;
   /** Value of the device cookie, which lasts 400 days. */
   readonly device: string;
 }
 
-/** Result of a sign-in whose password is correct, and whose account requires a second factor. */
+/** Result of a sign-in with the correct password of an account that has a second factor. */
 export interface CodeRequired {
   readonly needs: 'second_factor';
   /** Proof of the password for the second step; valid for 10 minutes. */
@@ -56,7 +56,8 @@ export class SignIn {
   ) {}
 
   /**
-   * Signs in with name and password. With TOTP or a passkey, returns a ticket for the second step.
+   * Signs in with name and password. If the account has TOTP or a passkey, starts no session and
+   * returns a ticket for the second step.
    *
    * @throws Refusal `credentials`, `limited`, `busy`.
    */
@@ -66,18 +67,18 @@ export class SignIn {
   ): Promise<SignInResult | CodeRequired> {
     return this.countOutcome(async () => {
       const { trust, device } = this.protection.assess(name, browser);
-      const succeeded = await this.protection.countSignIn({
+      const resetCount = await this.protection.countSignIn({
         name,
         address: browser.address,
         device,
       });
       const account = await this.accounts.findOneBy(whereName(name));
-      const isRight = await this.passwords.verify(account?.password, password, trust);
-      if (!account || !isRight || account.disabledAt) throw new Refusal('credentials');
-      await succeeded();
+      const isPasswordRight = await this.passwords.verify(account?.password, password, trust);
+      if (!account || !isPasswordRight || account.disabledAt) throw new Refusal('credentials');
+      await resetCount();
       if (account.totpConfirmedAt || account.passkeyCount > 0)
         return { needs: 'second_factor', ticket: this.secondFactor.createTicket(account) };
-      return this.startSession(account, browser, { password: account.password });
+      return this.startSession(account, browser, { verifiedHash: account.password });
     });
   }
 
@@ -112,7 +113,10 @@ export class SignIn {
   signInWithPasskey(response: PasskeyResponse, browser: Browser): Promise<SignInResult> {
     return this.countOutcome(async () => {
       const { account, recordUse } = await this.passkeys.verifyUse(response);
-      return this.startSession(account, browser, { password: account.password, prove: recordUse });
+      return this.startSession(account, browser, {
+        verifiedHash: account.password,
+        runBeforeStart: recordUse,
+      });
     });
   }
 
@@ -129,7 +133,10 @@ export class SignIn {
     return this.countOutcome(async () => {
       const account = await this.secondFactor.readTicket(ticket);
       const { recordUse } = await this.passkeys.verifyUse(response, account.id);
-      return this.startSession(account, browser, { password: account.password, prove: recordUse });
+      return this.startSession(account, browser, {
+        verifiedHash: account.password,
+        runBeforeStart: recordUse,
+      });
     });
   }
 
@@ -137,62 +144,70 @@ export class SignIn {
    * Signs a person in without checking a password: after a sign-in at the OpenID provider, or after
    * the browser has created the account.
    *
-   * @param isNew true for an account that this browser has just created: no notice is sent.
+   * @param isNewAccount true for an account that this browser has just created: no notice is sent.
    * @throws Refusal `credentials` if the account is disabled.
    */
   async signInWithoutPassword(
     accountId: string,
     browser: Browser,
-    isNew = false,
+    isNewAccount = false,
   ): Promise<SignInResult> {
     const account = await this.accounts.findOneBy({ id: accountId, disabledAt: IsNull() });
     if (!account) throw new Refusal('credentials');
-    return this.startSession(account, browser, { isNew });
+    return this.startSession(account, browser, { isNewAccount });
   }
 
   private async completeSecondStep(
     policy: 'code' | 'recovery',
     ticket: string,
     browser: Browser,
-    check: (account: AccountEntity) => Promise<void>,
+    checkCode: (account: AccountEntity) => Promise<void>,
   ) {
     return this.countOutcome(async () => {
       const account = await this.secondFactor.readTicket(ticket);
       const { device } = this.protection.assess(account.name ?? '', browser);
-      const succeeded = await this.protection.countCode(policy, account.id, device);
-      await check(account);
-      await succeeded();
-      return this.startSession(account, browser, { password: account.password });
+      const resetCount = await this.protection.countCode(policy, account.id, device);
+      await checkCode(account);
+      await resetCount();
+      return this.startSession(account, browser, { verifiedHash: account.password });
     });
   }
 
   /**
-   * Starts a session, and sends a notice of the sign-in unless the device is trusted.
+   * Starts a session. Sends a notice of the sign-in if the device is not trusted.
    *
-   * @param of `password` and `prove` as in {@link Sessions.startSession}; `isNew` sends no notice.
+   * @param options `verifiedHash` and `runBeforeStart`: see {@link Sessions.startSession}. A new
+   *   account (`isNewAccount`) gets no notice.
    */
   private async startSession(
     { id, name }: AccountEntity,
     browser: Browser,
-    of: {
-      password?: string | null;
-      prove?: Parameters<Sessions['startSession']>[4];
-      isNew?: boolean;
+    options: {
+      verifiedHash?: string | null;
+      runBeforeStart?: Parameters<Sessions['startSession']>[4];
+      isNewAccount?: boolean;
     },
   ): Promise<SignInResult> {
-    const { password, prove, isNew = false } = of;
-    const session = await this.sessions.startSession(id, browser, browser.session, password, prove);
+    const { verifiedHash, runBeforeStart, isNewAccount = false } = options;
+    const session = await this.sessions.startSession(
+      id,
+      browser,
+      browser.session,
+      verifiedHash,
+      runBeforeStart,
+    );
     const isRecognized = this.protection.clients.deviceOf(name ?? '', browser.device) !== undefined;
-    if (!isRecognized && !isNew) await this.protection.notices.addNotice(id, 'sign_in', browser);
+    if (!isRecognized && !isNewAccount)
+      await this.protection.notices.addNotice(id, 'sign_in', browser);
     this.protection.clients.trustNetwork(browser.address);
     return { session, device: this.protection.clients.cookieFor(name ?? '', browser.device) };
   }
 
   private async countOutcome<Result extends SignInResult | CodeRequired>(
-    run: () => Promise<Result>,
+    runSignIn: () => Promise<Result>,
   ): Promise<Result> {
     try {
-      const result = await run();
+      const result = await runSignIn();
       this.outcomes['needs' in result ? 'needs_code' : 'signed_in'] += 1;
       return result;
     } catch (error) {

@@ -13,19 +13,19 @@ export interface EndedAccess {
 
 /** Access to an account that a sign-out does not end. */
 export interface KeptAccess {
-  /** Id of the session that requested the sign-out. */
+  /** Id of the session that stays. Default: all sessions end. */
   readonly session?: string;
-  /** True to keep app passwords, their gpodder sessions, and passkeys. */
+  /** True to keep app passwords, their gpodder sessions, and passkeys. Default: false. */
   readonly credentials?: boolean;
 }
 
 /**
  * Statements that end access to the account `$1`, by table. {@link SignOut.endAccess} runs them in
- * this order, in which all transactions lock rows of an account, also `account.erase_user`:
- * - First the account. Its lock waits for sign-ins, links and approvals in progress. It also
- *   serializes statements that lock several rows of a table in the order of their query plan.
- * - Login flows before app passwords. The deletion waits for polls in progress, so that their app
- *   passwords exist when app passwords are suspended.
+ * this order. All transactions lock rows of an account in this order, also `account.erase_user`:
+ * - First the account. The statement waits for sign-ins, links and approvals in progress. Its lock
+ *   prevents deadlocks of later statements, whose query plans lock rows in different orders.
+ * - Login flows before app passwords. Their deletion waits for polls in progress. The app passwords
+ *   of these polls then exist when app passwords are suspended.
  * - App passwords before gpodder sessions, which lock their app password.
  */
 const endingStatements = {
@@ -39,37 +39,37 @@ const endingStatements = {
   sessions: `DELETE FROM account.sessions WHERE account_id = $1 AND id IS DISTINCT FROM $2::uuid
     RETURNING id`,
   /**
-   * Deletes grants, in a fixed order against deadlocks. `sweep.ts` later deletes their codes and
-   * tokens, which are invalid without the grant.
+   * Deletes grants, in a fixed order against deadlocks. Codes and tokens are invalid without their
+   * grant; `sweep.ts` deletes them later.
    */
   oidc: `DELETE FROM account.oidc WHERE model = 'Grant' AND id = ANY (ARRAY(
       SELECT id FROM account.oidc WHERE account_id = $1 AND model = 'Grant' ORDER BY id FOR UPDATE))
     RETURNING grant_id AS id`,
   credentials: `UPDATE account.credentials SET suspended_at = now()
     WHERE account_id = $1 AND suspended_at IS NULL`,
-  /** Suspended passkeys remain a second factor, so that a reset does not switch it off. */
+  /** Suspended passkeys remain a second factor, which a password reset must not switch off. */
   passkeys: `UPDATE account.passkeys SET suspended_at = now()
     WHERE account_id = $1 AND suspended_at IS NULL`,
   gpodder_sessions: `UPDATE account.gpodder_sessions SET ended_at = now()
     WHERE account_id = $1 AND ended_at IS NULL`,
 } as const;
 
-/** All tables with rows of an account, by what ends the access that the rows grant. */
+/** All tables with rows of an account, grouped by the event that ends the access they grant. */
 export const accessByTable = {
   endedBySignOut: Object.keys(endingStatements),
-  /** Recovery codes outlast a sign-out, for owners who lost their phone; new codes replace them. */
+  /** A sign-out keeps recovery codes for owners who lost their phone. New codes replace them. */
   endedByNewCodes: ['recovery_codes'],
   grantingNothing: ['devices', 'notices', 'settings'],
 } as const;
 
 /**
  * Ends everything that grants access to an account. Invariants:
- * - Access that a session or link adds concurrently is ended too, or refused: each addition locks
- *   the account, its session (`lockSession`), its login flow or its grant (issuer/oidc-adapter.ts).
+ * - Access that a session or link adds concurrently is ended too, or refused, because each addition
+ *   locks the account, the session (`lockSession`), the login flow or the grant (`OidcAdapter`).
  * - App passwords are suspended, which makes them invalid. The owner chooses which become valid
  *   again (`AppPasswords.restoreSuspended`).
- * - Passkeys are suspended, which makes them second factors only. A use after the password, as
- *   second factor, ends the suspension (`Passkeys`).
+ * - Passkeys are suspended, which makes them second factors only. The next use as second factor,
+ *   after the password, ends the suspension (`Passkeys`).
  */
 @Injectable()
 export class SignOut {
@@ -94,17 +94,17 @@ export class SignOut {
     accountId: string,
     kept: KeptAccess = {},
   ): Promise<EndedAccess> {
-    const end = (table: keyof typeof endingStatements, ...more: unknown[]) =>
-      queryRows<{ id: string }>(manager, endingStatements[table], [accountId, ...more]);
-    await end('accounts');
-    await end('logins');
-    await end('links');
-    const sessions = await end('sessions', kept.session ?? null);
-    const grants = await end('oidc');
+    const runStatement = (table: keyof typeof endingStatements, ...values: unknown[]) =>
+      queryRows<{ id: string }>(manager, endingStatements[table], [accountId, ...values]);
+    await runStatement('accounts');
+    await runStatement('logins');
+    await runStatement('links');
+    const sessions = await runStatement('sessions', kept.session ?? null);
+    const grants = await runStatement('oidc');
     if (!kept.credentials) {
-      await end('credentials');
-      await end('passkeys');
-      await end('gpodder_sessions');
+      await runStatement('credentials');
+      await runStatement('passkeys');
+      await runStatement('gpodder_sessions');
     }
     return {
       accountId,
@@ -113,7 +113,7 @@ export class SignOut {
     };
   }
 
-  /** Makes gateways reject the ended tokens and check cached app passwords of the account again. */
+  /** Makes gateways reject all tokens issued until now, and look up app passwords again. */
   async notifyGateways({ accountId, sessions, grants }: EndedAccess): Promise<void> {
     await this.revocations.revoke([
       { kind: 'user', id: accountId },

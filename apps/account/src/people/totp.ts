@@ -23,7 +23,8 @@ const periodSeconds = 30;
  * Second factor by TOTP (RFC 6238): six digits, steps of 30 s, tolerance of one step. Invariants:
  * - Each code is accepted once. Codes older than an accepted one are rejected.
  * - The secret is stored sealed and shown only before its confirmation.
- * - Each accepted code seals the secret again, so that a replaced `SECRETS_KEY` can be removed.
+ * - Each accepted code seals the secret again, with the current `SECRETS_KEY`, so that an old key
+ *   can be removed later.
  */
 @Injectable()
 export class Totp {
@@ -41,12 +42,12 @@ export class Totp {
    */
   async createSecret(accountId: string, session?: string): Promise<NewTotp> {
     const secret = new Secret({ size: 20 });
-    const sealed = this.sealSecret(accountId, secret);
+    const sealedSecret = this.sealSecret(accountId, secret);
     await this.accounts.manager.transaction(async (manager) => {
       const { affected } = await manager.update(
         AccountEntity,
         { id: accountId, totpConfirmedAt: IsNull() },
-        { totpSecret: sealed, totpStep: null },
+        { totpSecret: sealedSecret, totpStep: null },
       );
       if (!affected) throw new Refusal('totp_on');
       await lockSession(manager, session);
@@ -54,7 +55,7 @@ export class Totp {
     return this.toNewTotp(accountId, secret);
   }
 
-  /** Returns the unconfirmed secret, or `undefined` if there is none. */
+  /** Returns the unconfirmed secret; undefined if the account has none, or has TOTP on. */
   async readPending(accountId: string): Promise<NewTotp | undefined> {
     const account = await this.accounts.findOneBy({
       id: accountId,
@@ -93,7 +94,8 @@ export class Totp {
   /**
    * Checks a code, and stores its time step and the secret, sealed with the current key.
    *
-   * @param change SQL of the account's required state and of its new `totp_confirmed_at`.
+   * @param change SQL of the account's required state and of its new `totp_confirmed_at`. With
+   *   `deletesSecret`, deletes the secret instead of storing it.
    * @throws Refusal `code`.
    */
   private async acceptCode(
@@ -107,14 +109,14 @@ export class Totp {
     const digits = code.replaceAll(' ', '').slice(0, 7);
     if (!secret || !/^\d{6}$/.test(digits)) throw new Refusal('code');
     const now = Date.now();
-    const delta = new TOTP({ secret, period: periodSeconds }).validate({
+    const stepOffset = new TOTP({ secret, period: periodSeconds }).validate({
       token: digits,
       timestamp: now,
       window: 1,
     });
-    if (delta === null) throw new Refusal('code');
-    const step = Math.floor(now / 1_000 / periodSeconds) + delta;
-    const counted = await queryRows(
+    if (stepOffset === null) throw new Refusal('code');
+    const timeStep = Math.floor(now / 1_000 / periodSeconds) + stepOffset;
+    const changedRows = await queryRows(
       this.accounts.manager,
       `UPDATE account.accounts
        SET totp_step = $2, totp_secret = $4, totp_confirmed_at = ${confirmedAt}
@@ -122,12 +124,12 @@ export class Totp {
        RETURNING id`,
       [
         accountId,
-        step,
+        timeStep,
         account.totpSecret,
         deletesSecret ? null : this.sealSecret(accountId, secret),
       ],
     );
-    if (counted.length === 0) throw new Refusal('code');
+    if (changedRows.length === 0) throw new Refusal('code');
   }
 
   private sealSecret(accountId: string, secret: Secret): Buffer {

@@ -9,8 +9,8 @@ const sealPurpose = 'known browser';
 
 /**
  * Recognizes devices and networks of earlier sign-ins, and devices of password resets. A device
- * cookie (OWASP) is encrypted for the name of the account and grants no access. Each process caches
- * up to 10,000 networks of sign-ins for a week.
+ * cookie (OWASP, "Device Cookies") is encrypted for the name of the account and grants no access.
+ * Each process caches the last 10,000 networks of sign-ins for a week.
  */
 @Injectable()
 export class TrustedClients {
@@ -24,15 +24,15 @@ export class TrustedClients {
   /**
    * Returns the device cookie for a name, encrypted with the current key.
    *
-   * @param cookie device cookie of the browser. The result has its device id if it is valid for the
-   *   name, otherwise a new id.
+   * @param cookie device cookie that the browser sent. If it is valid for the name, the new cookie
+   *   keeps its device id; otherwise the device gets a new id.
    */
   cookieFor(name: string, cookie = ''): string {
     const device = this.deviceOf(name, cookie) ?? randomUUID();
     return this.sealing.seal(sealPurpose, device, name.toLowerCase()).toString('base64url');
   }
 
-  /** Returns the device id of a cookie; undefined if it is not valid for the name. */
+  /** Returns the device id of a cookie; undefined if the cookie is not valid for the name. */
   deviceOf(name: string, cookie = ''): string | undefined {
     if (!/^[\w-]{1,200}$/.test(cookie)) return undefined;
     return this.sealing.open(sealPurpose, Buffer.from(cookie, 'base64url'), name.toLowerCase());
@@ -43,7 +43,7 @@ export class TrustedClients {
     this.trustedNetworks.set(networkOf(address), true);
   }
 
-  /** Returns the trust level of a client. @param device id of the device ({@link deviceOf}). */
+  /** Returns the trust level of a client. @param device result of {@link deviceOf}. */
   trustOf(address: string, device: string | undefined): ClientTrust {
     if (device !== undefined) return 'trustedDevice';
     return this.trustedNetworks.has(networkOf(address)) ? 'trustedNetwork' : 'untrusted';
