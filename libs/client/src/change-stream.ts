@@ -22,14 +22,14 @@ export async function* readChangeStream(
   sender: RequestSender,
   signal?: AbortSignal,
 ): AsyncGenerator<string, void, undefined> {
-  const connection = new AbortController();
-  const abort = () => connection.abort();
-  signal?.addEventListener('abort', abort);
+  const streamController = new AbortController();
+  const abortStream = () => streamController.abort();
+  signal?.addEventListener('abort', abortStream);
   try {
     const response = await withTimeLimit(openTimeLimit, signal, () =>
       sender.open(
         { method: 'GET', path: '/changes', type: 'text/event-stream' },
-        connection.signal,
+        streamController.signal,
       ),
     );
     if (!response.body)
@@ -40,7 +40,7 @@ export async function* readChangeStream(
     // Fields of the event that is not complete yet. Comments and other fields are ignored.
     let event: { event?: string; data?: string } = {};
     for (;;) {
-      const { value: chunk } = await withTimeLimit(maxSilence, connection.signal, () =>
+      const { value: chunk } = await withTimeLimit(maxSilence, streamController.signal, () =>
         reader.read(),
       ).catch(() => ({ value: undefined }));
       if (!chunk) return;
@@ -56,7 +56,7 @@ export async function* readChangeStream(
       }
     }
   } finally {
-    signal?.removeEventListener('abort', abort);
-    connection.abort();
+    signal?.removeEventListener('abort', abortStream);
+    streamController.abort();
   }
 }

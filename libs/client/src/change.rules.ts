@@ -34,21 +34,21 @@ export function serverTimeOf(change: ChangeTime, now: number, offset: number): n
  * after that `subscribe` is `delete`, the result ends with `delete` and has no title.
  */
 export function compactActions(actions: readonly SubscriptionAction[]): SubscriptionAction[] {
-  const sorted = [...actions].sort((one, other) => one.at - other.at);
-  const stateActions = sorted.filter(({ kind }) => kind !== 'setTitle');
+  const sortedActions = [...actions].sort((one, other) => one.at - other.at);
+  const stateActions = sortedActions.filter(({ kind }) => kind !== 'setTitle');
   const subscribeIndex = stateActions.map(({ kind }) => kind).lastIndexOf('subscribe');
   const subscribe = stateActions.slice(subscribeIndex, subscribeIndex + 1);
   const laterActions = stateActions.slice(subscribeIndex + 1);
-  const lastLater = laterActions.at(-1);
+  const lastStateAction = laterActions.at(-1);
   const isDeleted = laterActions.some(({ kind }) => kind === 'delete');
-  if (lastLater && isDeleted) return [...subscribe, { ...lastLater, kind: 'delete' }];
+  if (lastStateAction && isDeleted) return [...subscribe, { ...lastStateAction, kind: 'delete' }];
   // Keeps an earlier title if a later `subscribe` has none.
-  const titleAction = sorted.filter((action) => action.title !== undefined).pop();
-  const isInSubscribe = titleAction === undefined || titleAction === subscribe[0];
+  const titleAction = sortedActions.filter((action) => action.title !== undefined).pop();
+  const isTitleInSubscribe = titleAction === undefined || titleAction === subscribe[0];
   return [
     ...subscribe,
-    ...(isInSubscribe ? [] : [{ ...titleAction, kind: 'setTitle' as const }]),
-    ...(lastLater ? [lastLater] : []),
+    ...(isTitleInSubscribe ? [] : [{ ...titleAction, kind: 'setTitle' as const }]),
+    ...(lastStateAction ? [lastStateAction] : []),
   ];
 }
 

@@ -50,8 +50,8 @@ export function fileStore(path: string): Store {
   return {
     get: async (key) => structuredClone((await readRecords()).get(key)),
     list: async (prefix) => {
-      const matches = [...(await readRecords())].filter(([key]) => key.startsWith(prefix));
-      return structuredClone(matches.sort(([one], [other]) => (one < other ? -1 : 1)));
+      const entries = [...(await readRecords())].filter(([key]) => key.startsWith(prefix));
+      return structuredClone(entries.sort(([one], [other]) => (one < other ? -1 : 1)));
     },
     write: (writes) =>
       withProcessLock('write', () =>
@@ -69,13 +69,13 @@ export function fileStore(path: string): Store {
       withProcessLock(name, () => withFileLock(`${path}.${name}.lock`, run, signal)),
     watch: (listener) => {
       const notify = () => listener();
-      const poll = () => void readRecords().catch(() => {});
-      poll();
+      const checkForWrites = () => void readRecords().catch(() => {});
+      checkForWrites();
       watchers.add(notify);
-      const timer = setInterval(poll, watchInterval);
-      timer.unref();
+      const checkTimer = setInterval(checkForWrites, watchInterval);
+      checkTimer.unref();
       return () => {
-        clearInterval(timer);
+        clearInterval(checkTimer);
         watchers.delete(notify);
       };
     },
@@ -160,10 +160,10 @@ async function readHeartbeat(path: string): Promise<string> {
 }
 
 async function isSameFile(one: string, other: string): Promise<boolean> {
-  const [first, second] = await Promise.all(
+  const [oneStats, otherStats] = await Promise.all(
     [one, other].map((path) => stat(path, { bigint: true }).catch(ignoreMissing)),
   );
-  return first !== undefined && first.ino === second?.ino;
+  return oneStats !== undefined && oneStats.ino === otherStats?.ino;
 }
 
 /** Returns true if the holder was a process of this machine that no longer exists. */
@@ -183,19 +183,20 @@ async function isHolderDead(path: string): Promise<boolean> {
  * process could remove the lock of a new holder. A guard file that a crash left behind expires.
  */
 async function breakLock(path: string, heartbeat: string): Promise<void> {
-  const guard = `${path}.breaking`;
+  const guardPath = `${path}.breaking`;
   try {
-    await (await open(guard, 'wx', 0o600)).close();
+    await (await open(guardPath, 'wx', 0o600)).close();
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code !== 'EEXIST') throw error;
-    const guardFile = await stat(guard).catch(ignoreMissing);
-    if (guardFile && Date.now() - guardFile.mtimeMs > maxSilence) await rm(guard, { force: true });
+    const guardStats = await stat(guardPath).catch(ignoreMissing);
+    if (guardStats && Date.now() - guardStats.mtimeMs > maxSilence)
+      await rm(guardPath, { force: true });
     return sleep(5);
   }
   try {
     if ((await readHeartbeat(path)) === heartbeat) await unlink(path).catch(ignoreMissing);
   } finally {
-    await rm(guard, { force: true });
+    await rm(guardPath, { force: true });
   }
 }
 

@@ -91,19 +91,19 @@ export class LiveSync {
   /** Syncs after each wake-up, and again after a failed sync. */
   async #syncRepeatedly(signal: AbortSignal): Promise<void> {
     for (let failures = 0; !signal.aborted;) {
-      const wokenUp = new Promise<void>((resolve) => (this.wakeUp = resolve));
+      const nextWakeUp = new Promise<void>((resolve) => (this.wakeUp = resolve));
       try {
         await this.options.sync(signal);
         failures = 0;
-        await wokenUp;
+        await nextWakeUp;
       } catch (error) {
         if (signal.aborted) return;
         this.#reportError(error);
         // Waits for `Retry-After`, then for a delay that grows with each failure. A poll, a
         // notification or a local change ends the delay.
-        const retryAfter = error instanceof ApiError ? (error.retryAfter ?? 0) * 1_000 : 0;
-        await pause(retryAfter, signal).catch(() => {});
-        await Promise.race([wokenUp, pause(chooseDelay(failures++), signal).catch(() => {})]);
+        const retryAfterMs = error instanceof ApiError ? (error.retryAfter ?? 0) * 1_000 : 0;
+        await pause(retryAfterMs, signal).catch(() => {});
+        await Promise.race([nextWakeUp, pause(chooseDelay(failures++), signal).catch(() => {})]);
       }
     }
   }

@@ -157,7 +157,8 @@ export class RequestSender {
       const current = await this.options.token();
       return current === rejected ? this.options.token({ rejected }) : current;
     };
-    if (this.#tokenRenewal?.rejected !== rejected) this.#tokenRenewal = { rejected, token: renew() };
+    if (this.#tokenRenewal?.rejected !== rejected)
+      this.#tokenRenewal = { rejected, token: renew() };
     const renewal = this.#tokenRenewal;
     try {
       return await renewal.token;

@@ -55,9 +55,9 @@ interface PendingSignIn {
 
 const tokensKey = 'sign-in/tokens';
 const pendingKey = 'sign-in/pending';
-const registrationKey = 'sign-in/registration/';
+const registrationKeyPrefix = 'sign-in/registration/';
 
-const deviceGrant = 'urn:ietf:params:oauth:grant-type:device_code';
+const deviceGrantType = 'urn:ietf:params:oauth:grant-type:device_code';
 const defaultScope = 'openid offline_access read:subscriptions write:subscriptions';
 
 /**
@@ -188,7 +188,7 @@ export class SignIn {
     if (endpoint === undefined)
       throw new ApiError('unexpected', 'The server does not support sign-in by device code');
     const client_id = await this.#ensureClientId(issuer, 'device', {
-      grant_types: [deviceGrant, 'refresh_token'],
+      grant_types: [deviceGrantType, 'refresh_token'],
     });
     const { scope = defaultScope } = this.options;
     type DeviceResponse = DeviceCode & { device_code: string; interval?: number };
@@ -198,7 +198,11 @@ export class SignIn {
       resource: issuer.resource,
     });
     showCode(deviceResponse);
-    const form = { grant_type: deviceGrant, device_code: deviceResponse.device_code, client_id };
+    const form = {
+      grant_type: deviceGrantType,
+      device_code: deviceResponse.device_code,
+      client_id,
+    };
     for (let { interval = 5 } = deviceResponse; ;) {
       await pause(interval * 1_000, signal);
       try {
@@ -273,15 +277,16 @@ export class SignIn {
   /** Returns the app's client id. Registers the app if the id is absent or no longer registered. */
   async #ensureClientId(issuer: Issuer, purpose: string, metadata: object): Promise<string> {
     if (this.options.clientId !== undefined) return this.options.clientId;
-    const key = `${registrationKey}${encodeURIComponent(`${issuer.issuer} ${purpose}`)}`;
-    const stored = (await this.options.store.get(key)) as string | undefined;
-    if (stored !== undefined && (await this.#isRegistered(stored))) return stored;
-    const id = await registerClient(this.fetch, issuer, {
+    const key = `${registrationKeyPrefix}${encodeURIComponent(`${issuer.issuer} ${purpose}`)}`;
+    const storedClientId = (await this.options.store.get(key)) as string | undefined;
+    if (storedClientId !== undefined && (await this.#isRegistered(storedClientId)))
+      return storedClientId;
+    const newClientId = await registerClient(this.fetch, issuer, {
       client_name: this.options.clientName,
       ...metadata,
     });
-    await this.#putValue(key, id);
-    return id;
+    await this.#putValue(key, newClientId);
+    return newClientId;
   }
 
   /**

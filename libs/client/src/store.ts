@@ -59,16 +59,16 @@ function copyValue<T extends Value | undefined>(value: T): T {
 export function processLocks(): Store['withLock'] {
   const lastHolders = new Map<string, Promise<unknown>>();
   return async (name, run) => {
-    const previous = lastHolders.get(name);
-    const current = (async () => {
-      await previous?.catch(() => {});
+    const previousRun = lastHolders.get(name);
+    const currentRun = (async () => {
+      await previousRun?.catch(() => {});
       return run();
     })();
-    lastHolders.set(name, current);
+    lastHolders.set(name, currentRun);
     try {
-      return await current;
+      return await currentRun;
     } finally {
-      if (lastHolders.get(name) === current) lastHolders.delete(name);
+      if (lastHolders.get(name) === currentRun) lastHolders.delete(name);
     }
   };
 }

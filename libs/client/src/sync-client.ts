@@ -85,24 +85,24 @@ export class SyncClient {
    * subscriptions with a pending deletion.
    */
   async subscriptions(): Promise<LocalSubscription[]> {
-    const local = new Map<string, LocalSubscription>();
+    const rowsByGuid = new Map<string, LocalSubscription>();
     for (const [, row] of await this.store.list(keys.subscription(''))) {
       const stored = row as StoredSubscription;
-      local.set(stored.guid, { ...stored, pending: false });
+      rowsByGuid.set(stored.guid, { ...stored, pending: false });
     }
     // Applies titles last: a `setTitle` can precede the `subscribe` that adds the row.
-    const titles = new Map<string, string>();
+    const newTitles = new Map<string, string>();
     for (const [guid, { kind, feed_url, title }] of await this.#readUnconfirmedActions()) {
-      const row = local.get(guid);
+      const row = rowsByGuid.get(guid);
       const is_subscribed =
         kind === 'setTitle' ? (row?.is_subscribed ?? false) : kind === 'subscribe';
-      if (title !== undefined) titles.set(guid, title);
-      if (kind === 'delete') local.delete(guid);
+      if (title !== undefined) newTitles.set(guid, title);
+      if (kind === 'delete') rowsByGuid.delete(guid);
       else if (row || kind === 'subscribe')
-        local.set(guid, { feed_url, ...row, guid, is_subscribed, pending: true });
+        rowsByGuid.set(guid, { feed_url, ...row, guid, is_subscribed, pending: true });
     }
-    return [...local.values()].map(({ title: stored, ...row }) => {
-      const title = titles.get(row.guid) ?? stored;
+    return [...rowsByGuid.values()].map(({ title: stored, ...row }) => {
+      const title = newTitles.get(row.guid) ?? stored;
       return title ? { ...row, title } : row;
     });
   }
@@ -117,11 +117,11 @@ export class SyncClient {
     const guid = podcast === undefined ? undefined : await resolveGuid(this.store, podcast);
     const prefix = guid === undefined ? prefixes.episodes : keys.episode(guid, '');
     const rows = (await this.store.list(prefix)) as [string, Episode][];
-    const local = new Map<string, LocalEpisode>(
+    const rowsByKey = new Map<string, LocalEpisode>(
       rows.map(([key, row]) => [key, { ...row, pending: false }]),
     );
     const index = new EpisodeIndex();
-    for (const row of local.values()) index.add(row);
+    for (const row of rowsByKey.values()) index.add(row);
     const { offset: clockOffset } = await readMeta(this.store);
     const changesByKey = new Map<string, EpisodeChange>();
     for (const change of await readUnconfirmedChanges<EpisodeChange>(
@@ -131,13 +131,13 @@ export class SyncClient {
       const podcast_guid = await resolveGuid(this.store, change.podcast_guid);
       if (guid !== undefined && podcast_guid !== guid) continue;
       let key = keys.episode(podcast_guid, change.metadata.sync_id);
-      if (!local.has(key))
+      if (!rowsByKey.has(key))
         key =
           index
             .syncIdsOf({ ...change.metadata, podcast_guid })
             .map((syncId) => keys.episode(podcast_guid, syncId))
-            .find((other) => isSameEpisode(local.get(other) ?? {}, change.metadata)) ?? key;
-      const { sync_id } = local.get(key) ?? change.metadata;
+            .find((other) => isSameEpisode(rowsByKey.get(other) ?? {}, change.metadata)) ?? key;
+      const { sync_id } = rowsByKey.get(key) ?? change.metadata;
       const mergedChange = mergeEpisodeChanges(changesByKey.get(key) ?? change, change);
       changesByKey.set(key, mergedChange);
       const states = Object.entries(mergedChange.states).map(([name, state]) => {
@@ -146,13 +146,13 @@ export class SyncClient {
       });
       const row = {
         ...change.metadata,
-        ...local.get(key),
+        ...rowsByKey.get(key),
         ...(Object.fromEntries(states) as Statuses),
         podcast_guid,
         sync_id,
         pending: true,
       };
-      local.set(key, row);
+      rowsByKey.set(key, row);
       index.add(row);
     }
     const lastActionByGuid = new Map(
@@ -160,7 +160,7 @@ export class SyncClient {
         .filter(([, { kind }]) => kind !== 'setTitle')
         .map(([podcast_guid, { kind }]) => [podcast_guid, kind]),
     );
-    return [...local.values()].filter(
+    return [...rowsByKey.values()].filter(
       ({ podcast_guid }) => lastActionByGuid.get(podcast_guid) !== 'delete',
     );
   }
@@ -179,9 +179,9 @@ export class SyncClient {
     const feed_url = feedUrl.trim();
     const title = feed.title?.trim();
     return this.#storeChange(async (writes) => {
-      const declared = feed.guid?.trim().toLowerCase() ?? '';
-      const isDeclared = uuidPattern.test(declared);
-      const guid = isDeclared ? declared : await guidOfFeed(this.store, feed_url);
+      const declaredGuid = feed.guid?.trim().toLowerCase() ?? '';
+      const isDeclared = uuidPattern.test(declaredGuid);
+      const guid = isDeclared ? declaredGuid : await guidOfFeed(this.store, feed_url);
       const action = {
         kind: 'subscribe',
         feed_url,
