@@ -38,9 +38,9 @@ addEventListener(
  * {@link stopImport}.
  */
 export async function startImport(): Promise<void> {
-  const chosen = currentImport.peek();
-  if (chosen?.state !== 'chosen') return;
-  const { feeds, skipped } = chosen;
+  const chosenImport = currentImport.peek();
+  if (chosenImport?.state !== 'chosen') return;
+  const { feeds, skipped } = chosenImport;
   abortController = new AbortController();
   const abortSignal = abortController.signal;
   let results: ImportResult[] = [];

@@ -46,14 +46,14 @@ export function statisticsOf(history: readonly Episode[], period: Period, now: D
     else if (episode.played_status?.value === true) uncounted++;
   }
   const starts = period === 'all' ? listMonths(records, now) : listWeeks(now, period);
-  const edges = starts.map((start) => start.toISOString().slice(0, 16));
+  const startTimes = starts.map((start) => start.toISOString().slice(0, 16));
   const secondsBySlot = starts.map(() => 0);
   const secondsByPodcast = new Map<string, number>();
   let totalSeconds = 0;
   for (const { guid, seconds, at } of records) {
-    const edgeIndex = findLastEdge(edges, at);
-    if (edgeIndex < 0 && period !== 'all') continue;
-    const slot = Math.max(edgeIndex, 0);
+    const startIndex = findLastEdge(startTimes, at);
+    if (startIndex < 0 && period !== 'all') continue;
+    const slot = Math.max(startIndex, 0);
     secondsBySlot[slot] = (secondsBySlot[slot] ?? 0) + seconds;
     secondsByPodcast.set(guid, (secondsByPodcast.get(guid) ?? 0) + seconds);
     totalSeconds += seconds;
@@ -78,11 +78,12 @@ function toListeningRecord(episode: Episode): ListeningRecord {
 
 /** Returns the Mondays of the period's weeks, up to the current week. */
 function listWeeks(now: Date, period: 'weeks' | 'year'): Date[] {
-  const count = period === 'weeks' ? 12 : 52;
-  const monday = now.getDate() - ((now.getDay() + 6) % 7);
+  const weekCount = period === 'weeks' ? 12 : 52;
+  const mondayDate = now.getDate() - ((now.getDay() + 6) % 7);
   return Array.from(
-    { length: count },
-    (_, index) => new Date(now.getFullYear(), now.getMonth(), monday - 7 * (count - 1 - index)),
+    { length: weekCount },
+    (_, index) =>
+      new Date(now.getFullYear(), now.getMonth(), mondayDate - 7 * (weekCount - 1 - index)),
   );
 }
 
@@ -115,6 +116,6 @@ function findLastEdge(edges: readonly string[], time: string): number {
 
 /** Returns the end of an axis for a value: at least the value, and 1 to 6, 8 or 10 by 10^n. */
 export function roundScale(value: number): number {
-  const power = 10 ** Math.floor(Math.log10(Math.max(value, 1)));
-  return ([1, 2, 3, 4, 5, 6, 8].find((factor) => factor * power >= value) ?? 10) * power;
+  const powerOfTen = 10 ** Math.floor(Math.log10(Math.max(value, 1)));
+  return ([1, 2, 3, 4, 5, 6, 8].find((factor) => factor * powerOfTen >= value) ?? 10) * powerOfTen;
 }

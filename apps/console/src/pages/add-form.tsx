@@ -25,7 +25,7 @@ const currentPreview = signal<
  */
 export function AddForm() {
   const error = useSignal<string | undefined>(undefined);
-  const submit = (event: Event) => {
+  const submitForm = (event: Event) => {
     event.preventDefault();
     // Hides the notice about an earlier addition.
     showNotice('');
@@ -38,7 +38,7 @@ export function AddForm() {
   };
   return (
     <section class="card">
-      <form class="add" onSubmit={submit} noValidate>
+      <form class="add" onSubmit={submitForm} noValidate>
         <Field
           id="feed"
           label={t.add}
@@ -68,13 +68,13 @@ function findDuplicateError(feedUrl: string): string | undefined {
 
 /** Loads and shows a preview, unless the user closes it or requests another one meanwhile. */
 async function loadPreview(feedUrl: string): Promise<void> {
-  const loading = { feedUrl };
-  currentPreview.value = loading;
+  const loadingPreview = { feedUrl };
+  currentPreview.value = loadingPreview;
   try {
     const result = await (await apiOfUser()).previewFeed(feedUrl);
-    if (currentPreview.value === loading) currentPreview.value = { feedUrl, result };
+    if (currentPreview.value === loadingPreview) currentPreview.value = { feedUrl, result };
   } catch (error) {
-    if (currentPreview.value !== loading) return;
+    if (currentPreview.value !== loadingPreview) return;
     // The server has no previews: subscribes without one.
     if (error instanceof ApiError && error.code === 'not_found') await subscribe(feedUrl);
     else currentPreview.value = { feedUrl, result: { status: 'failed' } };
@@ -99,11 +99,11 @@ function closePreview(): void {
 
 /** Renders the preview with its buttons. */
 function FeedPreviewCard() {
-  const group = useRef<HTMLDivElement>(null);
+  const previewElement = useRef<HTMLDivElement>(null);
   const result = currentPreview.value?.result;
   // Focuses the preview: a screen reader reads it, and the next Tab key reaches its buttons.
   useEffect(() => {
-    if (result) group.current?.focus();
+    if (result) previewElement.current?.focus();
   }, [result]);
   if (!currentPreview.value) return null;
   if (!result)
@@ -113,7 +113,13 @@ function FeedPreviewCard() {
       </p>
     );
   return (
-    <div class="preview" ref={group} tabIndex={-1} role="group" aria-label={previewTexts.label}>
+    <div
+      class="preview"
+      ref={previewElement}
+      tabIndex={-1}
+      role="group"
+      aria-label={previewTexts.label}
+    >
       {result.status === 'ok' ? (
         <PodcastSummary result={result} />
       ) : (

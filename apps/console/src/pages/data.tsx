@@ -38,7 +38,7 @@ export function DataPage() {
 
 function ExportCard() {
   const isDownloading = useSignal(false);
-  const download = async () => {
+  const downloadOpml = async () => {
     isDownloading.value = true;
     try {
       const opml = await retryUntilAnswered(async () => (await apiOfUser()).exportOpml());
@@ -53,7 +53,7 @@ function ExportCard() {
   return (
     <Card title={t.exportTitle} lead={t.exportText}>
       <p class="actions">
-        <button class="plain" disabled={isDownloading.value} onClick={() => void download()}>
+        <button class="plain" disabled={isDownloading.value} onClick={() => void downloadOpml()}>
           {isDownloading.value ? texts.loading : t.exportSubmit}
         </button>
       </p>

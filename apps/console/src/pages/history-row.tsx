@@ -41,17 +41,17 @@ interface HistoryRowProps {
 /** Renders an episode of the history with its actions and a link to its page. */
 export function HistoryRow({ episode, onBeforeChange }: HistoryRowProps) {
   const podcast = subscriptionByGuid(episode.podcast_guid);
-  const page = pageUrlOf(episode);
+  const pageUrl = pageUrlOf(episode);
   return (
     <EpisodeRow
       episode={episode}
       podcast={podcast === undefined ? t.unknownFeed : <bdi>{podcastName(podcast)}</bdi>}
       date={dateOfChange(lastChangeOf(episode))}
       link={
-        page !== undefined && (
+        pageUrl !== undefined && (
           <a
             class="icon"
-            href={page}
+            href={pageUrl}
             target="_blank"
             rel="noopener noreferrer"
             title={t.openPage}

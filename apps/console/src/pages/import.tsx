@@ -56,9 +56,9 @@ export function ImportCard() {
   );
 }
 
-function countResults(results: readonly ImportResult[]): [done: number, failed: number] {
-  const done = results.filter(({ outcome }) => outcome === 'done').length;
-  return [done, results.length - done];
+function countResults(results: readonly ImportResult[]): [doneCount: number, failed: number] {
+  const doneCount = results.filter(({ outcome }) => outcome === 'done').length;
+  return [doneCount, results.length - doneCount];
 }
 
 function OpmlFileField() {

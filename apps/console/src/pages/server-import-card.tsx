@@ -61,13 +61,13 @@ export function ServerImportCard() {
 
 function ImportProgress({ current }: { current: ServerImport }) {
   const { subscriptions, actions, favorites, source } = current;
-  const stop = () => void stopServerImport().catch(() => showNotice(texts.failed, true));
+  const stopImport = () => void stopServerImport().catch(() => showNotice(texts.failed, true));
   return (
     <>
       <progress aria-label={t.reading(feedHost(source))} />
       <p role="status">{t.counts(subscriptions, actions, favorites)}</p>
       <p class="actions">
-        <button class="plain" onClick={stop}>
+        <button class="plain" onClick={stopImport}>
           {t.stop}
         </button>
       </p>
@@ -117,11 +117,13 @@ function detectServerKind(source: string | undefined): ServerKind {
 
 /** Returns error messages by form field. An empty `source` stands for an invalid address. */
 function findFieldErrors({ source, login, password }: RemoteAccount): Partial<RemoteAccount> {
-  const bytes = new TextEncoder().encode(password).length;
+  const passwordBytes = new TextEncoder().encode(password).length;
   return {
     ...(source === '' && { source: t.sourceInvalid }),
     ...(login === '' && { login: t.loginMissing }),
-    ...((bytes === 0 || bytes > maxPasswordBytes) && { password: t.passwordMissing }),
+    ...((passwordBytes === 0 || passwordBytes > maxPasswordBytes) && {
+      password: t.passwordMissing,
+    }),
   };
 }
 
@@ -144,7 +146,7 @@ function ServerImportForm({ last }: { last: ServerImport | undefined }) {
   const password = useSignal('');
   const errors = useSignal<Partial<RemoteAccount>>({});
   const isStarting = useSignal(false);
-  const submit = async (event: Event) => {
+  const submitForm = async (event: Event) => {
     event.preventDefault();
     const url = kind === 'gpodder' ? gpodderNet : feedUrlOf(source.value);
     const account = {
@@ -171,7 +173,7 @@ function ServerImportForm({ last }: { last: ServerImport | undefined }) {
   });
   const canContinue = last !== undefined && last.state !== 'finished' && hasImportedData(last);
   return (
-    <form onSubmit={(event) => void submit(event)} noValidate>
+    <form onSubmit={(event) => void submitForm(event)} noValidate>
       <Choice
         id="server-kind"
         label={t.kind}

@@ -46,7 +46,7 @@ export function SubscriptionsPage() {
   // Subscription of the open dialog. Each opening sets a new object, also for the same guid.
   const openedSubscription = useSignal<{ guid: string } | undefined>(undefined);
   const hasFailed = useSignal(false);
-  const shown = useComputed(() =>
+  const shownSubscriptions = useComputed(() =>
     sortSubscriptions(findSubscriptions(searchText.value, showsSubscribed.value), sortOrder.value),
   );
   const load = useCallback(() => {
@@ -65,17 +65,17 @@ export function SubscriptionsPage() {
       <section class="card list">
         <SubscriptionTools showsSubscribed={showsSubscribed} />
         <p class="quiet small count" role="status">
-          {!hasFailed.value && formatCount(shown.value.length)}
+          {!hasFailed.value && formatCount(shownSubscriptions.value.length)}
         </p>
         <PendingAdditions />
         {hasFailed.value && <LoadFailure onRetry={load} />}
-        {areAllSubscriptionsLoaded.value && shown.value.length === 0 ? (
+        {areAllSubscriptionsLoaded.value && shownSubscriptions.value.length === 0 ? (
           <NoSubscriptions isWholeList={isWholeList} isSearch={searchText.value.trim() !== ''} />
         ) : (
           !hasFailed.value && (
             <WindowedList
               label={t.list}
-              items={shown.value}
+              items={shownSubscriptions.value}
               expectedCount={isWholeList ? countExpectedRows() : 0}
               keyOf={({ guid }) => guid}
               renderRow={(subscription) => (

@@ -35,13 +35,13 @@ export function showUndo(text: string, undo: () => void): void {
 
 /** Renders the notice of {@link showNotice} or {@link showUndo}. */
 export function Notice() {
-  const element = useRef<HTMLDivElement>(null);
+  const noticeElement = useRef<HTMLDivElement>(null);
   const content = currentNotice.value;
   const { text, isError, undo } = content;
   useEffect(() => {
     if (text === '') return undefined;
     const timer = setInterval(
-      () => element.current?.matches(':hover, :focus-within') || hideNotice(),
+      () => noticeElement.current?.matches(':hover, :focus-within') || hideNotice(),
       noticeDuration,
     );
     return () => clearInterval(timer);
@@ -51,7 +51,7 @@ export function Notice() {
     undo?.();
   };
   return (
-    <div ref={element} class="toast" role="status">
+    <div ref={noticeElement} class="toast" role="status">
       {text !== '' && (
         <p class={isError ? 'notice bad' : 'notice good'}>
           <bdi>{text}</bdi>

@@ -23,16 +23,16 @@ interface PlotProps {
  * a bar. For the arrow keys, a transparent range input covers the bars.
  */
 export function Plot({ label, bars }: PlotProps) {
-  const selected = useSignal(bars.length - 1);
+  const selectedIndex = useSignal(bars.length - 1);
   const axisEnd = roundScale(Math.max(...bars.map(({ value }) => value)));
-  const selectedText = bars[selected.value]?.text;
+  const selectedText = bars[selectedIndex.value]?.text;
   const selectAtPointer = ({
     currentTarget,
     clientX,
   }: PointerEvent & { currentTarget: HTMLElement }) => {
     const { left, width } = currentTarget.getBoundingClientRect();
     const index = Math.floor(((clientX - left) / width) * bars.length);
-    selected.value = Math.min(Math.max(index, 0), bars.length - 1);
+    selectedIndex.value = Math.min(Math.max(index, 0), bars.length - 1);
   };
   return (
     <figure class="plot">
@@ -48,7 +48,7 @@ export function Plot({ label, bars }: PlotProps) {
           {bars.map(({ value }, index) => (
             <rect
               key={index}
-              class={index === selected.value ? 'selected' : undefined}
+              class={index === selectedIndex.value ? 'selected' : undefined}
               x={index + 0.1}
               width={0.8}
               y={100 - (100 * value) / axisEnd}
@@ -61,8 +61,8 @@ export function Plot({ label, bars }: PlotProps) {
           aria-label={label}
           aria-valuetext={selectedText}
           max={bars.length - 1}
-          value={selected.value}
-          onInput={({ currentTarget }) => (selected.value = currentTarget.valueAsNumber)}
+          value={selectedIndex.value}
+          onInput={({ currentTarget }) => (selectedIndex.value = currentTarget.valueAsNumber)}
         />
       </div>
       <div class="ends quiet small" aria-hidden="true">

@@ -25,16 +25,16 @@ interface PodcastFieldProps {
  */
 export function PodcastField({ id, label, value, onChoice }: PodcastFieldProps) {
   /** The typed text; undefined while the list is closed. */
-  const typed = useSignal<string | undefined>(undefined);
+  const typedText = useSignal<string | undefined>(undefined);
   const activeIndex = useSignal(0);
-  const options = useComputed(() => findPodcastOptions(typed.value)).value;
-  const isOpen = typed.value !== undefined;
+  const options = useComputed(() => findPodcastOptions(typedText.value)).value;
+  const isOpen = typedText.value !== undefined;
   const chosenPodcast = subscriptionByGuid(value);
   const openList = (text: string) => {
-    typed.value = text;
+    typedText.value = text;
     activeIndex.value = 0;
   };
-  const closeList = () => (typed.value = undefined);
+  const closeList = () => (typedText.value = undefined);
   const choosePodcast = (guid: string | undefined) => {
     closeList();
     if (guid !== undefined) onChoice(guid);
@@ -71,7 +71,7 @@ export function PodcastField({ id, label, value, onChoice }: PodcastFieldProps) 
           isOpen && options.length > 0 ? `${id}-${activeIndex.value}` : undefined
         }
         placeholder={t.allPodcasts}
-        value={typed.value ?? (chosenPodcast ? podcastName(chosenPodcast) : '')}
+        value={typedText.value ?? (chosenPodcast ? podcastName(chosenPodcast) : '')}
         onInput={({ currentTarget: { value: text } }) => {
           openList(text);
           if (text === '' && value !== '') onChoice('');
@@ -127,7 +127,7 @@ function PodcastOptions({ id, options, activeIndex, onChoice }: PodcastOptionsPr
 /** Returns the podcasts that match a text, sorted by name. For an empty text, "all" is first. */
 function findPodcastOptions(text: string | undefined) {
   if (text === undefined) return [];
-  const matching = subscriptions.value
+  const matchingOptions = subscriptions.value
     .filter(podcastMatcher(text))
     .sort(compareNames)
     .slice(0, maxSuggestions)
@@ -136,5 +136,7 @@ function findPodcastOptions(text: string | undefined) {
       name: podcastName(podcast).slice(0, 100),
       address: feedName(podcast.feedUrl).slice(0, 100),
     }));
-  return text === '' ? [{ guid: '', name: t.allPodcasts, address: '' }, ...matching] : matching;
+  return text === ''
+    ? [{ guid: '', name: t.allPodcasts, address: '' }, ...matchingOptions]
+    : matchingOptions;
 }

@@ -31,12 +31,12 @@ export function WindowedList<Item>({
   onNearEnd,
 }: WindowedListProps<Item>) {
   const list = useRef<HTMLUListElement>(null);
-  const [focusedIndex, setFocused] = useState(-1);
-  const length = Math.max(items.length, expectedCount);
-  const { first, end, rowRem } = useVisibleRange(list, items.length, length, onNearEnd);
+  const [focusedIndex, setFocusedIndex] = useState(-1);
+  const rowCount = Math.max(items.length, expectedCount);
+  const { first, end, rowRem } = useVisibleRange(list, items.length, rowCount, onNearEnd);
 
   const indexes = Array.from(
-    { length: Math.max(Math.min(end, length) - first, 0) },
+    { length: Math.max(Math.min(end, rowCount) - first, 0) },
     (_, offset) => first + offset,
   );
   if (focusedIndex >= 0 && focusedIndex < items.length && !indexes.includes(focusedIndex))
@@ -48,8 +48,8 @@ export function WindowedList<Item>({
       class={isTall ? 'window tall' : 'window'}
       role="list"
       aria-label={label}
-      style={{ height: `${length * rowRem}rem` }}
-      onFocusOut={() => setFocused(-1)}
+      style={{ height: `${rowCount * rowRem}rem` }}
+      onFocusOut={() => setFocusedIndex(-1)}
     >
       {indexes.map((index) => {
         const item = items[index];
@@ -57,9 +57,9 @@ export function WindowedList<Item>({
           <li
             key={item === undefined ? `placeholder-${index}` : keyOf(item)}
             style={{ transform: `translateY(${index * rowRem}rem)` }}
-            aria-setsize={length}
+            aria-setsize={rowCount}
             aria-posinset={index + 1}
-            onFocusIn={() => setFocused(index)}
+            onFocusIn={() => setFocusedIndex(index)}
           >
             {item === undefined ? <span class="skeleton" aria-hidden="true" /> : renderRow(item)}
           </li>
@@ -73,14 +73,14 @@ export function WindowedList<Item>({
 function useVisibleRange(
   list: RefObject<HTMLUListElement | null>,
   loadedCount: number,
-  length: number,
+  rowCount: number,
   onNearEnd?: () => void,
 ) {
   const [{ first, end }, setRange] = useState({ first: 0, end: extraRows });
   // Height of a row in rem: `--row` of the stylesheet, which media queries change.
   const [rowRem, setRowRem] = useState(4.5);
   useLayoutEffect(() => {
-    const measure = () => {
+    const measureRows = () => {
       if (!list.current) return;
       const rem = parseFloat(getComputedStyle(list.current).getPropertyValue('--row'));
       setRowRem(rem);
@@ -93,13 +93,13 @@ function useVisibleRange(
       );
       if (newEnd >= loadedCount) onNearEnd?.();
     };
-    measure();
-    addEventListener('scroll', measure, { passive: true });
-    addEventListener('resize', measure);
+    measureRows();
+    addEventListener('scroll', measureRows, { passive: true });
+    addEventListener('resize', measureRows);
     return () => {
-      removeEventListener('scroll', measure);
-      removeEventListener('resize', measure);
+      removeEventListener('scroll', measureRows);
+      removeEventListener('resize', measureRows);
     };
-  }, [loadedCount, length, onNearEnd]);
+  }, [loadedCount, rowCount, onNearEnd]);
   return { first, end, rowRem };
 }
