@@ -15,8 +15,8 @@ const maxLineLength = 1_024;
  * the current one, then a new one after each change. The iteration ends when the server ends the
  * stream, the connection breaks or no data arrives for a minute.
  *
- * @throws ApiError when the stream cannot be opened: `not_found` if the server has none,
- * `unexpected` if the platform's `fetch` has no response streams. Poll in these cases.
+ * @throws ApiError when the stream cannot be opened: `not_found` if the server has no
+ * change streams, `unexpected` if the platform's `fetch` has no response streams. Then poll.
  */
 export async function* readChangeStream(
   sender: RequestSender,

@@ -9,10 +9,10 @@ import type {
 } from './records.js';
 
 /**
- * Returns the time of a change on the server's clock, in milliseconds. The time is limited to a
- * range: later than the state that the listener saw, and not after now unless that state is. The
- * device's clock can have been corrected since the change. Therefore the function applies the
- * current offset and the offset at the change, and uses the result that is closer to the range.
+ * Returns the time of a change on the server's clock, in milliseconds. The time is at most the
+ * server's current time, but always later than the state that the listener saw. The device's clock
+ * can have been corrected since the change. Therefore the function tries the current offset and the
+ * offset at the change, and uses the time that is closer to this range.
  *
  * @param now the device's time in milliseconds.
  * @param offset milliseconds by which the server's clock is ahead of the device's.

@@ -119,7 +119,7 @@ async function withFileLock<T>(
       return await run();
     } finally {
       clearInterval(heartbeat);
-      // Another process can have broken the lock and acquired it.
+      // Removes only this process's lock. Another process can have broken it and acquired its own.
       if (await isSameFile(path, ownPath)) await unlink(path).catch(ignoreMissing);
     }
   } finally {

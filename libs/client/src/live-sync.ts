@@ -115,7 +115,7 @@ export class LiveSync {
     }
   }
 
-  /** Triggers a sync at each new stamp of the change stream. Without one, polls find changes. */
+  /** Triggers a sync at each new stamp of the change stream. Ends if the server has no stream. */
   async #followStream(signal: AbortSignal): Promise<void> {
     for (let failures = 0; !signal.aborted; failures++) {
       const openTime = performance.now();
@@ -125,7 +125,7 @@ export class LiveSync {
           if (await this.#isNewStamp(stamp)) this.wakeUp?.();
         }
       } catch (error) {
-        // The server has no change streams, or the platform cannot read them: polls are enough.
+        // The server has no change streams, or the platform cannot read them. Polls find changes.
         const { code, status } = error as Partial<ApiError>;
         if (code === 'not_found' || (code === 'unexpected' && status === undefined)) return;
       }
@@ -150,7 +150,7 @@ export class LiveSync {
   }
 }
 
-/** Returns a random delay in milliseconds. */
+/** Returns a random delay in milliseconds. Its maximum doubles with each failure. */
 function chooseDelay(failures: number): number {
   return Math.random() * Math.min(backoff.first * 2 ** failures, backoff.max);
 }

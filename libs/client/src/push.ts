@@ -290,7 +290,7 @@ function getServerFaults([, { serverFaults = 0 }]: KeyedChange): number {
   return serverFaults;
 }
 
-/** Splits a change into its first action, to be sent, and the pending others, if there are any. */
+/** Splits a change into its first action, to be sent, and the others; undefined without others. */
 function splitActions({
   serverFaults = 0,
   actions,
@@ -303,7 +303,7 @@ function splitActions({
   ];
 }
 
-/** Returns the JSON entry of a change. @param toServerTime returns a time in ms of the server. */
+/** Returns the request entry of a change. @param toServerTime returns a server time in ms. */
 function toRequestEntry(
   change: SubscriptionChange | EpisodeChange,
   index: number,

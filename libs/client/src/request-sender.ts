@@ -109,7 +109,7 @@ export class RequestSender {
     const { type: accepted = jsonType } = request;
     if (type.startsWith(accepted)) return response;
     await cancelBody(response);
-    // Rejects other content types: a captive portal answers any request with its own page.
+    // Rejects other content types, because a captive portal answers any request with its own page.
     const message = `The response is ${type || 'untyped'} instead of ${accepted}`;
     throw new ApiError('unexpected', message, { status: response.status });
   }

@@ -6,9 +6,9 @@ import type { Store, Value } from './store.js';
 
 /** Options of {@link SignIn}. */
 export interface SignInOptions {
-  /** Base URL of the API, from which the issuer is discovered. */
+  /** Base URL of the API. Its metadata names the issuer (RFC 9728). */
   api: string;
-  /** Stores the tokens, for anyone who can read it. It can be the store of the SyncClient. */
+  /** Store for the tokens, such as the SyncClient's. Code that can read it can use the tokens. */
   store: Store;
   /** Name of the app on the consent page. */
   clientName: string;

@@ -35,7 +35,7 @@ export interface LocalSubscription extends StoredSubscription {
 }
 
 /**
- * A stored episode with this device's pending changes applied. Unknown fields are missing or empty.
+ * A stored episode with this device's pending changes applied. Unknown fields are absent or empty.
  */
 export interface LocalEpisode extends EpisodeMetadata, Statuses {
   podcast_guid: string;
@@ -202,7 +202,7 @@ export class SyncClient {
     return this.#changeSubscription(podcast, 'setTitle', { title: title.trim() });
   }
 
-  /** Unsubscribes and keeps the episodes' states. */
+  /** Unsubscribes from a podcast and keeps the states of its episodes. */
   unsubscribe(podcast: string): Promise<void> {
     return this.#changeSubscription(podcast, 'unsubscribe');
   }
@@ -220,7 +220,7 @@ export class SyncClient {
    *
    * @param podcast current or former guid of the subscription.
    * @param episode identified by `sync_id`, else by `episode_guid`, `enclosure_url` or both. Other
-   * fields are stored for the other devices.
+   * fields are uploaded for other devices.
    * @returns the `sync_id` of the episode.
    * @throws TypeError for an episode without any of these three identifiers.
    */
