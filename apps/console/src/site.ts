@@ -16,7 +16,7 @@ async function copyText(button: HTMLButtonElement, element: HTMLElement): Promis
   button.textContent = button.dataset['done'] ?? '';
 }
 
-/** Makes a button show or hide a password. Submitting the form hides it for password managers. */
+/** Makes a button show or hide a password. Submitting hides the password for password managers. */
 function addPasswordToggle(button: HTMLButtonElement, element: HTMLElement): void {
   const input = element as HTMLInputElement;
   const { textContent: showLabel } = button;

@@ -130,7 +130,7 @@ export async function loadAllEpisodes(limit = Infinity): Promise<void> {
 
 /** Loads the history of a podcast, unless it is loaded already. @throws ApiError */
 export async function loadHistoryOf(guid: string): Promise<void> {
-  // Loads the newest episodes first. Later loads of changes then include all podcasts.
+  // Starts `episodeLoader` first, which loads later changes of all podcasts.
   await episodeLoader.load();
   if (areAllEpisodesLoaded.value || historyByPodcast.value.has(guid)) return;
   const api = await apiOfUser();
@@ -186,7 +186,7 @@ function storeChangedEpisode(episode: Episode): void {
   }
 }
 
-/** Resolves after the response to the last change. */
+/** Resolves after the response to the last sent change. */
 let lastRequest: Promise<unknown> = Promise.resolve();
 /** Time of the listener's last change, in milliseconds since 1970. */
 let lastChangeTime = 0;

@@ -14,7 +14,7 @@ const retryDelays = [2_000, 4_000, 8_000, 15_000];
 /** Maximum delay before each later retry, in milliseconds. */
 const maxRetryDelay = 30_000;
 
-/** A function for each current delay, which ends the delay: the request is retried immediately. */
+/** Functions that each end one current delay. Its request is then retried immediately. */
 const endDelays = new Set<() => void>();
 addEventListener('offline', () => (hasNetwork.value = false));
 addEventListener('online', () => {

@@ -19,7 +19,7 @@ export interface ServerImport {
   readonly skipped_entries: readonly SkippedEntry[];
 }
 
-/** A skipped entry. Without `entry`, it stands for `count` skipped entries that are not listed. */
+/** A skipped entry. Without `entry`, it is the number (`count`) of entries that are not listed. */
 export interface SkippedEntry {
   readonly kind: keyof Texts['data']['entryKinds'];
   readonly reason: string;

@@ -17,7 +17,7 @@ export interface Statistics {
   /** Guids of podcasts with their seconds, the largest number first. */
   readonly podcasts: readonly (readonly [guid: string, seconds: number])[];
   readonly seconds: number;
-  /** Number of played episodes of any time that count 0 s, without a duration and a position. */
+  /** Number of played episodes that count 0 s, as they have no duration and no position. */
   readonly uncounted: number;
 }
 
@@ -29,7 +29,7 @@ interface ListeningRecord {
   readonly at: string;
 }
 
-/** First month of a plot. It includes earlier listening: a clock that was never set shows 1970. */
+/** First month of a plot. Earlier listening counts there: a clock that was never set shows 1970. */
 const earliestMonth = new Date(2000, 0);
 
 /**
@@ -102,7 +102,7 @@ function listMonths(records: readonly ListeningRecord[], now: Date): Date[] {
   }
 }
 
-/** Returns the index of the last of the ascending edges that is not after a time, or -1. */
+/** Returns the index of the last of the ascending `edges` that is not after a time; -1 if none. */
 function findLastEdge(edges: readonly string[], time: string): number {
   let low = 0;
   let high = edges.length;
@@ -114,7 +114,7 @@ function findLastEdge(edges: readonly string[], time: string): number {
   return low - 1;
 }
 
-/** Returns the end of an axis for a value: at least the value, and 1 to 6, 8 or 10 by 10^n. */
+/** Returns a round end of an axis, at least `value`: 1 to 6, 8 or 10 times a power of ten. */
 export function roundScale(value: number): number {
   const powerOfTen = 10 ** Math.floor(Math.log10(Math.max(value, 1)));
   return ([1, 2, 3, 4, 5, 6, 8].find((factor) => factor * powerOfTen >= value) ?? 10) * powerOfTen;

@@ -47,7 +47,7 @@ export const subscriptions = computed((): readonly ListedSubscription[] => {
   void listVersion.value;
   return [...[...addedSubscriptions.values()].reverse(), ...loadedSubscriptions.values()];
 });
-/** Number of subscriptions on the server, with deleted ones; undefined before a response. */
+/** Number of subscriptions on the server with deleted ones; undefined before the response. */
 export const totalSubscriptions = signal<number>();
 export const areAllSubscriptionsLoaded = signal(false);
 /** Changes of subscriptions that have no response yet, the newest first. */
@@ -125,7 +125,7 @@ function storeRows(
   listVersion.value++;
 }
 
-/** Stores the guid that replaces a former one. Equal guids are current: removes the replacement. */
+/** Stores the replacement of a former guid. If both are equal, removes the replacement instead. */
 function replaceGuid(former: string, guid: string): void {
   if (former === guid && !nextGuids.value.has(guid)) return;
   const map = new Map(nextGuids.value);

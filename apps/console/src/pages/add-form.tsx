@@ -159,7 +159,7 @@ function PodcastSummary({ result }: { result: FeedPreview }) {
   );
 }
 
-/** Renders the feeds that a page links to, with a preview of each. */
+/** Renders the feeds that a page links to, as buttons that preview a feed. */
 function AlternateFeeds({ preview: { alternates = [] } }: { preview: FeedPreview }) {
   if (alternates.length === 0) return null;
   return (

@@ -68,7 +68,7 @@ export function NewEpisodesPage() {
   );
 }
 
-/** Returns true for a subscribed podcast, and for any until all subscriptions are loaded. */
+/** Returns true for a subscribed podcast, and while subscriptions load for an unknown one. */
 function isShownPodcast(guid: string): boolean {
   return subscriptionByGuid(guid)?.isSubscribed ?? !areAllSubscriptionsLoaded.value;
 }

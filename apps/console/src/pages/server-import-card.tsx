@@ -24,7 +24,7 @@ const gpodderNet = 'https://gpodder.net/';
 const maxPasswordBytes = 256;
 
 type ServerKind = keyof typeof t.kinds;
-/** The chosen kind of server, kept while an import runs. */
+/** The chosen kind of server, kept while an import runs; undefined before a choice. */
 const chosenKind = signal<ServerKind | undefined>(undefined);
 
 /** Renders the import from another server: a form, the progress and the results. */

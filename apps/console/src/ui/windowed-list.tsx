@@ -1,7 +1,7 @@
 import type { ComponentChildren, RefObject } from 'preact';
 import { useLayoutEffect, useRef, useState } from 'preact/hooks';
 
-/** Number of rows rendered beyond each edge of the screen, for keys and screen readers. */
+/** Number of rows rendered beyond each edge of the screen, for keyboards and screen readers. */
 const extraRows = 8;
 
 interface WindowedListProps<Item> {
