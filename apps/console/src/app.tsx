@@ -21,7 +21,7 @@ const StatisticsPage = lazy(() =>
 );
 const DataPage = lazy(() => import('./pages/data.js').then(({ DataPage: page }) => page));
 
-/** True if a page failed to load: the server is unavailable, or has a newer build. */
+/** True after a page failed to load, because the server is unavailable or has a newer build. */
 const hasLoadFailed = signal(false);
 
 /** Loads the code of all pages before they are opened, so that they work offline. */

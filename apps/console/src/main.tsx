@@ -32,13 +32,13 @@ void retryUntilAnswered(apiOfUser).then(
 );
 
 /**
- * Requests the token and the first data, then renders. On a slow phone, rendering takes as long as
- * both requests, so it starts while the second one runs.
+ * Requests the token and the first data, then renders. On a slow phone, the rendering takes as long
+ * as both requests, so it starts while the request for the data runs.
  */
 async function start(): Promise<void> {
   subscriptionLoader.load().catch(() => {});
-  const connected = apiOfUser().catch(() => {});
-  await Promise.race([connected, new Promise((resolve) => setTimeout(resolve, maxTokenWait))]);
+  const tokenRequest = apiOfUser().catch(() => {});
+  await Promise.race([tokenRequest, new Promise((resolve) => setTimeout(resolve, maxTokenWait))]);
   // Yields, so that the request for the data is sent before the rendering starts.
   await new Promise((resolve) => setTimeout(resolve));
   const root = document.getElementById('console');

@@ -1,6 +1,6 @@
 // The script of account pages with passkey forms (apps/account/src/pages/views/passkeys.view.tsx).
-// In browsers with passkeys it shows the forms. It submits the browser's response in the form's
-// field `credential`.
+// The script shows the forms in browsers that support passkeys, and submits the browser's response
+// in the field `credential` of the form.
 import {
   browserSupportsWebAuthn,
   browserSupportsWebAuthnAutofill,
@@ -9,11 +9,11 @@ import {
 } from '@simplewebauthn/browser';
 
 /**
- * Asks the browser for a passkey's response, and sends it with a form.
+ * Asks the browser for a passkey, and submits the browser's response with a form.
  *
  * @param useBrowserAutofill true to offer passkeys in the name field, until the user chooses one.
  */
-async function sendWithPasskey(form: HTMLFormElement, useBrowserAutofill = false): Promise<void> {
+async function submitWithPasskey(form: HTMLFormElement, useBrowserAutofill = false): Promise<void> {
   const optionsJSON = JSON.parse(form.dataset['passkey'] ?? '');
   const response =
     'user' in optionsJSON
@@ -25,12 +25,12 @@ async function sendWithPasskey(form: HTMLFormElement, useBrowserAutofill = false
 
 /** Shows a passkey form. Its error text appears if the browser returns no passkey. */
 function enablePasskeyForm(form: HTMLFormElement): void {
-  const failure = form.querySelector<HTMLElement>('[role=alert][hidden]');
+  const errorElement = form.querySelector<HTMLElement>('[role=alert][hidden]');
   form.addEventListener('submit', (event) => {
     event.preventDefault();
-    if (failure) failure.hidden = true;
-    sendWithPasskey(form).catch(() => {
-      if (failure) failure.hidden = false;
+    if (errorElement) errorElement.hidden = true;
+    submitWithPasskey(form).catch(() => {
+      if (errorElement) errorElement.hidden = false;
     });
   });
   form.hidden = false;
@@ -45,6 +45,6 @@ if (browserSupportsWebAuthn()) {
   // Offers passkeys in the field of the name. A click on the form's button ends this request.
   if (firstForm && document.querySelector('[autocomplete$=webauthn]'))
     void browserSupportsWebAuthnAutofill().then((isSupported) =>
-      isSupported ? sendWithPasskey(firstForm, true).catch(() => {}) : undefined,
+      isSupported ? submitWithPasskey(firstForm, true).catch(() => {}) : undefined,
     );
 }

@@ -29,28 +29,27 @@ import type {
 /** Options of a call that writes. */
 export interface WriteOptions extends CallOptions {
   /**
-   * Requests with the same key within one hour take effect once and get the same response. By
-   * default each call uses a new key, which its retries share. At most 255 visible ASCII
-   * characters.
+   * At most 255 visible ASCII characters. Requests with the same key within one hour take effect
+   * once and get the same response. By default a call uses one new key for all its retries.
    */
   idempotencyKey?: string;
 }
 
 /** Options of a call that reads a list. */
 export interface ListOptions extends CallOptions {
-  /** The `etag` of the same list. If nothing has changed, the result is {@link NotModified}. */
+  /** `etag` of an earlier page of the same query. An unchanged page gives {@link NotModified}. */
   ifNoneMatch?: string;
 }
 
 /** Selects the page of a list. */
 export interface ListQuery {
-  /** A stored `syncTimestamp`: selects rows that changed strictly later. Default: all rows. */
+  /** Selects rows that changed after this stored `syncTimestamp`. Default: all rows. */
   since?: string | undefined;
-  /** Starts at 1. Pages by number can repeat or miss rows; use `link` to read all pages. */
+  /** Number of the page, from 1. Numbered pages can repeat or miss rows; `link` avoids this. */
   page?: number;
-  /** At most 250. Default: 50. */
+  /** Rows per page. The server reduces values above 250. Default: 50. */
   perPage?: number;
-  /** `next` or `previous` of a page. With it, the other fields are ignored. */
+  /** The `next` or `previous` link of a page. The SDK then ignores the other fields. */
   link?: string;
 }
 
@@ -67,10 +66,10 @@ export interface Page {
   total: number;
   page: number;
   perPage: number;
-  /** Links to the next and the previous page, for {@link ListQuery.link}. */
+  /** Links to the next and previous page, for {@link ListQuery.link}; absent at the ends. */
   next?: string;
   previous?: string;
-  /** `since` for the next poll, to be stored after the last page. All pages of a read share it. */
+  /** `since` of the next poll. Equal on all pages of a read; store it after the last page. */
   syncTimestamp: string;
   etag?: string;
 }
@@ -82,7 +81,7 @@ export type EpisodePage = Page & { episodes: Episode[] };
 
 /** A page of subscribed podcasts. */
 export type PodcastPage = Omit<Page, 'total' | 'page' | 'previous'> & { feeds: Podcast[] };
-/** A page of episodes of subscribed feeds: those that the server first read after `since`. */
+/** A page of the episodes of subscribed feeds that the server first read after `since`. */
 export type NewEpisodePage = Pick<Page, 'notModified' | 'next' | 'syncTimestamp' | 'etag'> & {
   episodes: FeedEpisode[];
 };
@@ -93,7 +92,7 @@ export interface NotModified {
   syncTimestamp: string;
 }
 
-/** The operations of the API (docs/reference/interface.md). Every method throws ApiError. */
+/** The operations of the API (docs/reference/interface.md). Failed calls throw ApiError. */
 export interface Api {
   /** `POST /subscriptions`: adds at most 1,000 subscriptions. */
   addSubscriptions(
@@ -121,10 +120,10 @@ export interface Api {
     options?: WriteOptions,
   ): Promise<UpdateAnswer>;
   /**
-   * `DELETE /subscriptions/{guid}`: requests the deletion of a subscription and its episodes, which
-   * the server runs asynchronously.
+   * `DELETE /subscriptions/{guid}`: requests the deletion of a subscription and its episodes. The
+   * server deletes asynchronously; see {@link getDeletion}.
    *
-   * @param when.timestamp time of the deletion by the listener (RFC 3339). Default: now.
+   * @param when.timestamp time at which the listener deleted it (RFC 3339). Default: now.
    */
   deleteSubscription(
     guid: string,
@@ -166,60 +165,63 @@ export interface Api {
    */
   newEpisodes(since: string, options?: CallOptions): AsyncIterable<NewEpisodePage>;
   /**
-   * `POST /feeds/preview`: returns the feed at a URL, for a listener who might subscribe. At most
-   * 20 calls per minute. A call takes up to 20 seconds.
+   * `POST /feeds/preview`: returns a description of the feed at a URL, before a subscription. After
+   * 20 calls in a minute, further calls throw `too_many`. A call takes up to 20 seconds.
    */
   previewFeed(feedUrl: string, options?: CallOptions): Promise<FeedPreview>;
   /** `POST /feeds/refresh`: requests a fetch of at most 250 feeds. Returns the sent guids. */
   refreshFeeds(guids: readonly string[], options?: CallOptions): Promise<{ guids: string[] }>;
   /**
-   * `GET /changes`: yields the current `Sync-Timestamp`, then a new one after each change. When the
-   * stream ends, the iteration ends: call the method again.
+   * `GET /changes`: yields the current `Sync-Timestamp`, then a new one after each change. The
+   * iteration ends with the stream. Call the method again to continue.
    */
   changes(options?: CallOptions): AsyncIterable<string>;
-  /** `GET /capabilities`: returns the parts of the API that the server supports. */
+  /** `GET /capabilities`: returns the capabilities of the server with their versions. */
   capabilities(options?: CallOptions): Promise<Capabilities>;
-  /** Milliseconds by which the server's clock is ahead of the device's, by its responses. */
+  /**
+   * Milliseconds by which the server's clock is ahead of the device's, estimated from responses; 0
+   * before the first response and for differences below about 2 s.
+   */
   readonly clockOffset: number;
 }
 
 function createRequests(sender: RequestSender) {
-  const read = <T>(path: string, { signal }: CallOptions = {}) =>
+  const getJson = <T>(path: string, { signal }: CallOptions = {}) =>
     sender.sendAndRead<T>({ method: 'GET', path, signal }, readJson);
 
-  const writeText = <T>(
+  const sendText = <T>(
     method: Request['method'],
     path: string,
     body: string | undefined,
-    type: string,
+    contentType: string,
     { idempotencyKey = randomUuid(), signal }: WriteOptions = {},
   ) => {
     const headers = {
       'idempotency-key': idempotencyKey,
-      ...(body !== undefined && { 'content-type': type }),
+      ...(body !== undefined && { 'content-type': contentType }),
     };
     return sender.sendAndRead<T>({ method, path, headers, body, signal }, readJson);
   };
 
-  const write = <T>(
+  const sendJson = <T>(
     method: Request['method'],
     path: string,
     body?: object,
     options?: WriteOptions,
-  ) => writeText<T>(method, path, body && JSON.stringify(body), 'application/json', options);
+  ) => sendText<T>(method, path, body && JSON.stringify(body), 'application/json', options);
 
-  return { read, write, writeText };
+  return [getJson, sendJson, sendText] as const;
 }
 
 function createLists(sender: RequestSender) {
-  async function list<Rows extends object>(
+  async function readPage<Rows extends object>(
     path: string,
     query: ListQuery = {},
     { ifNoneMatch, signal }: ListOptions = {},
   ) {
     const request: Request = {
       method: 'GET',
-      path: path + queryString(query),
+      path: path + toQueryString(query),
       headers: ifNoneMatch === undefined ? {} : { 'if-none-match': ifNoneMatch },
       signal,
     };
@@ -242,66 +244,67 @@ function createLists(sender: RequestSender) {
     });
   }
 
-  async function* listAll<Rows extends object>(
+  async function* readPages<Rows extends object>(
     path: string,
     query: ListQuery = {},
     options?: CallOptions,
   ) {
     for (let next: ListQuery | undefined = query; next;) {
-      const page: (Page & Rows) | NotModified = await list<Rows>(path, next, options);
+      const page: (Page & Rows) | NotModified = await readPage<Rows>(path, next, options);
       if (page.notModified) return;
       yield page;
       next = page.next === undefined ? undefined : { link: page.next };
     }
   }
 
-  return { list, listAll };
+  return [readPage, readPages] as const;
 }
 
 /** Returns a client of the API at a base URL, for one user. */
 export function createApi(options: ApiOptions): Api {
   const sender = new RequestSender(options);
-  const { read, write, writeText } = createRequests(sender);
-  const { list, listAll } = createLists(sender);
-  const pathOf = (guid: string) => `/subscriptions/${encodeURIComponent(guid)}`;
+  const [getJson, sendJson, sendText] = createRequests(sender);
+  const [readPage, readPages] = createLists(sender);
+  const toSubscriptionPath = (guid: string) => `/subscriptions/${encodeURIComponent(guid)}`;
   return {
     addSubscriptions: (subscriptions, call) =>
-      write('POST', '/subscriptions', { subscriptions }, call),
+      sendJson('POST', '/subscriptions', { subscriptions }, call),
     listSubscriptions: ((query?: ListQuery, call?: ListOptions) =>
-      list('/subscriptions', query, call)) as Api['listSubscriptions'],
-    subscriptions: (query, call) => listAll('/subscriptions', query, call),
-    getSubscription: (guid, call) => read(pathOf(guid), call),
-    updateSubscription: (guid, patch, call) => write('PATCH', pathOf(guid), patch, call),
+      readPage('/subscriptions', query, call)) as Api['listSubscriptions'],
+    subscriptions: (query, call) => readPages('/subscriptions', query, call),
+    getSubscription: (guid, call) => getJson(toSubscriptionPath(guid), call),
+    updateSubscription: (guid, patch, call) =>
+      sendJson('PATCH', toSubscriptionPath(guid), patch, call),
     deleteSubscription: (guid, { timestamp } = {}, call) => {
-      const when = timestamp === undefined ? '' : `?timestamp=${encodeURIComponent(timestamp)}`;
-      return write('DELETE', pathOf(guid) + when, undefined, call);
+      const query = timestamp === undefined ? '' : `?timestamp=${encodeURIComponent(timestamp)}`;
+      return sendJson('DELETE', toSubscriptionPath(guid) + query, undefined, call);
     },
-    getDeletion: (id, call) => read(`/deletions/${id}`, call),
+    getDeletion: (id, call) => getJson(`/deletions/${id}`, call),
     listEpisodes: ((query?: EpisodeQuery, call?: ListOptions) =>
-      list('/episodes', query, call)) as Api['listEpisodes'],
-    episodes: (query, call) => listAll('/episodes', query, call),
-    uploadEpisodes: (episodes, call) => write('POST', '/episodes', { episodes }, call),
+      readPage('/episodes', query, call)) as Api['listEpisodes'],
+    episodes: (query, call) => readPages('/episodes', query, call),
+    uploadEpisodes: (episodes, call) => sendJson('POST', '/episodes', { episodes }, call),
     exportOpml: ({ signal } = {}) =>
       sender.sendAndRead(
         { method: 'GET', path: '/subscriptions.opml', type: 'text/x-opml', signal },
         (response) => response.text(),
       ),
-    importOpml: (opml, call) => writeText('POST', '/subscriptions/opml', opml, 'text/x-opml', call),
-    feeds: (query, call) => listAll<{ feeds: Podcast[] }>('/feeds', query, call),
-    feedEpisodes: (guid, call) => read(`/feeds/episodes?guid=${encodeURIComponent(guid)}`, call),
+    importOpml: (opml, call) => sendText('POST', '/subscriptions/opml', opml, 'text/x-opml', call),
+    feeds: (query, call) => readPages<{ feeds: Podcast[] }>('/feeds', query, call),
+    feedEpisodes: (guid, call) => getJson(`/feeds/episodes?guid=${encodeURIComponent(guid)}`, call),
     newEpisodes: (since, call) =>
-      listAll<{ episodes: FeedEpisode[] }>('/feeds/episodes', { since }, call),
-    previewFeed: (feedUrl, call) => write('POST', '/feeds/preview', { feed_url: feedUrl }, call),
-    refreshFeeds: (guids, call) => write('POST', '/feeds/refresh', { guids }, call),
+      readPages<{ episodes: FeedEpisode[] }>('/feeds/episodes', { since }, call),
+    previewFeed: (feedUrl, call) => sendJson('POST', '/feeds/preview', { feed_url: feedUrl }, call),
+    refreshFeeds: (guids, call) => sendJson('POST', '/feeds/refresh', { guids }, call),
     changes: ({ signal } = {}) => readChangeStream(sender, signal),
-    capabilities: (call) => read('/capabilities', call),
+    capabilities: (call) => getJson('/capabilities', call),
     get clockOffset() {
       return sender.clockOffset;
     },
   };
 }
 
-/** Returns the JSON object of a response. @throws ApiError `unexpected` for anything else. */
+/** Returns the body of a response. @throws ApiError `unexpected` if it is no JSON object. */
 async function readJson<T>(response: Response): Promise<T> {
   const value = parseJson(await response.text());
   if (typeof value === 'object' && value !== null) return value as T;
@@ -310,13 +313,17 @@ async function readJson<T>(response: Response): Promise<T> {
 }
 
 /**
- * Returns the query string of a list request. Of a link it uses only the query, so that the token
- * is sent only to the base URL. Behind a proxy, the link can have another host.
+ * Returns the query string of a list request. Takes only the query of a link, because the token
+ * must go only to the base URL. Behind a proxy, a link can have another host.
  */
-function queryString({ link, perPage, podcastGuid, ...rest }: EpisodeQuery): string {
+function toQueryString({ link, perPage, podcastGuid, ...otherFields }: EpisodeQuery): string {
   if (link !== undefined) return /\?[^#]*/.exec(link)?.[0] ?? '';
-  // JSON omits undefined fields, which `URLSearchParams` would write as text.
-  const set = JSON.stringify({ ...rest, per_page: perPage, podcast_guid: podcastGuid });
-  const query = new URLSearchParams(JSON.parse(set)).toString();
+  // JSON omits undefined fields. `URLSearchParams` would write them as `undefined`.
+  const definedFields = JSON.stringify({
+    ...otherFields,
+    per_page: perPage,
+    podcast_guid: podcastGuid,
+  });
+  const query = new URLSearchParams(JSON.parse(definedFields)).toString();
   return query && `?${query}`;
 }

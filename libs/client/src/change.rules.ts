@@ -9,46 +9,50 @@ import type {
 } from './records.js';
 
 /**
- * Returns the server's time of a change, in milliseconds. It is later than the state that the
- * listener saw and, unless that state is, not in the future. The device's clock can have been
- * corrected since the change. Therefore the time is computed with the current offset and with the
- * offset of the change, and the one that needs less adjustment to this range is used.
+ * Returns the time of a change on the server's clock, in milliseconds. The time is at most the
+ * server's current time, but always later than the state that the listener saw. The device's clock
+ * can have been corrected since the change. Therefore the function tries the current offset and the
+ * offset at the change, and uses the time that is closer to this range.
  *
- * @param now the device's time.
+ * @param now the device's time in milliseconds.
  * @param offset milliseconds by which the server's clock is ahead of the device's.
  */
 export function serverTimeOf(change: ChangeTime, now: number, offset: number): number {
-  const inRange = (time: number) => Math.max(change.after + 1, Math.min(time, now + offset));
-  const distance = (time: number) => Math.abs(time - inRange(time));
-  const [present, former] = [change.at + offset, change.at + change.offset];
-  return inRange(distance(present) <= distance(former) ? present : former);
+  const clampToRange = (time: number) => Math.max(change.after + 1, Math.min(time, now + offset));
+  const distanceToRange = (time: number) => Math.abs(time - clampToRange(time));
+  const [byCurrentOffset, byFormerOffset] = [change.at + offset, change.at + change.offset];
+  return clampToRange(
+    distanceToRange(byCurrentOffset) <= distanceToRange(byFormerOffset)
+      ? byCurrentOffset
+      : byFormerOffset,
+  );
 }
 
 /**
  * Reduces the actions to at most three, in this order: the last `subscribe`, which later actions
- * need; the last title; the last `unsubscribe` or `delete` after that `subscribe`. If one of them
- * is `delete`, the result ends with `delete` and has no title.
+ * need; the last title; the last `unsubscribe` or `delete` after that `subscribe`. If any action
+ * after that `subscribe` is `delete`, the result ends with `delete` and has no title.
  */
 export function compactActions(actions: readonly SubscriptionAction[]): SubscriptionAction[] {
-  const sorted = [...actions].sort((one, other) => one.at - other.at);
-  const others = sorted.filter(({ kind }) => kind !== 'setTitle');
-  const start = others.map(({ kind }) => kind).lastIndexOf('subscribe');
-  const subscribe = others.slice(start, start + 1);
-  const following = others.slice(start + 1);
-  const last = following.at(-1);
-  const isDeleted = following.some(({ kind }) => kind === 'delete');
-  if (last && isDeleted) return [...subscribe, { ...last, kind: 'delete' }];
+  const sortedActions = [...actions].sort((one, other) => one.at - other.at);
+  const stateActions = sortedActions.filter(({ kind }) => kind !== 'setTitle');
+  const subscribeIndex = stateActions.map(({ kind }) => kind).lastIndexOf('subscribe');
+  const subscribe = stateActions.slice(subscribeIndex, subscribeIndex + 1);
+  const laterActions = stateActions.slice(subscribeIndex + 1);
+  const lastStateAction = laterActions.at(-1);
+  const isDeleted = laterActions.some(({ kind }) => kind === 'delete');
+  if (lastStateAction && isDeleted) return [...subscribe, { ...lastStateAction, kind: 'delete' }];
   // Keeps an earlier title if a later `subscribe` has none.
-  const title = sorted.filter((action) => action.title !== undefined).pop();
-  const isSent = title === undefined || title === subscribe[0];
+  const titleAction = sortedActions.filter((action) => action.title !== undefined).pop();
+  const isTitleInSubscribe = titleAction === undefined || titleAction === subscribe[0];
   return [
     ...subscribe,
-    ...(isSent ? [] : [{ ...title, kind: 'setTitle' as const }]),
-    ...(last ? [last] : []),
+    ...(isTitleInSubscribe ? [] : [{ ...titleAction, kind: 'setTitle' as const }]),
+    ...(lastStateAction ? [lastStateAction] : []),
   ];
 }
 
-/** Merges two changes of one subscription. The guid of `other` is kept. */
+/** Merges two changes of one subscription. The result has the guid of `other`. */
 export function mergeSubscriptionChanges(
   one: SubscriptionChange,
   other: SubscriptionChange,
@@ -56,7 +60,7 @@ export function mergeSubscriptionChanges(
   return { ...one, ...other, actions: compactActions([...one.actions, ...other.actions]) };
 }
 
-/** Merges two changes of one episode. The later value of each state wins; at a tie, `other`'s. */
+/** Merges two changes of one episode. Of each state, the later value wins; `other` wins ties. */
 export function mergeEpisodeChanges(one: EpisodeChange, other: EpisodeChange): EpisodeChange {
   const states = { ...one.states };
   for (const [name, state] of Object.entries(other.states) as [

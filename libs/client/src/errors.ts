@@ -54,19 +54,20 @@ const transientCodes: ReadonlySet<ApiErrorCode> = new Set([
 export class ApiError extends Error {
   override readonly name = 'ApiError';
   readonly code: ApiErrorCode;
+  /** HTTP status of the response; undefined without a response. */
   readonly status: number | undefined;
-  /** Seconds from the `Retry-After` header of the response, after which a retry makes sense. */
+  /** Seconds in the `Retry-After` header of the response; undefined without one or for a date. */
   readonly retryAfter: number | undefined;
 
   constructor(
     code: ApiErrorCode,
     message: string,
-    parts: { status?: number | undefined; retryAfter?: number | undefined; cause?: unknown } = {},
+    details: { status?: number | undefined; retryAfter?: number | undefined; cause?: unknown } = {},
   ) {
-    super(message, { cause: parts.cause });
+    super(message, { cause: details.cause });
     this.code = code;
-    this.status = parts.status;
-    this.retryAfter = parts.retryAfter;
+    this.status = details.status;
+    this.retryAfter = details.retryAfter;
   }
 
   /** Maps the status of a response to an ApiError. */

@@ -13,7 +13,7 @@ const maxSilence = 15_000;
 /** Maximum delay in milliseconds between two attempts to acquire a lock. */
 const maxLockDelay = 500;
 
-/** Interval in ms of polls for writes of other processes: network file systems send no events. */
+/** Interval in ms of checks for writes of other processes. Network drives send no file events. */
 const watchInterval = 500;
 
 /**
@@ -21,10 +21,10 @@ const watchInterval = 500;
  * on a network file system. Each write replaces the whole file, which suits up to about 10,000
  * episodes.
  *
- * @param path the file. A missing folder is created.
+ * @param path path of the file. The store creates missing folders.
  */
 export function fileStore(path: string): Store {
-  let cached: { version: string; records: Map<string, Value> } | undefined;
+  let cachedFile: { version: string; records: Map<string, Value> } | undefined;
   // Queues the calls of this process, which would otherwise compete for the lock file.
   const withProcessLock = processLocks();
   const watchers = new Set<() => void>();
@@ -35,47 +35,47 @@ export function fileStore(path: string): Store {
     return file ? `${file.ino} ${file.mtimeNs} ${file.size}` : '';
   }
 
-  /** Returns all records. Reads the file again after another process has written. */
+  /** Returns all records. Reads the file again and notifies watchers if another process wrote. */
   async function readRecords(): Promise<Map<string, Value>> {
     const version = await readVersion();
-    if (cached?.version === version) return cached.records;
-    const text = version === '' ? '{}' : await readFile(path, 'utf8');
-    const isFirst = cached === undefined;
-    const records = new Map(Object.entries(JSON.parse(text) as Record<string, Value>));
-    cached = { version, records };
-    if (!isFirst) for (const notify of watchers) notify();
+    if (cachedFile?.version === version) return cachedFile.records;
+    const json = version === '' ? '{}' : await readFile(path, 'utf8');
+    const isFirstRead = cachedFile === undefined;
+    const records = new Map(Object.entries(JSON.parse(json) as Record<string, Value>));
+    cachedFile = { version, records };
+    if (!isFirstRead) for (const notify of watchers) notify();
     return records;
   }
 
   return {
     get: async (key) => structuredClone((await readRecords()).get(key)),
     list: async (prefix) => {
-      const matches = [...(await readRecords())].filter(([key]) => key.startsWith(prefix));
-      return structuredClone(matches.sort(([one], [other]) => (one < other ? -1 : 1)));
+      const entries = [...(await readRecords())].filter(([key]) => key.startsWith(prefix));
+      return structuredClone(entries.sort(([one], [other]) => (one < other ? -1 : 1)));
     },
     write: (writes) =>
       withProcessLock('write', () =>
         withFileLock(`${path}.write.lock`, async () => {
-          const next = new Map(await readRecords());
+          const nextRecords = new Map(await readRecords());
           for (const [key, value] of writes) {
-            if (value === undefined) next.delete(key);
-            else next.set(key, structuredClone(value));
+            if (value === undefined) nextRecords.delete(key);
+            else nextRecords.set(key, structuredClone(value));
           }
-          await replaceFile(path, JSON.stringify(Object.fromEntries(next)));
-          cached = { version: await readVersion(), records: next };
+          await replaceFile(path, JSON.stringify(Object.fromEntries(nextRecords)));
+          cachedFile = { version: await readVersion(), records: nextRecords };
         }),
       ),
     withLock: (name, run, signal) =>
       withProcessLock(name, () => withFileLock(`${path}.${name}.lock`, run, signal)),
     watch: (listener) => {
       const notify = () => listener();
-      const poll = () => void readRecords().catch(() => {});
-      poll();
+      const checkForWrites = () => void readRecords().catch(() => {});
+      checkForWrites();
       watchers.add(notify);
-      const timer = setInterval(poll, watchInterval);
-      timer.unref();
+      const checkTimer = setInterval(checkForWrites, watchInterval);
+      checkTimer.unref();
       return () => {
-        clearInterval(timer);
+        clearInterval(checkTimer);
         watchers.delete(notify);
       };
     },
@@ -85,15 +85,15 @@ export function fileStore(path: string): Store {
 /** Writes a file atomically: after a crash it has either the old or the new content. */
 async function replaceFile(path: string, text: string): Promise<void> {
   await mkdir(dirname(path), { recursive: true });
-  const temporary = `${path}.${randomUUID()}`;
-  const file = await open(temporary, 'wx', 0o600);
+  const temporaryPath = `${path}.${randomUUID()}`;
+  const file = await open(temporaryPath, 'wx', 0o600);
   try {
     await file.writeFile(text);
     await file.sync();
   } finally {
     await file.close();
   }
-  await rename(temporary, path);
+  await rename(temporaryPath, path);
 }
 
 /** Runs a function while this process holds the lock file at `path`. */
@@ -103,13 +103,13 @@ async function withFileLock<T>(
   signal?: AbortSignal,
 ): Promise<T> {
   await mkdir(dirname(path), { recursive: true });
-  const own = `${path}.${randomUUID()}`;
-  const file = await open(own, 'wx', 0o600);
+  const ownPath = `${path}.${randomUUID()}`;
+  const file = await open(ownPath, 'wx', 0o600);
   await file
     .writeFile(JSON.stringify({ host: hostname(), pid: process.pid }))
     .finally(() => file.close());
   try {
-    await acquireLock(path, own, signal);
+    await acquireLock(path, ownPath, signal);
     const heartbeat = setInterval(
       () => void utimes(path, new Date(), new Date()).catch(() => {}),
       heartbeatInterval,
@@ -119,34 +119,35 @@ async function withFileLock<T>(
       return await run();
     } finally {
       clearInterval(heartbeat);
-      // Removes the lock only if this process still holds it: another process can have broken it.
-      if (await isSameFile(path, own)) await unlink(path).catch(ignoreMissing);
+      // Removes only this process's lock. Another process can have broken it and acquired its own.
+      if (await isSameFile(path, ownPath)) await unlink(path).catch(ignoreMissing);
     }
   } finally {
-    await rm(own, { force: true });
+    await rm(ownPath, { force: true });
   }
 }
 
-/** Waits until the lock is free and acquires it. Of concurrent hard links, one succeeds. */
-async function acquireLock(path: string, own: string, signal?: AbortSignal): Promise<void> {
-  const started = performance.now();
-  let last = { heartbeat: '', since: 0 };
+/** Waits for the lock and acquires it by a hard link. Of concurrent `link` calls, one succeeds. */
+async function acquireLock(path: string, ownPath: string, signal?: AbortSignal): Promise<void> {
+  const startTime = performance.now();
+  let lastSeen = { heartbeat: '', since: 0 };
   for (;;) {
     signal?.throwIfAborted();
     try {
-      return await link(own, path);
+      return await link(ownPath, path);
     } catch (error) {
       if ((error as NodeJS.ErrnoException).code !== 'EEXIST') throw error;
     }
     const heartbeat = await readHeartbeat(path);
-    // Measures the silence in this process, so that no lock is broken after a machine slept.
-    if (heartbeat !== last.heartbeat) last = { heartbeat, since: performance.now() };
-    const isSilent = performance.now() - last.since > maxSilence;
+    // Measures the silence by this process's clock and not by file times: a holder on a machine
+    // that slept gets time for its next heartbeat.
+    if (heartbeat !== lastSeen.heartbeat) lastSeen = { heartbeat, since: performance.now() };
+    const isSilent = performance.now() - lastSeen.since > maxSilence;
     if (heartbeat && (isSilent || (await isHolderDead(path)))) await breakLock(path, heartbeat);
     else {
-      // Waits a tenth of the time waited so far: most locks last milliseconds, that of a live sync
-      // as long as its process.
-      const delay = Math.min((performance.now() - started) / 10, maxLockDelay);
+      // Waits a tenth of the time waited so far. Most locks are held for milliseconds, but a live
+      // sync holds its lock until it stops.
+      const delay = Math.min((performance.now() - startTime) / 10, maxLockDelay);
       await sleep(delay + 5 + Math.random() * 20, undefined, { signal });
     }
   }
@@ -159,10 +160,10 @@ async function readHeartbeat(path: string): Promise<string> {
 }
 
 async function isSameFile(one: string, other: string): Promise<boolean> {
-  const [first, second] = await Promise.all(
+  const [oneStats, otherStats] = await Promise.all(
     [one, other].map((path) => stat(path, { bigint: true }).catch(ignoreMissing)),
   );
-  return first !== undefined && first.ino === second?.ino;
+  return oneStats !== undefined && oneStats.ino === otherStats?.ino;
 }
 
 /** Returns true if the holder was a process of this machine that no longer exists. */
@@ -178,23 +179,24 @@ async function isHolderDead(path: string): Promise<boolean> {
 }
 
 /**
- * Removes the lock of a dead holder. A guard file admits one process at a time; a second one could
- * remove the lock of a new live holder. A guard left by a crash expires.
+ * Removes the lock of a dead holder. A guard file admits one process at a time, because a second
+ * process could remove the lock of a new holder. A guard file that a crash left behind expires.
  */
 async function breakLock(path: string, heartbeat: string): Promise<void> {
-  const guard = `${path}.breaking`;
+  const guardPath = `${path}.breaking`;
   try {
-    await (await open(guard, 'wx', 0o600)).close();
+    await (await open(guardPath, 'wx', 0o600)).close();
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code !== 'EEXIST') throw error;
-    const left = await stat(guard).catch(ignoreMissing);
-    if (left && Date.now() - left.mtimeMs > maxSilence) await rm(guard, { force: true });
+    const guardStats = await stat(guardPath).catch(ignoreMissing);
+    if (guardStats && Date.now() - guardStats.mtimeMs > maxSilence)
+      await rm(guardPath, { force: true });
     return sleep(5);
   }
   try {
     if ((await readHeartbeat(path)) === heartbeat) await unlink(path).catch(ignoreMissing);
   } finally {
-    await rm(guard, { force: true });
+    await rm(guardPath, { force: true });
   }
 }
 

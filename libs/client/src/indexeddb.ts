@@ -1,7 +1,7 @@
 import { openDB } from 'idb';
 import { processLocks, type Store, type Value } from './store.js';
 
-/** Browser features that the store uses in addition to IndexedDB; not all platforms have them. */
+/** Browser features that the store uses. Each is undefined on platforms without it. */
 const platform = globalThis as unknown as {
   navigator?: { locks?: { request<T>(name: string, run: () => Promise<T>): Promise<T> } };
   BroadcastChannel?: new (name: string) => {
@@ -13,14 +13,14 @@ const platform = globalThis as unknown as {
   IDBKeyRange?: { bound(lower: string, upper: string): never };
 };
 
-const table = 'records';
+const objectStoreName = 'records';
 
 /**
- * Returns a store in a browser's IndexedDB, shared by all tabs of an origin. Its locks are Web
- * Locks, which end with their tab. Without Web Locks, as on plain http pages, the locks work only
- * within a tab: use the store in one tab at a time.
+ * Returns a store in a browser's IndexedDB, which all tabs of an origin share. Its locks are Web
+ * Locks. The browser releases them when the tab closes. Browsers have no Web Locks on plain http
+ * pages. The locks then work only within a tab, so use the store in one tab at a time.
  *
- * @param name of the database; use one per user.
+ * @param name the name of the database. Use a separate database for each user.
  */
 export async function indexedDbStore(name: string): Promise<
   Store & {
@@ -28,37 +28,39 @@ export async function indexedDbStore(name: string): Promise<
     close(): void;
   }
 > {
-  const db = await openDB(name, 1, { upgrade: (created) => void created.createObjectStore(table) });
+  const db = await openDB(name, 1, {
+    upgrade: (database) => void database.createObjectStore(objectStoreName),
+  });
   const { locks } = platform.navigator ?? {};
   const channel = platform.BroadcastChannel && new platform.BroadcastChannel(name);
   channel?.unref?.();
   // Keys are ASCII, so U+007F is an upper bound for all keys with the prefix.
-  const range = (prefix: string) => platform.IDBKeyRange?.bound(prefix, `${prefix}\u{7f}`);
+  const createKeyRange = (prefix: string) => platform.IDBKeyRange?.bound(prefix, `${prefix}\u{7f}`);
   const withTabLock = processLocks();
   return {
-    get: async (key) => (await db.get(table, key)) as Value | undefined,
+    get: async (key) => (await db.get(objectStoreName, key)) as Value | undefined,
     list: async (prefix) => {
-      const { store } = db.transaction(table);
+      const { store } = db.transaction(objectStoreName);
       const [keys, values] = await Promise.all([
-        store.getAllKeys(range(prefix)),
-        store.getAll(range(prefix)),
+        store.getAllKeys(createKeyRange(prefix)),
+        store.getAll(createKeyRange(prefix)),
       ]);
-      return keys.map((key, n) => [String(key), values[n] as Value]);
+      return keys.map((key, index) => [String(key), values[index] as Value]);
     },
     write: async (writes) => {
-      const transaction = db.transaction(table, 'readwrite', { durability: 'strict' });
-      const put = ([key, value]: [string, Value | undefined]) =>
+      const transaction = db.transaction(objectStoreName, 'readwrite', { durability: 'strict' });
+      const putOrDelete = ([key, value]: [string, Value | undefined]) =>
         value === undefined ? transaction.store.delete(key) : transaction.store.put(value, key);
       // A value that cannot be stored must abort the whole transaction.
-      const all = Promise.all([...writes].map(async (write) => put(write)));
-      all.catch(() => {
+      const allWrites = Promise.all([...writes].map(async (write) => putOrDelete(write)));
+      allWrites.catch(() => {
         try {
           transaction.abort();
         } catch {
           // The transaction has already aborted.
         }
       });
-      await Promise.all([all, transaction.done]);
+      await Promise.all([allWrites, transaction.done]);
       channel?.postMessage('written');
     },
     withLock: (lock, run) =>

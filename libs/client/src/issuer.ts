@@ -1,7 +1,7 @@
 import { ApiError } from './errors.js';
 import { parseJson, throwNetworkError, withTimeLimit } from './request-sender.js';
 
-/** An error response of the issuer (RFC 6749, 5.2; RFC 8628, 3.5). */
+/** An OAuth error response of the issuer (RFC 6749, 5.2; RFC 8628, 3.5). */
 export class OAuthError extends Error {
   override readonly name = 'OAuthError';
 
@@ -16,7 +16,7 @@ export class OAuthError extends Error {
 
 /** Metadata of an issuer (RFC 8414), and the API that its tokens are for. */
 export interface Issuer {
-  /** URL of the API, sent as `resource` with each request for a token (RFC 8707). */
+  /** URL of the API, sent as `resource` with each authorization request (RFC 8707). */
   resource: string;
   issuer: string;
   authorization_endpoint: string;
@@ -36,44 +36,44 @@ const localHostPattern =
 /**
  * Returns the issuer whose tokens an API accepts (RFC 9728, RFC 8414).
  *
- * @throws ApiError, also if the metadata names an API at another host (RFC 9728, 3.3): the app
- *   would send tokens for that API to this one. A server with PUBLIC_URL names it at all its
- *   addresses, so addresses of local networks are exempt.
+ * @throws ApiError, also if the metadata names an API at another host (RFC 9728, 3.3), because the
+ *   app would send tokens for that API to this one. Local addresses are exempt, because a server
+ *   names its PUBLIC_URL at all its addresses.
  */
 export async function discoverIssuer(
   fetch: typeof globalThis.fetch,
   apiUrl: string,
 ): Promise<Issuer> {
-  const base = new URL(apiUrl);
-  const api = await requestJson<{ resource: string; authorization_servers?: string[] }>(
+  const baseUrl = new URL(apiUrl);
+  const apiMetadata = await requestJson<{ resource: string; authorization_servers?: string[] }>(
     fetch,
-    wellKnownUrl(base, 'oauth-protected-resource'),
+    buildWellKnownUrl(baseUrl, 'oauth-protected-resource'),
   );
-  const [issuer] = api.authorization_servers ?? [];
-  const isOwn = new URL(api.resource, base).host === base.host;
-  if (issuer === undefined || !(isOwn || localHostPattern.test(base.hostname)))
+  const [issuer] = apiMetadata.authorization_servers ?? [];
+  const isSameHost = new URL(apiMetadata.resource, baseUrl).host === baseUrl.host;
+  if (issuer === undefined || !(isSameHost || localHostPattern.test(baseUrl.hostname)))
     throw new ApiError(
       'unexpected',
-      `The metadata of ${apiUrl} names no issuer, or another API: ${api.resource}`,
+      `The metadata of ${apiUrl} names no issuer, or another API: ${apiMetadata.resource}`,
     );
   const metadata = await requestJson<Issuer>(
     fetch,
-    wellKnownUrl(new URL(issuer), 'oauth-authorization-server'),
+    buildWellKnownUrl(new URL(issuer), 'oauth-authorization-server'),
   );
   // The endpoints receive secrets, so they need TLS unless the API itself is on plain http.
-  const isSafe = Object.entries(metadata).every(
+  const areEndpointsSecure = Object.entries(metadata).every(
     ([name, url]) =>
-      !name.endsWith('_endpoint') || url.startsWith('https:') || base.protocol === 'http:',
+      !name.endsWith('_endpoint') || url.startsWith('https:') || baseUrl.protocol === 'http:',
   );
-  if (metadata.issuer !== issuer || !isSafe)
+  if (metadata.issuer !== issuer || !areEndpointsSecure)
     throw new ApiError(
       'unexpected',
       `The metadata of ${issuer} names another issuer, or an insecure endpoint`,
     );
-  return { ...metadata, resource: api.resource };
+  return { ...metadata, resource: apiMetadata.resource };
 }
 
-/** Registers an app (RFC 7591). @returns its client id. @throws ApiError, OAuthError */
+/** Registers an app (RFC 7591). @returns the client id. @throws ApiError, OAuthError */
 export async function registerClient(
   fetch: typeof globalThis.fetch,
   issuer: Issuer,
@@ -104,10 +104,10 @@ export function postForm<T>(
 }
 
 /**
- * Returns the URL of a well-known document. The path of the base URL follows the document's name
+ * Returns the URL of a well-known document of `url`. The path of `url` follows the document's name
  * (RFC 8414, 3.1).
  */
-function wellKnownUrl(url: URL, document: string): string {
+function buildWellKnownUrl(url: URL, document: string): string {
   return `${url.origin}/.well-known/${document}${url.pathname.replace(/\/$/, '')}`;
 }
 

@@ -20,15 +20,15 @@ import {
 import type { Store } from './store.js';
 import type { Episode } from './wire.js';
 
-// The outbox: the listener's changes until the server has confirmed them (ADR 28). It holds the
-// latest state of each field and not a log.
+// The outbox holds the listener's changes until the server has confirmed them (ADR 28): the latest
+// change of each field, not a log.
 
-/** Values of an episode that a listener can set. Each gets the time of the call. */
+/** Values of an episode that a listener can set. The SDK adds the time of the call. */
 export type EpisodeStates = { [Name in StatusName]?: NonNullable<Episode[Name]>['value'] };
 
 const minuteMs = 60_000;
 
-/** Returns the guid of the stored subscription to a feed, else the guid derived from its URL. */
+/** Returns the guid of the stored subscription to a feed, else the guid derived from the URL. */
 export async function guidOfFeed(store: Store, feedUrl: string): Promise<string> {
   const rows = await store.list(keys.subscription(''));
   const match = rows
@@ -48,9 +48,9 @@ export async function addSubscriptionAction(
   const key = keys.subscriptionChange(guid);
   const stored = (await store.get(key)) as SubscriptionChange | undefined;
   const pending = stored ?? { guid, actions: [] };
-  const sent = await readSentChanges<SubscriptionChange>(store, key);
-  const earlier = [...pending.actions, ...sent.flatMap(({ actions }) => actions)];
-  const time = nextChangeTime(earlier, now, await readMeta(store));
+  const sentChanges = await readSentChanges<SubscriptionChange>(store, key);
+  const earlierActions = [...pending.actions, ...sentChanges.flatMap(({ actions }) => actions)];
+  const time = createChangeTime(earlierActions, now, await readMeta(store));
   const actions = compactActions([...pending.actions, { ...action, ...time }]);
   writes.set(key, { ...pending, actions });
 }
@@ -68,64 +68,68 @@ export async function addEpisodeChange(
   states: EpisodeStates,
   now: number,
 ): Promise<string> {
-  const row = await findStoredEpisode(store, podcast, metadata);
-  const prefix = keys.episodeChange(podcast, '');
-  const pending = (await store.list(prefix)).map(([, change]) => change as EpisodeChange);
-  const sent = await readSentChanges<EpisodeChange>(store, prefix);
-  const identifiers = { ...metadata, ...(row && { sync_id: row.sync_id }) };
-  const earlier = [...pending, ...sent].filter(
+  const storedEpisode = await findStoredEpisode(store, podcast, metadata);
+  const keyPrefix = keys.episodeChange(podcast, '');
+  const pendingChanges = (await store.list(keyPrefix)).map(([, change]) => change as EpisodeChange);
+  const sentChanges = await readSentChanges<EpisodeChange>(store, keyPrefix);
+  const identifiers = { ...metadata, ...(storedEpisode && { sync_id: storedEpisode.sync_id }) };
+  const earlierChanges = [...pendingChanges, ...sentChanges].filter(
     (other) => other.podcast_guid === podcast && isSameEpisode(other.metadata, identifiers),
   );
-  const sync_id = row?.sync_id ?? earlier[0]?.metadata.sync_id ?? metadata.sync_id ?? randomUuid();
-  const change = pending.find((other) => other.metadata.sync_id === sync_id);
+  const sync_id =
+    storedEpisode?.sync_id ??
+    earlierChanges[0]?.metadata.sync_id ??
+    metadata.sync_id ??
+    randomUuid();
+  const pendingChange = pendingChanges.find((other) => other.metadata.sync_id === sync_id);
   const meta = await readMeta(store);
-  const next: EpisodeChange = {
-    ...change,
+  const nextChange: EpisodeChange = {
+    ...pendingChange,
     podcast_guid: podcast,
-    metadata: { ...change?.metadata, ...metadata, sync_id },
-    states: { ...change?.states },
+    metadata: { ...pendingChange?.metadata, ...metadata, sync_id },
+    states: { ...pendingChange?.states },
   };
   for (const [name, value] of Object.entries(states) as [
     StatusName,
     number | boolean | undefined,
   ][]) {
     if (value === undefined) continue;
-    const before = earlier
+    const earlierStates = earlierChanges
       .map((other) => other.states[name])
       .filter((state) => state !== undefined);
-    const time = nextChangeTime(before, now, meta);
-    const after = Math.max(time.after, displayedTime(row?.[name], time, now));
-    next.states[name] = { value, ...time, after };
+    const time = createChangeTime(earlierStates, now, meta);
+    const after = Math.max(time.after, computeDisplayedTime(storedEpisode?.[name], time, now));
+    nextChange.states[name] = { value, ...time, after };
   }
-  writes.set(keys.episodeChange(podcast, sync_id), next);
+  writes.set(keys.episodeChange(podcast, sync_id), nextChange);
   return sync_id;
 }
 
 /**
- * Returns the time of a change made now. It is later than earlier changes of the same row and than
- * all data read from the server.
+ * Returns the time of a new change. The time is later than the earlier changes of the same row and
+ * than all data read from the server.
  */
-function nextChangeTime(
+function createChangeTime(
   earlier: readonly ChangeTime[],
   now: number,
   meta: SyncMetadata,
 ): ChangeTime {
-  const stamps = [meta.subscriptions, meta.episodes].map((stamp) =>
+  const syncStamps = [meta.subscriptions, meta.episodes].map((stamp) =>
     stamp === undefined ? 0 : Date.parse(stamp),
   );
   return {
     at: Math.max(now, ...earlier.map(({ at }) => at + 1)),
     offset: meta.offset,
-    after: Math.max(...stamps, ...earlier.map(({ after }) => after + 1)),
+    after: Math.max(...syncStamps, ...earlier.map(({ after }) => after + 1)),
   };
 }
 
 /**
- * Returns the time of a stored status in server milliseconds, or 0 without a status. The server
- * returns whole minutes, and the result is the start of the minute. For a status in the future,
- * set by a device whose clock was ahead, it is the end of the minute.
+ * Returns the time of a stored status in milliseconds of the server's clock; 0 without a status.
+ * The server returns whole minutes. The result is the start of the minute. For a status in the
+ * future, which a device with a fast clock has set, the result is the end of the minute.
  */
-function displayedTime(
+function computeDisplayedTime(
   status: { timestamp: string } | undefined,
   { offset, after }: ChangeTime,
   now: number,
@@ -149,7 +153,7 @@ async function findStoredEpisode(
   return rows.map(([, row]) => row).find((row) => isSameEpisode(row, metadata));
 }
 
-/** Returns the sent and then the unsent changes with the key prefix that no pull has read back. */
+/** Returns the changes with the key prefix until a pull has read their effect; sent ones first. */
 export async function readUnconfirmedChanges<Change>(
   store: Store,
   prefix: string,
@@ -163,10 +167,11 @@ export async function readUnconfirmedChanges<Change>(
 
 /** Returns the sent, unconfirmed changes with the key prefix; the batch in flight comes last. */
 async function readSentChanges<Change>(store: Store, prefix: string): Promise<Change[]> {
-  // Reads the batch in flight first, so that a batch that is answered meanwhile is not missed.
+  // Reads the batch in flight before the answered ones. The reverse order would miss a batch that
+  // is answered between the two reads.
   const inFlight = (await store.get(keys.batch)) as Batch | undefined;
-  const answered = (await store.list(keys.done(''))) as [string, Batch][];
-  const batches = [...answered.map(([, batch]) => batch), ...(inFlight ? [inFlight] : [])];
+  const answeredBatches = (await store.list(keys.done(''))) as [string, Batch][];
+  const batches = [...answeredBatches.map(([, batch]) => batch), ...(inFlight ? [inFlight] : [])];
   const changes = batches.flatMap((batch) => batch.changes);
   return changes.filter(([key]) => key.startsWith(prefix)).map(([, change]) => change as Change);
 }

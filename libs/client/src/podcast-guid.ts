@@ -3,19 +3,19 @@ import { derivedGuid } from '../../contracts/src/feed-url.js';
 /** Returns the guid that the server derives from a URL for a feed without a declared guid. */
 export function podcastGuid(feedUrl: string): string {
   return derivedGuid(feedUrl, (namespace, name) => {
-    const bytes = new TextEncoder().encode(name);
-    const message = new Uint8Array(namespace.length + bytes.length);
+    const nameBytes = new TextEncoder().encode(name);
+    const message = new Uint8Array(namespace.length + nameBytes.length);
     message.set(namespace);
-    message.set(bytes, namespace.length);
-    return sha1(message);
+    message.set(nameBytes, namespace.length);
+    return computeSha1(message);
   });
 }
 
 /**
  * Returns the SHA-1 of a message (FIPS 180-4, 6.1). Browsers provide SHA-1 on https pages only, and
- * only asynchronously. A package for it would be the only dependency of the SDK.
+ * only asynchronously. The core of the SDK has no dependencies, so it contains its own SHA-1.
  */
-function sha1(message: Uint8Array): Uint8Array {
+function computeSha1(message: Uint8Array): Uint8Array {
   const blocks = Math.ceil((message.length + 9) / 64);
   const padded = new Uint8Array(blocks * 64);
   padded.set(message);
@@ -29,23 +29,27 @@ function sha1(message: Uint8Array): Uint8Array {
     for (let n = 0; n < 16; n++) words[n] = view.getUint32(block * 64 + n * 4);
     for (let n = 16; n < 80; n++)
       words[n] = rotateLeft(
-        wordAt(words, n - 3) ^ wordAt(words, n - 8) ^ wordAt(words, n - 14) ^ wordAt(words, n - 16),
+        getWord(words, n - 3) ^
+          getWord(words, n - 8) ^
+          getWord(words, n - 14) ^
+          getWord(words, n - 16),
         1,
       );
     let [a, b, c, d, e] = [...state] as [number, number, number, number, number];
     for (let n = 0; n < 80; n++) {
-      const [mixed, constant] = roundFunction(n, b, c, d);
-      const next = (rotateLeft(a, 5) + mixed + e + constant + wordAt(words, n)) >>> 0;
+      const [mixed, constant] = computeRound(n, b, c, d);
+      const next = (rotateLeft(a, 5) + mixed + e + constant + getWord(words, n)) >>> 0;
       [a, b, c, d, e] = [next, a, rotateLeft(b, 30), c, d];
     }
-    for (const [n, value] of [a, b, c, d, e].entries()) state[n] = wordAt(state, n) + value;
+    for (const [n, value] of [a, b, c, d, e].entries()) state[n] = getWord(state, n) + value;
   }
   const hash = new DataView(new ArrayBuffer(20));
   for (const [n, word] of state.entries()) hash.setUint32(n * 4, word);
   return new Uint8Array(hash.buffer);
 }
 
-function roundFunction(
+/** Returns the function of a round and its constant (FIPS 180-4, 4.1.1 and 4.2.1). */
+function computeRound(
   n: number,
   b: number,
   c: number,
@@ -58,4 +62,4 @@ function roundFunction(
 }
 
 const rotateLeft = (word: number, by: number) => ((word << by) | (word >>> (32 - by))) >>> 0;
-const wordAt = (words: Uint32Array, n: number) => words[n] as number;
+const getWord = (words: Uint32Array, n: number) => words[n] as number;

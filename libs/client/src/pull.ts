@@ -21,10 +21,10 @@ import type { Store } from './store.js';
 import type { Episode, Subscription } from './wire.js';
 
 /**
- * Maximum number of repetitions of {@link Pull.reloadIfCountsDiffer} in one pull. It is repeated
- * after a concurrent write on the server.
+ * Maximum number of times that one pull repeats its reads after a concurrent write prevented the
+ * comparison of counts. The next pull then compares them.
  */
-const maxRepeatedCounts = 3;
+const maxRepeatedReads = 3;
 
 const rowsPerPage = 250;
 
@@ -38,32 +38,33 @@ export class Pull {
 
   /** Reads all changes. @throws ApiError; the next run then starts at the last stored stamp. */
   async readChanges(): Promise<void> {
-    // Removes these answered batches at the end: the reads below include their effects.
-    const done = (await this.store.list(keys.done(''))) as [string, Batch][];
-    for (let count = 0; ; count++) {
+    // Removes these answered batches at the end, because the reads below contain their effects.
+    const answeredBatches = (await this.store.list(keys.done(''))) as [string, Batch][];
+    for (let repetition = 0; ; repetition++) {
       await this.#readSubscriptions();
       await this.#readEpisodes();
       const { needsCount } = await readMeta(this.store);
-      if (!needsCount || (await this.#reloadIfCountsDiffer()) || count >= maxRepeatedCounts) break;
+      if (!needsCount || (await this.#reloadIfCountsDiffer()) || repetition >= maxRepeatedReads)
+        break;
     }
-    for (const [, { kind, changes }] of done)
+    for (const [, { kind, changes }] of answeredBatches)
       if (kind === 'subscribe')
         for (const [, change] of changes)
-          await this.#resolveDerivedGuid((change as SubscriptionChange).guid);
+          await this.#replaceDerivedGuid((change as SubscriptionChange).guid);
     await updateRecords(this.store, async (writes) => {
-      for (const [key] of done) writes.set(key, undefined);
+      for (const [key] of answeredBatches) writes.set(key, undefined);
     });
   }
 
-  /** Reads the current guid of a new subscription. Lists do not show the guid that it replaces. */
-  async #resolveDerivedGuid(guid: string): Promise<void> {
+  /** Moves the records of a new subscription to its current guid. Lists lack the derived guid. */
+  async #replaceDerivedGuid(guid: string): Promise<void> {
     if (await this.store.get(keys.subscription(await resolveGuid(this.store, guid)))) return;
     try {
       const { new_guid: current } = await this.api.getSubscription(guid, { signal: this.signal });
       if (current === undefined || current === guid) return;
       await updateRecords(this.store, (writes) => this.#moveRecords(guid, current, writes));
     } catch (error) {
-      // The server rejected the subscription or its guid, or a client has deleted it.
+      // The server rejected the subscription or the guid, or a client deleted the subscription.
       if (!(error instanceof ApiError && permanentCodes.has(error.code))) throw error;
     }
   }
@@ -108,8 +109,8 @@ export class Pull {
   }
 
   /**
-   * Moves stored rows and pending changes from a former to the current guid, after a change of the
-   * guid or a merge. {@link reloadIfCountsDiffer} detects episodes that the server merged.
+   * Moves stored rows and pending changes from a former to the current guid. Episodes that the
+   * server merged stay stored until `#reloadIfCountsDiffer`.
    */
   async #moveRecords(former: string, guid: string, writes: PendingWrites): Promise<void> {
     writes.set(keys.subscription(former), undefined);
@@ -118,29 +119,29 @@ export class Pull {
     for (const [key, alias] of aliases) if (alias.guid === former) writes.set(key, { guid });
     for (const [key, value] of await this.store.list(keys.episode(former, ''))) {
       const episode = { ...(value as Episode), podcast_guid: guid };
-      const moved = keys.episode(guid, episode.sync_id);
+      const newKey = keys.episode(guid, episode.sync_id);
       writes.set(key, undefined);
-      // Keeps an existing row, which is newer: it was read after the change of the guid.
-      if (!writes.get(moved) && !(await this.store.get(moved))) writes.set(moved, episode);
+      // Keeps an existing row with the new guid, which was read later than the moved row.
+      if (!writes.get(newKey) && !(await this.store.get(newKey))) writes.set(newKey, episode);
     }
-    const moving = (await this.store.get(keys.subscriptionChange(former))) as
+    const pendingChange = (await this.store.get(keys.subscriptionChange(former))) as
       SubscriptionChange | undefined;
-    if (moving) {
+    if (pendingChange) {
       const key = keys.subscriptionChange(guid);
-      const other =
+      const existingChange =
         ((writes.get(key) ?? (await this.store.get(key))) as SubscriptionChange | undefined) ??
-        moving;
+        pendingChange;
       writes.set(keys.subscriptionChange(former), undefined);
-      writes.set(key, { ...mergeSubscriptionChanges(other, moving), guid });
+      writes.set(key, { ...mergeSubscriptionChanges(existingChange, pendingChange), guid });
     }
     for (const [key, value] of await this.store.list(keys.episodeChange(former, ''))) {
       const change = value as EpisodeChange;
-      const moved = keys.episodeChange(guid, change.metadata.sync_id);
-      const other = (writes.get(moved) ?? (await this.store.get(moved))) as
+      const newKey = keys.episodeChange(guid, change.metadata.sync_id);
+      const existingChange = (writes.get(newKey) ?? (await this.store.get(newKey))) as
         EpisodeChange | undefined;
-      const merged = other ? mergeEpisodeChanges(other, change) : change;
+      const merged = existingChange ? mergeEpisodeChanges(existingChange, change) : change;
       writes.set(key, undefined);
-      writes.set(moved, { ...merged, podcast_guid: guid });
+      writes.set(newKey, { ...merged, podcast_guid: guid });
     }
   }
 
@@ -154,8 +155,8 @@ export class Pull {
     )) {
       stamp ??= page.syncTimestamp;
       await updateRecords(this.store, async (writes) => {
-        // Without `since` the pages are the whole list, which lacks merged episodes.
-        if (since !== undefined && (await this.#mayBeMerged(page.episodes)))
+        // A read without `since` returns the whole list, without merged episodes.
+        if (since !== undefined && (await this.#canContainMerge(page.episodes)))
           await writeMeta(this.store, writes, { needsCount: true });
         storeEpisodes(page.episodes, writes);
       });
@@ -164,10 +165,10 @@ export class Pull {
   }
 
   /**
-   * Returns true if the server may have merged a stored episode into one of the listed episodes:
-   * they share a guid or file, or the subscription is not stored yet. Lists omit merged episodes.
+   * Returns true if the server can have merged a stored episode into a listed one: both share a
+   * guid or URL, or the store lacks the subscription. Lists do not report merged episodes.
    */
-  async #mayBeMerged(episodes: readonly Episode[]): Promise<boolean> {
+  async #canContainMerge(episodes: readonly Episode[]): Promise<boolean> {
     const index = new EpisodeIndex();
     for (const podcast of new Set(episodes.map((episode) => episode.podcast_guid))) {
       if (!(await this.store.get(keys.subscription(podcast)))) return true;
@@ -180,11 +181,11 @@ export class Pull {
   }
 
   /**
-   * Compares the number of stored episodes with the server's, and reads all episodes again if they
-   * differ. Lists do not show episodes that a merge or a new subscription removed.
+   * Compares the number of stored episodes with the server's number, and reads all episodes again
+   * if the numbers differ. Lists do not report episodes that a merge or a new subscription removed.
    *
-   * @returns true if the counts were compared; false if a concurrent write prevented it, because
-   *   the server's stamp then differs from a stored one.
+   * @returns false if it compared nothing, because the server's stamp differs from a stored stamp
+   *   after a concurrent write.
    */
   async #reloadIfCountsDiffer(): Promise<boolean> {
     const meta = await readMeta(this.store);
@@ -200,17 +201,17 @@ export class Pull {
   }
 
   async #reloadEpisodes(): Promise<void> {
-    const listed = new Set<string>();
+    const listedKeys = new Set<string>();
     let stamp: string | undefined;
     for await (const page of this.api.episodes({ perPage: rowsPerPage }, { signal: this.signal })) {
       stamp ??= page.syncTimestamp;
       for (const { podcast_guid, sync_id } of page.episodes)
-        listed.add(keys.episode(podcast_guid, sync_id));
+        listedKeys.add(keys.episode(podcast_guid, sync_id));
       await updateRecords(this.store, async (writes) => storeEpisodes(page.episodes, writes));
     }
     await updateRecords(this.store, async (writes) => {
       for (const [key] of await this.store.list(prefixes.episodes))
-        if (!listed.has(key)) writes.set(key, undefined);
+        if (!listedKeys.has(key)) writes.set(key, undefined);
       const { subscriptions: subscriptionsStamp } = await readMeta(this.store);
       // Stored subscriptions can lack a deletion that happened during the read.
       const needsCountCheck = stamp !== subscriptionsStamp;
@@ -218,8 +219,8 @@ export class Pull {
     });
   }
 
-  #updateMeta(parts: Partial<SyncMetadata>): Promise<void> {
-    return updateRecords(this.store, (writes) => writeMeta(this.store, writes, parts));
+  #updateMeta(fields: Partial<SyncMetadata>): Promise<void> {
+    return updateRecords(this.store, (writes) => writeMeta(this.store, writes, fields));
   }
 }
 

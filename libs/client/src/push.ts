@@ -25,12 +25,12 @@ import type { EntryFailureCode, EpisodeEntry, SubscriptionEntry } from './wire.j
 export interface SyncFailure {
   kind: 'subscription' | 'episode';
   code: EntryFailureCode | ApiErrorCode;
-  /** English message: that of the change's error, or of the ApiError of a rejected request. */
+  /** English message: of the server for this change, or of the ApiError of the whole request. */
   message: string;
   /** The podcast's guid on this device. */
   podcast: string;
   feed_url?: string;
-  /** The episode's `sync_id` on this device. */
+  /** The episode's `sync_id` on this device; absent for a subscription. */
   episode?: string;
 }
 
@@ -44,20 +44,20 @@ const maxEntries = {
 } as const;
 
 /**
- * The order in which changes are sent. `subscribe` is first because other changes need the
+ * Kinds of changes in the order of sending. `subscribe` is first because the other kinds need the
  * subscription. States of episodes precede the deletion of their subscription.
  */
 const sendingOrder = ['subscribe', 'setTitle', 'unsubscribe', 'episodes', 'delete'] as const;
 
-/** Approximate maximum size of a request body in bytes; half of the server's limit. */
+/** Size of a request body in bytes above which no entry is added. Half of the server's limit. */
 const maxBodyBytes = 1_000_000;
 
-/** Number of 500 responses to one batch after which it is split into smaller batches. */
+/** Number of 500 responses to one batch after which the client splits the batch. */
 const maxServerFaults = 3;
 
 /**
- * Maximum number of batches per sync, which bounds a sync while changes continue. Further changes
- * stay pending until the next sync.
+ * Maximum number of batches per sync. Without it, a sync would not end while new changes arrive.
+ * Further changes stay pending until the next sync.
  */
 const maxBatches = 10_000;
 
@@ -72,14 +72,14 @@ export class Push {
   ) {}
 
   /**
-   * Sends batches until no change is pending. Each answered batch stays in the store as a `done/`
-   * record until the next pull has read its effect.
+   * Sends batches until no change is pending. The store keeps each answered batch as a `done/`
+   * record until the next pull has read the batch's effect.
    *
-   * @throws ApiError when sending fails. The changes stay stored for the next run.
+   * @throws ApiError when a request fails. The changes stay in the store for the next run.
    */
   async sendPending(): Promise<void> {
     for (let count = 0; count < maxBatches; count++) {
-      const batch = await this.#nextBatch();
+      const batch = await this.#prepareBatch();
       if (!batch) return;
       await this.#sendBatch(batch);
     }
@@ -87,17 +87,17 @@ export class Push {
 
   async #sendBatch(batch: Batch): Promise<void> {
     let failures: SyncFailure[] = [];
-    let retried: KeyedChange[] = [];
+    let changesToRetry: KeyedChange[] = [];
     try {
-      [failures, retried] = await this.#requestBatch(batch);
+      [failures, changesToRetry] = await this.#requestBatch(batch);
     } catch (error) {
       if (!(error instanceof ApiError)) throw error;
       const isRejected = error.code === 'invalid' || error.code === 'too_large';
-      // Without the subscription, a title, unsubscription or deletion has nothing to change.
-      const isDone =
+      // For a title, unsubscription or deletion, `not_found` means that nothing is left to change.
+      const isObsolete =
         error.code === 'not_found' && batch.kind !== 'subscribe' && batch.kind !== 'episodes';
       if (error.status === 500) await this.#countServerFault(batch);
-      if (!isRejected && !isDone) throw error;
+      if (!isRejected && !isObsolete) throw error;
       if (isRejected && batch.changes.length > 1)
         return updateRecords(this.store, (writes) => this.#splitBatch(batch, writes));
       if (isRejected)
@@ -105,10 +105,10 @@ export class Push {
           toSyncFailure(change, error.code, error.message),
         );
     }
-    // Reports failures before it removes the batch: a crash then repeats reports and loses none.
+    // Reports failures before it removes the batch. A crash between the two repeats the reports.
     for (const failure of failures) this.onFailure(failure);
     await updateRecords(this.store, async (writes) => {
-      await this.#returnToOutbox(retried, writes);
+      await this.#returnToOutbox(changesToRetry, writes);
       writes.set(keys.batch, undefined);
       writes.set(keys.done(batch.key), batch);
       const { maxChanges } = await readMeta(this.store);
@@ -118,8 +118,8 @@ export class Push {
   }
 
   /**
-   * Sends a batch. It uses only the failures of the response, because a retry gets the stored
-   * answer, whose states can be outdated. The next pull reads the current states.
+   * Sends a batch and reads only the failures from the response. A retry gets the stored answer of
+   * the first try, with states that can be outdated. The next pull reads the current states.
    *
    * @returns the rejected changes, and the changes to send again.
    */
@@ -128,7 +128,7 @@ export class Push {
     changes,
     body,
     key,
-  }: Batch): Promise<[failures: SyncFailure[], retried: KeyedChange[]]> {
+  }: Batch): Promise<[failures: SyncFailure[], changesToRetry: KeyedChange[]]> {
     const options = { idempotencyKey: key, signal: this.signal };
     if (kind === 'episodes') {
       const { success, failure } = await this.api.uploadEpisodes(
@@ -136,15 +136,15 @@ export class Push {
         options,
       );
       const failures: SyncFailure[] = [];
-      const retried: KeyedChange[] = [];
+      const changesToRetry: KeyedChange[] = [];
       for (const { temporary_id, code, message } of failure) {
         const [recordKey, change] = changes[Number(temporary_id)] as [string, EpisodeChange];
-        // Sends the entry once more: other entries used up the size limit of the response.
+        // Retries the entry once, because other entries used up the size limit of the response.
         if (code === 'limit_reached' && success.length > 0 && !change.wasOverLimit)
-          retried.push([recordKey, { ...change, wasOverLimit: true }]);
+          changesToRetry.push([recordKey, { ...change, wasOverLimit: true }]);
         else failures.push(toSyncFailure(change, code, message));
       }
-      return [failures, retried];
+      return [failures, changesToRetry];
     }
     if (kind === 'subscribe') {
       const { failure } = await this.api.addSubscriptions(
@@ -160,20 +160,20 @@ export class Push {
       return [failures.filter((rejected) => rejected !== undefined), []];
     }
     const [[, { guid }]] = changes as [[string, SubscriptionChange]];
-    const sent = JSON.parse(body) as { timestamp: string; title?: string };
-    const patch = { ...(kind === 'unsubscribe' && { is_subscribed: false }), ...sent };
-    if (kind === 'delete') await this.api.deleteSubscription(guid, sent, options);
+    const entry = JSON.parse(body) as { timestamp: string; title?: string };
+    const patch = { ...(kind === 'unsubscribe' && { is_subscribed: false }), ...entry };
+    if (kind === 'delete') await this.api.deleteSubscription(guid, entry, options);
     else await this.api.updateSubscription(guid, patch, options);
     return [[], []];
   }
 
-  /** Returns the stored batch in flight. Without one, it creates and stores the next batch. */
-  #nextBatch(): Promise<Batch | undefined> {
+  /** Returns the stored batch in flight, else a new stored one; undefined if nothing is pending. */
+  #prepareBatch(): Promise<Batch | undefined> {
     return updateRecords(this.store, async (writes) => {
       const inFlight = (await this.store.get(keys.batch)) as Batch | undefined;
       if (inFlight) return inFlight;
-      const { offset, maxChanges = Infinity } = await readMeta(this.store);
-      const [kind, pending] = await this.#nextChanges();
+      const { offset: clockOffset, maxChanges = Infinity } = await readMeta(this.store);
+      const [kind, pending] = await this.#selectNextChanges();
       const now = this.now();
       const changes: KeyedChange[] = [];
       const entries: object[] = [];
@@ -181,11 +181,12 @@ export class Push {
       for (let bytes = 0; entries.length < limit && bytes < maxBodyBytes;) {
         const [key, change] = pending[entries.length] as KeyedChange;
         const entry = toRequestEntry(change, entries.length, (time) =>
-          serverTimeOf(time, now, offset),
+          serverTimeOf(time, now, clockOffset),
         );
-        const [first, rest] = 'actions' in change ? splitActions(change) : [change, undefined];
-        changes.push([key, first]);
-        writes.set(key, rest);
+        const [sentChange, remaining] =
+          'actions' in change ? splitActions(change) : [change, undefined];
+        changes.push([key, sentChange]);
+        writes.set(key, remaining);
         entries.push(entry);
         // Counts three bytes per UTF-16 code unit, the maximum in UTF-8.
         bytes += 3 * JSON.stringify(entry).length;
@@ -199,60 +200,64 @@ export class Push {
   }
 
   /**
-   * Returns the next changes to send, all of one kind. Changes with server faults come last, one
-   * per request. Episodes wait until their pending subscription has been sent.
+   * Returns the next changes to send, all of one kind; an empty list if none is pending. Changes
+   * that alone got a 500 response come last, one at a time. Omits episodes of podcasts with an
+   * unsent `subscribe`.
    */
-  async #nextChanges(): Promise<[kind: Batch['kind'], changes: KeyedChange[]]> {
+  async #selectNextChanges(): Promise<[kind: Batch['kind'], changes: KeyedChange[]]> {
     const subscriptions = (await this.store.list(prefixes.subscriptionChanges)) as [
       string,
       SubscriptionChange,
     ][];
     const episodes = (await this.store.list(prefixes.episodeChanges)) as [string, EpisodeChange][];
-    const startsWith = (change: SubscriptionChange, kind: Batch['kind']) =>
+    const startsWithKind = (change: SubscriptionChange, kind: Batch['kind']) =>
       change.actions[0]?.kind === kind;
-    const notSubscribed = new Set(
-      subscriptions.flatMap(([, change]) => (startsWith(change, 'subscribe') ? change.guid : [])),
+    const guidsToSubscribe = new Set(
+      subscriptions.flatMap(([, change]) =>
+        startsWithKind(change, 'subscribe') ? change.guid : [],
+      ),
     );
-    const changesOf = (kind: Batch['kind']): KeyedChange[] =>
+    const selectChanges = (kind: Batch['kind']): KeyedChange[] =>
       kind === 'episodes'
-        ? episodes.filter(([, { podcast_guid }]) => !notSubscribed.has(podcast_guid))
-        : subscriptions.filter(([, change]) => startsWith(change, kind));
-    const all = sendingOrder.map((kind) => [kind, changesOf(kind)] as const);
-    let fewest = Infinity;
-    for (const [, changes] of all)
-      for (const change of changes) fewest = Math.min(fewest, serverFaultsOf(change));
-    for (const [kind, changes] of all) {
-      const next = changes.filter((change) => serverFaultsOf(change) === fewest);
-      if (next.length > 0) return [kind, fewest === 0 ? next : next.slice(0, 1)];
+        ? episodes.filter(([, { podcast_guid }]) => !guidsToSubscribe.has(podcast_guid))
+        : subscriptions.filter(([, change]) => startsWithKind(change, kind));
+    const changesByKind = sendingOrder.map((kind) => [kind, selectChanges(kind)] as const);
+    let fewestFaults = Infinity;
+    for (const [, changes] of changesByKind)
+      for (const change of changes) fewestFaults = Math.min(fewestFaults, getServerFaults(change));
+    for (const [kind, changes] of changesByKind) {
+      const nextChanges = changes.filter((change) => getServerFaults(change) === fewestFaults);
+      if (nextChanges.length > 0)
+        return [kind, fewestFaults === 0 ? nextChanges : nextChanges.slice(0, 1)];
     }
     return ['episodes', []];
   }
 
   /**
-   * Counts a 500 response to a batch. The batch is sent again unchanged, and split after the third
-   * fault. A single faulty change is sent after the changes with fewer faults. No change is lost.
+   * Counts a 500 response to a batch. The client sends the batch again unchanged, and splits it
+   * after the third 500. A single change then waits until changes with fewer 500s are sent.
    */
   #countServerFault(batch: Batch): Promise<void> {
     return updateRecords(this.store, async (writes) => {
-      const earlier = serverFaultsOf(batch.changes[0] as KeyedChange);
+      const earlierFaults = getServerFaults(batch.changes[0] as KeyedChange);
       const serverFaults = batch.serverFaults + 1;
-      if (serverFaults < maxServerFaults && earlier === 0) {
+      if (serverFaults < maxServerFaults && earlierFaults === 0) {
         writes.set(keys.batch, { ...batch, serverFaults });
         return;
       }
       if (batch.changes.length > 1) return this.#splitBatch(batch, writes);
-      const counted = batch.changes.map(([key, change]): KeyedChange => [
+      const countedChanges = batch.changes.map(([key, change]): KeyedChange => [
         key,
-        { ...change, serverFaults: earlier + 1 },
+        { ...change, serverFaults: earlierFaults + 1 },
       ]);
-      await this.#returnToOutbox(counted, writes);
+      await this.#returnToOutbox(countedChanges, writes);
       writes.set(keys.batch, undefined);
     });
   }
 
   /**
-   * Returns the changes of a batch to the outbox and halves the size of the next batches. Repeated
-   * splits isolate the faulty change.
+   * Makes the changes of a batch pending again and limits the next batches to half its size.
+   * Repeated splits isolate the faulty change.
    */
   async #splitBatch(batch: Batch, writes: PendingWrites): Promise<void> {
     await this.#returnToOutbox(batch.changes, writes);
@@ -281,24 +286,24 @@ export class Push {
   }
 }
 
-function serverFaultsOf([, { serverFaults = 0 }]: KeyedChange): number {
+function getServerFaults([, { serverFaults = 0 }]: KeyedChange): number {
   return serverFaults;
 }
 
-/** Splits a change into its first action, which is sent, and the actions that stay pending. */
+/** Splits a change into its first action, to be sent, and the others; undefined without others. */
 function splitActions({
   serverFaults = 0,
   actions,
   ...change
-}: SubscriptionChange): [first: SubscriptionChange, rest: SubscriptionChange | undefined] {
-  const [first, rest] = [actions.slice(0, 1), actions.slice(1)];
+}: SubscriptionChange): [first: SubscriptionChange, others: SubscriptionChange | undefined] {
+  const [firstActions, otherActions] = [actions.slice(0, 1), actions.slice(1)];
   return [
-    { ...change, serverFaults, actions: first },
-    rest.length > 0 ? { ...change, actions: rest } : undefined,
+    { ...change, serverFaults, actions: firstActions },
+    otherActions.length > 0 ? { ...change, actions: otherActions } : undefined,
   ];
 }
 
-/** Returns a change as JSON of a request. @param toServerTime converts a time to server ms. */
+/** Returns the request entry of a change. @param toServerTime returns a server time in ms. */
 function toRequestEntry(
   change: SubscriptionChange | EpisodeChange,
   index: number,
@@ -308,10 +313,10 @@ function toRequestEntry(
   if ('actions' in change) {
     const [action] = change.actions as [SubscriptionAction];
     const { kind, feed_url, isDeclared, title } = action;
-    const feed = { feed_url, ...(isDeclared && { guid: change.guid }) };
+    const feedFields = { feed_url, ...(isDeclared && { guid: change.guid }) };
     return {
       timestamp: toTimestamp(action),
-      ...(kind === 'subscribe' && feed),
+      ...(kind === 'subscribe' && feedFields),
       ...(title !== undefined && { title }),
     };
   }

@@ -14,17 +14,18 @@ import type { Episode, Statuses } from './wire.js';
 
 /** Metadata of the whole store. */
 export interface SyncMetadata {
-  /** The next `since` of each list. Missing until a list was read to its end. */
+  /** `since` of the next read of subscriptions. Absent until they were read to the end. */
   subscriptions?: string;
+  /** `since` of the next read of episodes. Absent until they were read to the end. */
   episodes?: string;
   /** Milliseconds by which the server's clock is ahead of the device's. */
   offset: number;
   /**
-   * True if the store can have episodes that the server has merged or removed. Reset when device
-   * and server have the same number of episodes, or after a full read.
+   * True if the store can have episodes that the server has merged or removed. False after device
+   * and server had the same number of episodes, or after a full read.
    */
   needsCount: boolean;
-  /** Maximum number of changes in the next batch, set by a split. An answered batch doubles it. */
+  /** Maximum number of changes in the next batch. A split sets it, an answered batch doubles it. */
   maxChanges?: number;
 }
 
@@ -50,9 +51,9 @@ export interface ChangeTime {
 /** One change of a subscription by the listener. */
 export interface SubscriptionAction extends ChangeTime {
   kind: 'subscribe' | 'setTitle' | 'unsubscribe' | 'delete';
-  /** The feed's URL, which only `subscribe` sends. Empty if the subscription is not stored. */
+  /** The feed's URL. Only `subscribe` sends it. Empty for an unknown subscription. */
   feed_url: string;
-  /** True if the feed declares the guid. */
+  /** True if the feed declares the guid. Only then `subscribe` sends the guid. */
   isDeclared: boolean;
   /**
    * The listener's title. `setTitle` always has it; empty removes the title. `subscribe` has it
@@ -61,13 +62,13 @@ export interface SubscriptionAction extends ChangeTime {
   title?: string;
 }
 
-/** A change that a server fault can return to the outbox. */
+/** A change that becomes pending again after a 500 response. */
 interface RetryableChange {
   /** Number of 500 responses to this change alone. Changes with fewer faults are sent first. */
   serverFaults?: number;
 }
 
-/** Pending changes of a subscription that have to be sent; see `compactActions`. */
+/** Pending actions of a subscription, reduced by `compactActions`. */
 export interface SubscriptionChange extends RetryableChange {
   guid: string;
   actions: SubscriptionAction[];
@@ -84,7 +85,7 @@ export interface EpisodeChange extends RetryableChange {
   podcast_guid: string;
   metadata: EpisodeMetadata & { sync_id: string };
   states: { [Name in StatusName]?: ChangeTime & { value: number | boolean } };
-  /** True if it was rejected once because the response was full. The next rejection is final. */
+  /** True after one rejection because the response was full. The next rejection is final. */
   wasOverLimit?: boolean;
 }
 
@@ -97,7 +98,9 @@ export interface Batch {
   key: string;
   kind: SubscriptionAction['kind'] | 'episodes';
   changes: KeyedChange[];
+  /** JSON of the request. */
   body: string;
+  /** Number of 500 responses to this batch. */
   serverFaults: number;
 }
 
@@ -111,7 +114,7 @@ export const prefixes = {
   episodeChanges: 'change/episode/',
 } as const;
 
-/** Keys of the records in a store. A key without its last part is the prefix of a list. */
+/** Keys of the records in a store. With an empty last argument, a key is the prefix of a list. */
 export const keys = {
   meta: 'meta',
   batch: 'batch',
@@ -134,20 +137,19 @@ export async function readMeta(store: Store): Promise<SyncMetadata> {
 export async function writeMeta(
   store: Store,
   writes: PendingWrites,
-  parts: Partial<SyncMetadata>,
+  fields: Partial<SyncMetadata>,
 ): Promise<void> {
-  writes.set(keys.meta, { ...(await readMeta(store)), ...parts });
+  writes.set(keys.meta, { ...(await readMeta(store)), ...fields });
 }
 
-/** Returns the current guid of a podcast, given its current or a former guid. */
+/** Returns the current guid of a podcast in lower case, given its current or a former guid. */
 export async function resolveGuid(store: Store, guid: string): Promise<string> {
   const alias = (await store.get(keys.alias(guid.toLowerCase()))) as { guid: string } | undefined;
   return alias?.guid ?? guid.toLowerCase();
 }
 
 /**
- * Reads and writes records under a lock, so that other clients of the store do not change them
- * meanwhile.
+ * Reads and writes records under a lock. Other clients of the store cannot change them meanwhile.
  *
  * @param collect reads records and adds the writes.
  * @returns the result of `collect`.

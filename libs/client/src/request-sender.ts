@@ -1,13 +1,13 @@
 import { ApiError, type ApiErrorCode } from './errors.js';
 
-/** Connection to an API. */
+/** Options of a connection to an API. */
 export interface ApiOptions {
-  /** Base URL of the API, such as `https://api.example.org`. A path (`/v1`) is kept. */
+  /** Base URL of the API, with its path: `https://api.example.org/v1`. */
   baseUrl: string;
   /**
-   * Returns the current access token. It is called before each request. After a 401 it is called
-   * again with the rejected token and returns a new one. Requests with the same rejected token
-   * share this call.
+   * Returns the current access token. The SDK calls the function before each request. After a 401,
+   * the SDK passes the rejected token to get a new one. Concurrent requests with the same rejected
+   * token share this call.
    */
   token: (context?: { rejected: string }) => string | Promise<string>;
   /** Default: the platform's `fetch`. */
@@ -37,20 +37,19 @@ export interface Request extends CallOptions {
   type?: 'text/x-opml' | 'text/event-stream';
 }
 
-/** Media type of JSON. */
 const jsonType = 'application/json';
 
-/** Backoff of retries, in milliseconds: full jitter below a ceiling that doubles. */
+/** Maximum of the random delay before a retry, in ms. It doubles from `first` up to `max`. */
 const backoff = { first: 500, max: 8_000 };
 
-/** Maximum `Retry-After` in seconds that a call waits for. After a longer one the call fails. */
+/** Maximum `Retry-After` in seconds. A call with a longer one fails without a retry. */
 const maxRetryAfter = 30;
 
 /** Sends requests with a token, retries transient errors and estimates the clock offset. */
 export class RequestSender {
   /** Milliseconds by which the server's clock is ahead of the device's. Initially 0. */
   clockOffset = 0;
-  private renewal: { rejected: string; token: Promise<string> } | undefined;
+  #tokenRenewal: { rejected: string; token: Promise<string> } | undefined;
   private readonly baseUrl: string;
   private readonly fetch: typeof globalThis.fetch;
   private readonly now: () => number;
@@ -91,8 +90,8 @@ export class RequestSender {
    * Returns the response of a request, with an unread body. After a 401 it sends the request again
    * with a new token.
    *
-   * @throws ApiError for an error status or another content type. A 304 is returned if the request
-   *   has `if-none-match`.
+   * @throws ApiError for an error status or an unexpected content type. A 304 is no error if the
+   *   request has `if-none-match`.
    */
   async open(request: Request, signal: AbortSignal): Promise<Response> {
     const token = await this.options.token();
@@ -110,13 +109,13 @@ export class RequestSender {
     const { type: accepted = jsonType } = request;
     if (type.startsWith(accepted)) return response;
     await cancelBody(response);
-    // Rejects other content types: a captive portal answers any request with its own page.
+    // Rejects other content types, because a captive portal answers any request with its own page.
     const message = `The response is ${type || 'untyped'} instead of ${accepted}`;
     throw new ApiError('unexpected', message, { status: response.status });
   }
 
   async #fetchOnce(request: Request, signal: AbortSignal, token: string): Promise<Response> {
-    const started = this.now();
+    const startTime = this.now();
     const response = await this.fetch(`${this.baseUrl}${request.path}`, {
       method: request.method,
       headers: {
@@ -132,22 +131,22 @@ export class RequestSender {
       signal,
       ...(request.body !== undefined && { body: request.body }),
     }).catch(throwNetworkError);
-    this.#updateClockOffset(response, started);
+    this.#updateClockOffset(response, startTime);
     return response;
   }
 
   /**
-   * Updates the clock offset by the `Date` of a response. `Date` has whole seconds, servers cache
-   * it for about a second, and the server sets it at an unknown time within the round trip. An
-   * offset within this tolerance counts as 0, so that correct devices agree to the millisecond.
+   * Estimates the clock offset from the `Date` header of a response. The header has whole seconds,
+   * can be a second old and was set at an unknown time within the round trip. An offset within this
+   * tolerance counts as 0, because devices with correct clocks must not shift their times.
    */
-  #updateClockOffset(response: Response, started: number): void {
+  #updateClockOffset(response: Response, startTime: number): void {
     const date = Date.parse(response.headers.get('date') ?? '');
     if (Number.isNaN(date)) return;
     const now = this.now();
-    const offset = date + 500 - (started + now) / 2;
-    const tolerance = 2_000 + Math.abs(now - started) / 2;
-    // Without the 500 ms, a corrected clock is behind the server's: no change lies in the future.
+    const offset = date + 500 - (startTime + now) / 2;
+    const tolerance = 2_000 + Math.abs(now - startTime) / 2;
+    // Omits the 500 ms. A corrected clock is then never ahead of the server's clock.
     if (Math.abs(offset - this.clockOffset) > tolerance)
       this.clockOffset = Math.abs(offset) > tolerance ? date - now : 0;
   }
@@ -158,58 +157,59 @@ export class RequestSender {
       const current = await this.options.token();
       return current === rejected ? this.options.token({ rejected }) : current;
     };
-    if (this.renewal?.rejected !== rejected) this.renewal = { rejected, token: renew() };
-    const { renewal } = this;
+    if (this.#tokenRenewal?.rejected !== rejected)
+      this.#tokenRenewal = { rejected, token: renew() };
+    const renewal = this.#tokenRenewal;
     try {
       return await renewal.token;
     } finally {
-      if (this.renewal === renewal) this.renewal = undefined;
+      if (this.#tokenRenewal === renewal) this.#tokenRenewal = undefined;
     }
   }
 }
 
 /**
- * Runs a function with a time limit. Aborts the function's signal at the limit.
+ * Runs a function with a time limit. At the limit, aborts the signal of the function.
  *
- * @param outer the caller's signal, which aborts the function earlier.
+ * @param callerSignal aborts the function before the limit.
  * @throws ApiError `timeout` or `aborted` after the time limit or the abort.
  */
 export async function withTimeLimit<T>(
   milliseconds: number,
-  outer: AbortSignal | undefined,
+  callerSignal: AbortSignal | undefined,
   run: (signal: AbortSignal) => Promise<T>,
 ): Promise<T> {
-  if (outer?.aborted) throw abortError(outer);
-  const inner = new AbortController();
-  let end = (_reason: ApiError) => {};
-  // Rejects even if the function ignores its signal, as the app's `token` function can.
-  const ended = new Promise<never>((_resolve, reject) => {
-    end = (reason) => {
+  if (callerSignal?.aborted) throw createAbortError(callerSignal);
+  const controller = new AbortController();
+  let rejectRun = (_reason: ApiError) => {};
+  // Rejects even if `run` ignores its signal, as the app's `token` function can.
+  const rejection = new Promise<never>((_resolve, reject) => {
+    rejectRun = (reason) => {
       reject(reason);
-      inner.abort();
+      controller.abort();
     };
   });
   const timer = setTimeout(
-    () => end(new ApiError('timeout', 'The time limit passed')),
+    () => rejectRun(new ApiError('timeout', 'The time limit passed')),
     milliseconds,
   );
-  const abort = () => outer && end(abortError(outer));
-  outer?.addEventListener('abort', abort);
+  const abort = () => callerSignal && rejectRun(createAbortError(callerSignal));
+  callerSignal?.addEventListener('abort', abort);
   try {
-    return await Promise.race([ended, run(inner.signal)]);
+    return await Promise.race([rejection, run(controller.signal)]);
   } finally {
     clearTimeout(timer);
-    outer?.removeEventListener('abort', abort);
+    callerSignal?.removeEventListener('abort', abort);
   }
 }
 
-/** Waits some milliseconds. @throws ApiError of {@link abortError} if the signal is aborted. */
+/** Waits some milliseconds. @throws ApiError `aborted` or `timeout` if the signal is aborted. */
 export function pause(milliseconds: number, signal?: AbortSignal): Promise<void> {
   return new Promise((resolve, reject) => {
-    if (signal?.aborted) return reject(abortError(signal));
+    if (signal?.aborted) return reject(createAbortError(signal));
     const abort = () => {
       clearTimeout(timer);
-      if (signal) reject(abortError(signal));
+      if (signal) reject(createAbortError(signal));
     };
     const timer = setTimeout(() => {
       signal?.removeEventListener('abort', abort);
@@ -219,11 +219,11 @@ export function pause(milliseconds: number, signal?: AbortSignal): Promise<void>
   });
 }
 
-function abortError(signal: AbortSignal): ApiError {
-  const isLate = (signal.reason as { name?: unknown } | undefined)?.name === 'TimeoutError';
+function createAbortError(signal: AbortSignal): ApiError {
+  const isTimeout = (signal.reason as { name?: unknown } | undefined)?.name === 'TimeoutError';
   return new ApiError(
-    isLate ? 'timeout' : 'aborted',
-    isLate ? 'The time limit passed' : 'The caller aborted the call',
+    isTimeout ? 'timeout' : 'aborted',
+    isTimeout ? 'The time limit passed' : 'The caller aborted the call',
     { cause: signal.reason },
   );
 }
@@ -234,12 +234,12 @@ export function throwNetworkError(error: unknown): never {
   throw new ApiError('network', 'The server is unreachable', { cause: error });
 }
 
-/** Returns true if the token lacks a scope. A renewed token lacks it as well. */
+/** Returns true if the token lacks a scope (RFC 6750, 3.1), as a renewed token would. */
 function lacksScope(response: Response): boolean {
   return (response.headers.get('www-authenticate') ?? '').includes('insufficient_scope');
 }
 
-/** Codes of permanent rejections. {@link readError} checks that no proxy sent the status. */
+/** Codes of permanent rejections by the API. {@link readError} excludes responses of proxies. */
 export const permanentCodes: ReadonlySet<ApiErrorCode> = new Set([
   'not_found',
   'invalid',
@@ -265,7 +265,7 @@ async function readError(response: Response): Promise<ApiError> {
     : new ApiError('unexpected', `Another server answered HTTP ${status}`, { status });
 }
 
-/** Cancels the body, which frees the connection. */
+/** Cancels the body of a response to free its connection. */
 async function cancelBody(response: Response): Promise<void> {
   await response.body?.cancel().catch(() => {});
 }

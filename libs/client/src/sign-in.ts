@@ -6,9 +6,9 @@ import type { Store, Value } from './store.js';
 
 /** Options of {@link SignIn}. */
 export interface SignInOptions {
-  /** Base URL of the API, from which the issuer is discovered. */
+  /** Base URL of the API. Its metadata names the issuer (RFC 9728). */
   api: string;
-  /** Stores the tokens; can be the SyncClient's store. Its readers can use the tokens. */
+  /** Store for the tokens, such as the SyncClient's. Code that can read it can use the tokens. */
   store: Store;
   /** Name of the app on the consent page. */
   clientName: string;
@@ -22,7 +22,7 @@ export interface SignInOptions {
   clock?: () => number;
 }
 
-/** Data that a user needs to authorize a device (RFC 8628). */
+/** Data that a user needs to authorize a device (RFC 8628, 3.2). */
 export interface DeviceCode {
   /** Code that the user enters at `verification_uri`, or compares there. */
   user_code: string;
@@ -55,16 +55,16 @@ interface PendingSignIn {
 
 const tokensKey = 'sign-in/tokens';
 const pendingKey = 'sign-in/pending';
-const registrationKey = 'sign-in/registration/';
+const registrationKeyPrefix = 'sign-in/registration/';
 
-const deviceGrant = 'urn:ietf:params:oauth:grant-type:device_code';
+const deviceGrantType = 'urn:ietf:params:oauth:grant-type:device_code';
 const defaultScope = 'openid offline_access read:subscriptions write:subscriptions';
 
 /**
- * Matches errors that end a sign-in: the grant was revoked or expired, or the issuer removed the
- * client. Any other error can be that of a proxy.
+ * Matches OAuth errors that end a sign-in: the grant was revoked or expired, or the issuer removed
+ * the client. Any other error can come from a proxy and keeps the tokens.
  */
-const endPattern = /^(?:invalid_grant|invalid_client|unauthorized_client)$/;
+const endOfSignInPattern = /^(?:invalid_grant|invalid_client|unauthorized_client)$/;
 
 /** Milliseconds before its expiry at which a token is renewed. */
 const renewalMargin = 30_000;
@@ -85,7 +85,8 @@ export class SignIn {
   }
 
   /**
-   * Returns an access token, for {@link createApi}. Renews it if it expires soon or is `rejected`.
+   * Returns an access token, for {@link createApi}. Renews a token that expires soon or is
+   * `rejected`.
    *
    * @throws ApiError `unauthorized` if the user has to sign in.
    */
@@ -101,7 +102,7 @@ export class SignIn {
     });
   };
 
-  /** Returns true if the store has tokens. The server can have revoked them. */
+  /** Returns true if the store has tokens, even if the server has revoked them. */
   async isSignedIn(): Promise<boolean> {
     return (await this.options.store.get(tokensKey)) !== undefined;
   }
@@ -116,55 +117,57 @@ export class SignIn {
    * @throws ApiError, OAuthError
    */
   async begin(redirectUri: string): Promise<string> {
-    const issuer = await this.#discover();
-    // Registers a loopback address without its port, which changes and which the issuer ignores.
-    const registered = redirectUri.replace(/^(http:\/\/127\.0\.0\.1):\d+/, '$1');
-    const clientId = await this.#clientIdFor(issuer, registered, {
-      application_type: registered.startsWith('https:') ? 'web' : 'native',
-      redirect_uris: [registered],
+    const issuer = await this.#readIssuer();
+    // Registers a loopback address without its port. The port changes with each sign-in, and the
+    // issuer ignores it (RFC 8252, 7.3).
+    const registeredUri = redirectUri.replace(/^(http:\/\/127\.0\.0\.1):\d+/, '$1');
+    const clientId = await this.#ensureClientId(issuer, registeredUri, {
+      application_type: registeredUri.startsWith('https:') ? 'web' : 'native',
+      redirect_uris: [registeredUri],
       grant_types: ['authorization_code', 'refresh_token'],
     });
     const [state, verifier] = [randomUuid(), randomUuid() + randomUuid()];
     const pending: PendingSignIn = { state, verifier, redirectUri, clientId };
     await this.#putValue(pendingKey, pending);
-    const url = new URL(issuer.authorization_endpoint);
-    const query = {
+    const authorizationUrl = new URL(issuer.authorization_endpoint);
+    const parameters = {
       response_type: 'code',
       client_id: clientId,
       redirect_uri: redirectUri,
       scope: this.options.scope ?? defaultScope,
       resource: issuer.resource,
-      code_challenge: await challengeOf(verifier),
+      code_challenge: await computeChallenge(verifier),
       code_challenge_method: 'S256',
       state,
     };
-    for (const [name, value] of Object.entries(query)) url.searchParams.set(name, value);
-    return url.href;
+    for (const [name, value] of Object.entries(parameters))
+      authorizationUrl.searchParams.set(name, value);
+    return authorizationUrl.href;
   }
 
   /**
    * Completes a sign-in that {@link begin} started.
    *
    * @param url the URL of the redirect, with its query.
-   * @throws OAuthError if the user denied access.
-   * @throws ApiError
+   * @throws OAuthError if the user denied access or the redirect belongs to no pending sign-in.
+   * @throws ApiError if a request fails.
    */
   async finish(url: string): Promise<void> {
-    const { searchParams: response } = new URL(url);
+    const { searchParams: parameters } = new URL(url);
     const pending = (await this.options.store.get(pendingKey)) as PendingSignIn | undefined;
-    const issuer = await this.#discover();
-    // The redirect must belong to the stored sign-in, against forged redirects (login CSRF).
+    const issuer = await this.#readIssuer();
+    // Rejects forged redirects (login CSRF): `state` and `iss` (RFC 9207) must match.
     if (
       !pending ||
-      response.get('state') !== pending.state ||
-      (response.get('iss') ?? issuer.issuer) !== issuer.issuer
+      parameters.get('state') !== pending.state ||
+      (parameters.get('iss') ?? issuer.issuer) !== issuer.issuer
     )
       throw new OAuthError('invalid_state', 'The redirect matches no pending sign-in: start again');
     await this.#putValue(pendingKey, undefined);
-    const error = response.get('error');
-    if (error !== null) throw new OAuthError(error, response.get('error_description') ?? error);
+    const error = parameters.get('error');
+    if (error !== null) throw new OAuthError(error, parameters.get('error_description') ?? error);
     const { clientId: client_id, redirectUri: redirect_uri, verifier: code_verifier } = pending;
-    const code = response.get('code') ?? '';
+    const code = parameters.get('code') ?? '';
     const form = { grant_type: 'authorization_code', code, redirect_uri, client_id, code_verifier };
     await this.#storeTokens(await this.#requestTokens(form), client_id);
   }
@@ -172,31 +175,35 @@ export class SignIn {
   /**
    * Signs in on a device without a browser (RFC 8628).
    *
-   * @param show shows the user the URL and the code.
+   * @param showCode shows the user the URL and the code.
    * @throws OAuthError `access_denied` or `expired_token`.
-   * @throws ApiError
+   * @throws ApiError if a request fails or the signal is aborted.
    */
   async device(
-    show: (code: DeviceCode) => void,
+    showCode: (code: DeviceCode) => void,
     { signal }: { signal?: AbortSignal } = {},
   ): Promise<void> {
-    const issuer = await this.#discover();
+    const issuer = await this.#readIssuer();
     const endpoint = issuer.device_authorization_endpoint;
     if (endpoint === undefined)
       throw new ApiError('unexpected', 'The server does not support sign-in by device code');
-    const client_id = await this.#clientIdFor(issuer, 'device', {
-      grant_types: [deviceGrant, 'refresh_token'],
+    const client_id = await this.#ensureClientId(issuer, 'device', {
+      grant_types: [deviceGrantType, 'refresh_token'],
     });
     const { scope = defaultScope } = this.options;
     type DeviceResponse = DeviceCode & { device_code: string; interval?: number };
-    const device = await postForm<DeviceResponse>(this.fetch, endpoint, {
+    const deviceResponse = await postForm<DeviceResponse>(this.fetch, endpoint, {
       client_id,
       scope,
       resource: issuer.resource,
     });
-    show(device);
-    const form = { grant_type: deviceGrant, device_code: device.device_code, client_id };
-    for (let { interval = 5 } = device; ;) {
+    showCode(deviceResponse);
+    const form = {
+      grant_type: deviceGrantType,
+      device_code: deviceResponse.device_code,
+      client_id,
+    };
+    for (let { interval = 5 } = deviceResponse; ;) {
       await pause(interval * 1_000, signal);
       try {
         return await this.#storeTokens(await this.#requestTokens(form), client_id);
@@ -212,14 +219,14 @@ export class SignIn {
   /** Removes the stored tokens, then revokes them. @throws ApiError if the revocation fails. */
   async signOut(): Promise<void> {
     const { store } = this.options;
-    // A running renewal would store new tokens after the removal.
+    // Waits for a running renewal, which would store new tokens after the removal.
     const tokens = await store.withLock('token', async () => {
       const stored = (await store.get(tokensKey)) as Tokens | undefined;
       await this.#putValue(tokensKey, undefined);
       return stored;
     });
     if (tokens?.refresh === undefined) return;
-    const { revocation_endpoint: endpoint } = await this.#discover();
+    const { revocation_endpoint: endpoint } = await this.#readIssuer();
     if (endpoint !== undefined)
       await postForm(this.fetch, endpoint, { token: tokens.refresh, client_id: tokens.clientId });
   }
@@ -229,7 +236,7 @@ export class SignIn {
   }
 
   async #requestTokens(form: Record<string, string>): Promise<TokenResponse> {
-    const { token_endpoint } = await this.#discover();
+    const { token_endpoint } = await this.#readIssuer();
     return postForm<TokenResponse>(this.fetch, token_endpoint, form);
   }
 
@@ -248,7 +255,7 @@ export class SignIn {
       return response.access_token;
     } catch (error) {
       if (!(error instanceof OAuthError)) throw error;
-      if (!endPattern.test(error.error))
+      if (!endOfSignInPattern.test(error.error))
         throw new ApiError('unexpected', error.message, { cause: error });
       await this.#putValue(tokensKey, undefined);
       throw new ApiError('unauthorized', 'The access has ended: sign in again', {
@@ -258,8 +265,8 @@ export class SignIn {
   }
 
   /**
-   * Stores tokens. Call it before the new tokens are used. From their first use, the server treats
-   * the previous refresh token as stolen.
+   * Stores tokens. Call the method before the first use of new tokens. After that use, the server
+   * treats the previous refresh token as stolen.
    */
   #storeTokens(response: TokenResponse, clientId: string): Promise<void> {
     const { access_token: access, refresh_token: refresh, expires_in: seconds = 600 } = response;
@@ -267,23 +274,24 @@ export class SignIn {
     return this.#putValue(tokensKey, tokens);
   }
 
-  /** Returns the app's client id. Registers the app if it has no id or the issuer removed it. */
-  async #clientIdFor(issuer: Issuer, purpose: string, metadata: object): Promise<string> {
+  /** Returns the app's client id. Registers the app if the id is absent or no longer registered. */
+  async #ensureClientId(issuer: Issuer, purpose: string, metadata: object): Promise<string> {
     if (this.options.clientId !== undefined) return this.options.clientId;
-    const key = `${registrationKey}${encodeURIComponent(`${issuer.issuer} ${purpose}`)}`;
-    const stored = (await this.options.store.get(key)) as string | undefined;
-    if (stored !== undefined && (await this.#isRegistered(stored))) return stored;
-    const id = await registerClient(this.fetch, issuer, {
+    const key = `${registrationKeyPrefix}${encodeURIComponent(`${issuer.issuer} ${purpose}`)}`;
+    const storedClientId = (await this.options.store.get(key)) as string | undefined;
+    if (storedClientId !== undefined && (await this.#isRegistered(storedClientId)))
+      return storedClientId;
+    const newClientId = await registerClient(this.fetch, issuer, {
       client_name: this.options.clientName,
       ...metadata,
     });
-    await this.#putValue(key, id);
-    return id;
+    await this.#putValue(key, newClientId);
+    return newClientId;
   }
 
   /**
-   * Returns true if the issuer has the client id. It sends an invalid refresh token, because the
-   * authorization page reports a removed client only to the user.
+   * Returns true if the issuer has the client id. The check is a request with an invalid refresh
+   * token, because the authorization page reports a removed client only to the user.
    */
   async #isRegistered(client_id: string): Promise<boolean> {
     const form = { grant_type: 'refresh_token', refresh_token: 'none', client_id };
@@ -292,7 +300,7 @@ export class SignIn {
     return !(outcome instanceof OAuthError && outcome.error === 'invalid_client');
   }
 
-  async #discover(): Promise<Issuer> {
+  async #readIssuer(): Promise<Issuer> {
     this.cachedIssuer ??= discoverIssuer(this.fetch, this.options.api);
     try {
       return await this.cachedIssuer;
@@ -304,7 +312,7 @@ export class SignIn {
 }
 
 /** Returns the code challenge of a verifier (RFC 7636, 4.2). */
-async function challengeOf(verifier: string): Promise<string> {
+async function computeChallenge(verifier: string): Promise<string> {
   const hash = await crypto.subtle.digest('SHA-256', new TextEncoder().encode(verifier));
   const base64 = btoa(String.fromCharCode(...new Uint8Array(hash)));
   return base64.replaceAll('+', '-').replaceAll('/', '_').replaceAll('=', '');

@@ -16,15 +16,16 @@ export interface Store {
   /** Writes all entries atomically. A completed write survives a crash. */
   write(writes: Writes): Promise<void>;
   /**
-   * Runs a function while it holds the lock with the name. Waits until the lock is free. All
-   * clients that share the store share its locks. A lock ends when its holder dies.
+   * Waits for the lock with the name, then runs the function while it holds the lock. All clients
+   * that share the store share its locks. The end of the holder's tab or process ends a lock.
    *
-   * @param signal ends the wait, which then rejects. A store can ignore it if its waits do not keep
-   *   the process alive.
+   * @param signal ends the wait with a rejection. A store can ignore the signal if its waits do not
+   *   keep the process alive.
    */
   withLock<T>(name: string, run: () => Promise<T>, signal?: AbortSignal): Promise<T>;
   /**
-   * Calls back after writes of other tabs or processes. Needed only if these share the store.
+   * Calls `listener` after writes of other tabs or processes. A store that only one tab or process
+   * uses does not need the method.
    *
    * @returns a function that removes the listener.
    */
@@ -49,25 +50,25 @@ export function memoryStore(records: Map<string, Value> = new Map()): Store {
   };
 }
 
-/** Copies a value, as other stores do. React Native has no `structuredClone`. */
+/** Copies a value by JSON, because React Native has no `structuredClone`. */
 function copyValue<T extends Value | undefined>(value: T): T {
   return value === undefined ? value : (JSON.parse(JSON.stringify(value)) as T);
 }
 
-/** Returns {@link Store.withLock} for a store that only one process uses. */
+/** Returns a {@link Store.withLock} for a store that only one process uses. */
 export function processLocks(): Store['withLock'] {
   const lastHolders = new Map<string, Promise<unknown>>();
   return async (name, run) => {
-    const previous = lastHolders.get(name);
-    const current = (async () => {
-      await previous?.catch(() => {});
+    const previousRun = lastHolders.get(name);
+    const currentRun = (async () => {
+      await previousRun?.catch(() => {});
       return run();
     })();
-    lastHolders.set(name, current);
+    lastHolders.set(name, currentRun);
     try {
-      return await current;
+      return await currentRun;
     } finally {
-      if (lastHolders.get(name) === current) lastHolders.delete(name);
+      if (lastHolders.get(name) === currentRun) lastHolders.delete(name);
     }
   };
 }

@@ -35,7 +35,7 @@ export interface LocalSubscription extends StoredSubscription {
 }
 
 /**
- * A stored episode with this device's pending changes applied. Unknown fields are missing or empty.
+ * A stored episode with this device's pending changes applied. Unknown fields are absent or empty.
  */
 export interface LocalEpisode extends EpisodeMetadata, Statuses {
   podcast_guid: string;
@@ -59,16 +59,16 @@ export interface SyncClientOptions {
  * Stores a listener's subscriptions and episodes on one device and syncs them with the server.
  * Works offline. Invariants:
  *
- * - A change is stored before its call returns. It is kept until the server confirms it or rejects
- *   it permanently.
- * - The latest change of each field wins, by its time and not by the order of syncs.
+ * - A change is stored before its call returns. The store keeps the change until the server
+ *   confirms or permanently rejects it.
+ * - The change with the latest time wins for each field, whatever the order of syncs.
  * - After a successful sync the store has the state of the server.
  */
 export class SyncClient {
   private readonly api: Api;
   private readonly store: Store;
   private readonly now: () => number;
-  private lastChange = 0;
+  #lastChangeTime = 0;
   private readonly changeListeners = new Set<() => void>();
   private readonly failureListeners = new Set<(failure: SyncFailure) => void>();
   private readonly live: LiveSync;
@@ -81,34 +81,34 @@ export class SyncClient {
   }
 
   /**
-   * Returns all subscriptions with pending changes applied. It includes unsubscribed ones and omits
-   * those with a pending deletion.
+   * Returns all subscriptions with pending changes applied, including unsubscribed podcasts. Omits
+   * subscriptions with a pending deletion.
    */
   async subscriptions(): Promise<LocalSubscription[]> {
-    const local = new Map<string, LocalSubscription>();
+    const rowsByGuid = new Map<string, LocalSubscription>();
     for (const [, row] of await this.store.list(keys.subscription(''))) {
       const stored = row as StoredSubscription;
-      local.set(stored.guid, { ...stored, pending: false });
+      rowsByGuid.set(stored.guid, { ...stored, pending: false });
     }
-    // A `setTitle` action can precede the `subscribe` action that adds the row: apply titles last.
-    const titles = new Map<string, string>();
-    for (const [guid, { kind, feed_url, title }] of await this.#unconfirmedActions()) {
-      const row = local.get(guid);
+    // Applies titles last: a `setTitle` can precede the `subscribe` that adds the row.
+    const newTitles = new Map<string, string>();
+    for (const [guid, { kind, feed_url, title }] of await this.#readUnconfirmedActions()) {
+      const row = rowsByGuid.get(guid);
       const is_subscribed =
         kind === 'setTitle' ? (row?.is_subscribed ?? false) : kind === 'subscribe';
-      if (title !== undefined) titles.set(guid, title);
-      if (kind === 'delete') local.delete(guid);
+      if (title !== undefined) newTitles.set(guid, title);
+      if (kind === 'delete') rowsByGuid.delete(guid);
       else if (row || kind === 'subscribe')
-        local.set(guid, { feed_url, ...row, guid, is_subscribed, pending: true });
+        rowsByGuid.set(guid, { feed_url, ...row, guid, is_subscribed, pending: true });
     }
-    return [...local.values()].map(({ title: stored, ...row }) => {
-      const title = titles.get(row.guid) ?? stored;
+    return [...rowsByGuid.values()].map(({ title: stored, ...row }) => {
+      const title = newTitles.get(row.guid) ?? stored;
       return title ? { ...row, title } : row;
     });
   }
 
   /**
-   * Returns the stored episodes with pending changes applied. It omits episodes of podcasts with a
+   * Returns the stored episodes with pending changes applied. Omits episodes of podcasts with a
    * pending deletion.
    *
    * @param podcast current or former guid of the subscription. Default: all podcasts.
@@ -117,13 +117,13 @@ export class SyncClient {
     const guid = podcast === undefined ? undefined : await resolveGuid(this.store, podcast);
     const prefix = guid === undefined ? prefixes.episodes : keys.episode(guid, '');
     const rows = (await this.store.list(prefix)) as [string, Episode][];
-    const local = new Map<string, LocalEpisode>(
+    const rowsByKey = new Map<string, LocalEpisode>(
       rows.map(([key, row]) => [key, { ...row, pending: false }]),
     );
     const index = new EpisodeIndex();
-    for (const row of local.values()) index.add(row);
-    const { offset } = await readMeta(this.store);
-    const merged = new Map<string, EpisodeChange>();
+    for (const row of rowsByKey.values()) index.add(row);
+    const { offset: clockOffset } = await readMeta(this.store);
+    const changesByKey = new Map<string, EpisodeChange>();
     for (const change of await readUnconfirmedChanges<EpisodeChange>(
       this.store,
       prefixes.episodeChanges,
@@ -131,56 +131,57 @@ export class SyncClient {
       const podcast_guid = await resolveGuid(this.store, change.podcast_guid);
       if (guid !== undefined && podcast_guid !== guid) continue;
       let key = keys.episode(podcast_guid, change.metadata.sync_id);
-      if (!local.has(key))
+      if (!rowsByKey.has(key))
         key =
           index
             .syncIdsOf({ ...change.metadata, podcast_guid })
             .map((syncId) => keys.episode(podcast_guid, syncId))
-            .find((other) => isSameEpisode(local.get(other) ?? {}, change.metadata)) ?? key;
-      const { sync_id } = local.get(key) ?? change.metadata;
-      const all = mergeEpisodeChanges(merged.get(key) ?? change, change);
-      merged.set(key, all);
-      const states = Object.entries(all.states).map(([name, state]) => {
-        const time = new Date(serverTimeOf(state, this.now(), offset));
+            .find((other) => isSameEpisode(rowsByKey.get(other) ?? {}, change.metadata)) ?? key;
+      const { sync_id } = rowsByKey.get(key) ?? change.metadata;
+      const mergedChange = mergeEpisodeChanges(changesByKey.get(key) ?? change, change);
+      changesByKey.set(key, mergedChange);
+      const states = Object.entries(mergedChange.states).map(([name, state]) => {
+        const time = new Date(serverTimeOf(state, this.now(), clockOffset));
         return [name, { value: state.value, timestamp: time.toISOString().slice(0, 16) }];
       });
       const row = {
         ...change.metadata,
-        ...local.get(key),
+        ...rowsByKey.get(key),
         ...(Object.fromEntries(states) as Statuses),
         podcast_guid,
         sync_id,
         pending: true,
       };
-      local.set(key, row);
+      rowsByKey.set(key, row);
       index.add(row);
     }
-    const lastActions = new Map(
-      (await this.#unconfirmedActions())
+    const lastActionByGuid = new Map(
+      (await this.#readUnconfirmedActions())
         .filter(([, { kind }]) => kind !== 'setTitle')
         .map(([podcast_guid, { kind }]) => [podcast_guid, kind]),
     );
-    return [...local.values()].filter(
-      ({ podcast_guid }) => lastActions.get(podcast_guid) !== 'delete',
+    return [...rowsByKey.values()].filter(
+      ({ podcast_guid }) => lastActionByGuid.get(podcast_guid) !== 'delete',
     );
   }
 
   /**
    * Subscribes to a feed.
    *
-   * @param feedUrl check it with {@link faultInHttpUrl}: an invalid URL fails only at the sync.
-   * @param feed.guid the guid that the feed declares (`podcast:guid`), if any. The podcast gets
-   * the derived guid if it is no UUID.
+   * @param feedUrl check it with {@link faultInHttpUrl}: the server rejects an invalid URL only at
+   * the next sync.
+   * @param feed.guid the guid that the feed declares (`podcast:guid`). If it is absent or no UUID,
+   * the podcast gets the guid of a stored subscription to the URL, else the derived guid.
    * @param feed.title the listener's own title, if any. See {@link setTitle}.
-   * @returns the podcast's guid. If the server assigns a different guid, both identify the podcast.
+   * @returns the podcast's guid. It stays valid if the server assigns a different guid.
    */
   async subscribe(feedUrl: string, feed: { guid?: string; title?: string } = {}): Promise<string> {
     const feed_url = feedUrl.trim();
     const title = feed.title?.trim();
     return this.#storeChange(async (writes) => {
-      const declared = feed.guid?.trim().toLowerCase() ?? '';
-      const isDeclared = uuidPattern.test(declared);
-      const guid = isDeclared ? declared : await guidOfFeed(this.store, feed_url);
+      const declaredGuid = feed.guid?.trim().toLowerCase() ?? '';
+      const isDeclared = uuidPattern.test(declaredGuid);
+      const guid = isDeclared ? declaredGuid : await guidOfFeed(this.store, feed_url);
       const action = {
         kind: 'subscribe',
         feed_url,
@@ -195,13 +196,13 @@ export class SyncClient {
   /**
    * Sets the listener's own title of a podcast.
    *
-   * @param title at most 2,048 bytes; empty to remove it.
+   * @param title empty to remove the title. The server cuts a title of more than 2,048 bytes.
    */
   setTitle(podcast: string, title: string): Promise<void> {
     return this.#changeSubscription(podcast, 'setTitle', { title: title.trim() });
   }
 
-  /** Unsubscribes and keeps the episodes' states. */
+  /** Unsubscribes from a podcast and keeps the states of its episodes. */
   unsubscribe(podcast: string): Promise<void> {
     return this.#changeSubscription(podcast, 'unsubscribe');
   }
@@ -215,12 +216,12 @@ export class SyncClient {
   }
 
   /**
-   * Sets states of an episode, with the current time.
+   * Sets states of an episode at the current time.
    *
    * @param podcast current or former guid of the subscription.
    * @param episode identified by `sync_id`, else by `episode_guid`, `enclosure_url` or both. Other
-   * fields are stored for the other devices.
-   * @returns the `sync_id`.
+   * fields are uploaded for other devices.
+   * @returns the `sync_id` of the episode.
    * @throws TypeError for an episode without any of these three identifiers.
    */
   async setEpisode(
@@ -243,7 +244,7 @@ export class SyncClient {
   }
 
   /**
-   * Reads changes from the server, sends pending changes, and then reads the results.
+   * Reads changes from the server, sends pending changes, and then reads their results.
    *
    * @throws ApiError when the sync fails. The store keeps all changes, and the next sync continues.
    */
@@ -263,21 +264,21 @@ export class SyncClient {
   }
 
   /**
-   * Syncs now, and until {@link stop} after local changes, after notifications of the server and
-   * about every 5 minutes.
+   * Syncs now. Until {@link stop}, also syncs after local changes, after notifications of the
+   * server and about every 5 minutes.
    */
   start(): void {
     this.live.start();
   }
 
-  /** Ends {@link start} and aborts its running sync. */
+  /** Ends the automatic syncs of {@link start} and aborts a running one. */
   async stop(): Promise<void> {
     await this.live.stop();
   }
 
   /**
-   * Calls back after each change in the store. Changes by other tabs and processes are reported if
-   * the store has {@link Store.watch}.
+   * Calls `listener` after each change in the store. Changes by other tabs and processes count only
+   * if the store has {@link Store.watch}.
    *
    * @returns a function that removes the listener.
    */
@@ -301,8 +302,8 @@ export class SyncClient {
   }
 
   /**
-   * Calls `listener` when a background sync ({@link start}) fails. Changes stay `pending` and are
-   * retried.
+   * Calls `listener` when an automatic sync of {@link start} fails. The changes stay `pending`, and
+   * the next sync retries them.
    *
    * @returns a function that removes the listener.
    */
@@ -313,21 +314,25 @@ export class SyncClient {
   #changeSubscription(
     podcast: string,
     kind: SubscriptionAction['kind'],
-    more: Pick<SubscriptionAction, 'title'> = {},
+    titleField: Pick<SubscriptionAction, 'title'> = {},
   ): Promise<void> {
     return this.#storeChange(async (writes) => {
       const guid = await resolveGuid(this.store, podcast);
       const row = (await this.store.get(keys.subscription(guid))) as StoredSubscription | undefined;
-      const action = { kind, feed_url: row?.feed_url ?? '', isDeclared: false, ...more };
+      const action = { kind, feed_url: row?.feed_url ?? '', isDeclared: false, ...titleField };
       await addSubscriptionAction(this.store, writes, guid, action, this.#nextChangeTime());
     });
   }
 
-  /** Returns the device's time, later than the last change unless set back by 1 s or more. */
+  /**
+   * Returns the device's time, but at least 1 ms after the last change. If the device's clock was
+   * set back by 1 s or more, returns its time unchanged.
+   */
   #nextChangeTime(): number {
     const now = this.now();
-    this.lastChange = now > this.lastChange - 1_000 ? Math.max(now, this.lastChange + 1) : now;
-    return this.lastChange;
+    this.#lastChangeTime =
+      now > this.#lastChangeTime - 1_000 ? Math.max(now, this.#lastChangeTime + 1) : now;
+    return this.#lastChangeTime;
   }
 
   async #storeChange<T>(collect: (writes: PendingWrites) => Promise<T>): Promise<T> {
@@ -337,17 +342,17 @@ export class SyncClient {
     return result;
   }
 
-  /** Returns the actions whose effect no pull has read yet, with current guids, earliest first. */
-  async #unconfirmedActions(): Promise<[guid: string, action: SubscriptionAction][]> {
-    const all: [string, SubscriptionAction][] = [];
+  /** Returns all actions, earliest first, until a pull has read their effect. Guids are current. */
+  async #readUnconfirmedActions(): Promise<[guid: string, action: SubscriptionAction][]> {
+    const unconfirmed: [string, SubscriptionAction][] = [];
     for (const { guid: former, actions } of await readUnconfirmedChanges<SubscriptionChange>(
       this.store,
       prefixes.subscriptionChanges,
     )) {
       const guid = await resolveGuid(this.store, former);
-      for (const action of actions) all.push([guid, action]);
+      for (const action of actions) unconfirmed.push([guid, action]);
     }
-    return all.sort(([, one], [, other]) => one.at - other.at);
+    return unconfirmed.sort(([, one], [, other]) => one.at - other.at);
   }
 
   #notifyChange(): void {
@@ -355,7 +360,7 @@ export class SyncClient {
   }
 }
 
-/** Returns an episode with its identifiers as the server normalizes them. */
+/** Returns an episode with identifiers that are normalized as on the server. */
 function normalizeIdentifiers(episode: EpisodeMetadata): EpisodeMetadata {
   const { sync_id, episode_guid, enclosure_url } = episode;
   return {

@@ -1,7 +1,10 @@
 // Types of requests and responses, as in docs/reference/interface.md. The type tests in
 // apps/gateway/src/client-types.spec.ts compare them with the server's schemas.
 
-/** Versions by capability: `urn:opa:core` is the draft, `urn:podcast-sync:…` are additions. */
+/**
+ * Versions by capability. `urn:opa:core` is the draft of the Open Podcast API, `urn:podcast-sync:…`
+ * are additions to it. `root` is the path of the operations.
+ */
 export type Capabilities = Record<
   string,
   Record<string, { status: 'STABLE' | 'UNSTABLE' | 'DEPRECATED'; root: string }>
@@ -12,8 +15,8 @@ export interface Subscription {
   /** The feed URL as a client first sent it. */
   feed_url: string;
   /**
-   * The requested guid in `GET /subscriptions/{guid}`; in lists the guid at the time `since`, which
-   * is the one that the client has.
+   * In `GET /subscriptions/{guid}`: the requested guid. In lists: the guid at the time `since`, by
+   * which the client finds its stored row.
    */
   guid: string;
   is_subscribed: boolean;
@@ -35,7 +38,7 @@ export interface SubscriptionEntry {
   guid?: string;
   /** Time at which the listener subscribed (RFC 3339). Default: now. */
   timestamp?: string;
-  /** The listener's own title. The latest one wins. Default: unchanged. */
+  /** The listener's own title. The one with the latest timestamp wins. Default: unchanged. */
   title?: string;
 }
 
@@ -54,7 +57,7 @@ export type EntryFailureCode =
   | 'superseded'
   | 'limit_reached';
 
-/** Results for the sent subscriptions, in their order. */
+/** Results for the sent subscriptions, in the order of the request. */
 export interface SubscribeAnswer {
   success: { feed_url: string; guid: string; is_subscribed: true; subscription_changed: string }[];
   failure: {
@@ -78,13 +81,13 @@ export interface SubscriptionPatch {
   new_feed_url?: string;
   new_guid?: string;
   is_subscribed?: boolean;
-  /** Time of the change by the listener (RFC 3339). */
+  /** Time at which the listener made the change (RFC 3339). Default: now. */
   timestamp?: string;
   /** The listener's own title; empty to remove it. */
   title?: string;
 }
 
-/** The applied fields of a patch, with the times of their changes on the server. */
+/** The resulting values of the fields of a patch, with the times of the changes on the server. */
 export interface UpdateAnswer {
   new_feed_url?: string;
   is_subscribed?: boolean;
@@ -134,7 +137,7 @@ export type EpisodeEntry = Partial<Omit<Episode, 'podcast_guid'>> & {
   temporary_id?: string | number;
 };
 
-/** A subscribed podcast as its publisher describes it. Texts are plain. */
+/** A subscribed podcast as its publisher describes it. Its texts contain no HTML. */
 export interface Podcast {
   /** The current guid of its subscription. */
   guid: string;
@@ -156,8 +159,8 @@ export interface Podcast {
   /** On the publisher's server: loading it reveals the client's IP address. */
   image_url?: string;
   /**
-   * A picture of 256 x 256 pixels on the API's server, or one that the platform serves whose
-   * catalogue has the feed. Loading it does not tell the publisher who listens.
+   * URL of a picture of 256 x 256 pixels on the API's server, or on the platform whose catalogue
+   * lists the feed. Loading it does not reveal the listener to the publisher.
    */
   artwork?: string;
   latest_publish_date?: string;
@@ -197,7 +200,7 @@ export interface FeedEpisode {
   image_url?: string;
 }
 
-/** Results for the uploaded episodes, in their order. */
+/** Results for the uploaded episodes, in the order of the request. */
 export interface UploadAnswer {
   /** Whole episodes with their current values. */
   success: (Episode & { temporary_id?: string | number })[];

@@ -1,7 +1,7 @@
 import type { ComponentChildren, InputHTMLAttributes, RefObject } from 'preact';
 import type { FrameTexts } from './texts.js';
 
-/** Paths of the tabs with their names in {@link FrameTexts}. */
+/** Path of each tab, with the key of its name in `nav` of {@link FrameTexts}. */
 const tabs = [
   ['/console/', 'podcasts'],
   ['/console/new', 'new'],
@@ -18,7 +18,7 @@ const isSamePath = (path: string | undefined, other: string) =>
 
 interface HeaderProps {
   readonly texts: FrameTexts;
-  /** Without a session, the header only shows the brand. */
+  /** If false, the header shows no tabs and no sign-out button. */
   readonly isSignedIn: boolean;
   /** Path of the current page. */
   readonly current?: string | undefined;
@@ -69,7 +69,7 @@ type FieldProps = InputHTMLAttributes & {
   readonly error?: string | undefined;
 };
 
-/** Renders an input with its label, named by its id. Screen readers read hint and error with it. */
+/** Renders a labelled input. Its `name` is the id. Screen readers read hint and error with it. */
 export function Field({ id, label, hint, error, ...input }: FieldProps) {
   const descriptions = [hint && `${id}-hint`, error && `${id}-error`].filter(Boolean).join(' ');
   return (
@@ -102,7 +102,7 @@ interface CardProps {
   readonly title: string;
   /** The paragraph below the title. */
   readonly lead?: string | undefined;
-  /** Set by pages that move the focus to the title. */
+  /** Ref to the title, for pages that move the focus there. */
   readonly heading?: RefObject<HTMLHeadingElement | null>;
   readonly children?: ComponentChildren;
 }
@@ -142,7 +142,7 @@ export function ActionLink({ href, look, children }: ActionLinkProps) {
 
 interface RowProps {
   readonly name: string;
-  /** Link of the name. */
+  /** Target of the link on the name. Without it, the name is plain text. */
   readonly href?: string;
   /** Shown before the texts. */
   readonly picture?: ComponentChildren;
@@ -152,15 +152,15 @@ interface RowProps {
   readonly children?: ComponentChildren;
 }
 
-/** Renders a list item. Clients can choose the texts, so `bdi` isolates their direction. */
+/** Renders a list item. Its texts can be in any language, so `bdi` isolates their direction. */
 export function Row({ name, href, picture, tag, lines, children }: RowProps) {
-  const text = <bdi title={name.slice(0, 500)}>{name}</bdi>;
+  const nameText = <bdi title={name.slice(0, 500)}>{name}</bdi>;
   return (
     <div class="row">
       {picture}
       <div class="text">
         <p class="name">
-          {href === undefined ? text : <a href={href}>{text}</a>}
+          {href === undefined ? nameText : <a href={href}>{nameText}</a>}
           {tag}
         </p>
         {lines.map(

@@ -4,9 +4,9 @@ export const languages = ['en', 'de'] as const;
 /** A language of the site. */
 export type Language = (typeof languages)[number];
 
-/** Returns format functions: `count` groups thousands, `plural` adds a noun (`1,200 podcasts`). */
+/** Returns format functions: `count` groups thousands (`1,200`), `plural` adds a noun. */
 export function numberFormatsFor(language: Language) {
-  const count = (n: number) => n.toLocaleString(language);
+  const count = (value: number) => value.toLocaleString(language);
   return {
     count,
     plural: (n: number, one: string, many: string) => `${count(n)} ${n === 1 ? one : many}`,

@@ -9,14 +9,14 @@ export class ChangeLoader {
   loadedUntil: string | undefined;
   /** The load in progress, if there is one. */
   private runningLoad: Promise<void> | undefined;
-  /** The latest sync timestamp that was notified during the running request. */
+  /** The latest notified sync timestamp during the running load; undefined without one. */
   private latestNotified: string | undefined;
 
   /**
-   * @param request loads the changes after `since`, or all data if undefined, and resolves to the
-   *   sync timestamp of the answer.
+   * @param requestChanges loads the changes after `since`, or all data if undefined. Resolves to
+   *   the sync timestamp of the answer.
    */
-  constructor(private readonly request: (since: string | undefined) => Promise<string>) {}
+  constructor(private readonly requestChanges: (since: string | undefined) => Promise<string>) {}
 
   /** Loads all data once. @throws ApiError on failure; the next call retries. */
   load(): Promise<void> {
@@ -24,11 +24,11 @@ export class ChangeLoader {
   }
 
   /**
-   * Loads the changes that a notification reports, unless they are loaded already. Resolves after
-   * the load, also if it fails.
+   * Loads the changes that a notification reports, unless they are loaded already. Has no effect
+   * before {@link load}. Resolves after the load, even if the load fails.
    *
-   * @param stamp the sync timestamp of the change. The default is later than any sync timestamp, so
-   *   that changes are always loaded.
+   * @param stamp the sync timestamp of the change. The default is later than any sync timestamp and
+   *   always starts a load.
    */
   async notify(stamp = '9999'): Promise<void> {
     if (this.runningLoad) {
@@ -41,7 +41,7 @@ export class ChangeLoader {
   }
 
   private loadChanges(): Promise<void> {
-    this.runningLoad ??= this.request(this.loadedUntil)
+    this.runningLoad ??= this.requestChanges(this.loadedUntil)
       .then((since) => void (this.loadedUntil = since))
       .finally(() => {
         const { latestNotified: notified } = this;

@@ -1,7 +1,7 @@
 import type { Episode, FeedEpisode, Statuses } from '#client';
 import { searchKey } from '../ui/feed-name.js';
 
-/** An episode in a list: from a feed, with the listener's statuses, or from the history. */
+/** An episode in a list: of a feed, with the listener's statuses, or of the history. */
 export type ListedEpisode = FeedEpisode & Statuses & { readonly sync_id?: string };
 
 /** The listener's progress in an episode. */
@@ -10,7 +10,7 @@ export type Progress = 'new' | 'started' | 'played';
 /** Selects the episodes that a list shows, by their statuses. */
 export type StatusFilter = 'all' | 'favorite' | Progress;
 
-/** The filter of the history. An empty `podcast` (a guid) or `search` selects all episodes. */
+/** The filter of the history. `podcast` is a guid. An empty text restricts nothing. */
 export interface HistoryFilter {
   readonly show: StatusFilter;
   readonly podcast: string;
@@ -21,36 +21,37 @@ export interface HistoryFilter {
 export type EpisodeChange = Pick<Episode, 'podcast_guid' | 'sync_id'> & Statuses;
 
 /**
- * Returns episodes of feeds with the statuses of the history. An episode matches a row of the
- * history by podcast and `episode_guid`, else by podcast and `enclosure_url`.
+ * Returns episodes of feeds with the listener's statuses from the history. An episode matches a row
+ * by podcast and `episode_guid`, else by podcast and `enclosure_url`.
  */
 export function withStatuses(
-  ofFeeds: readonly FeedEpisode[],
+  feedEpisodes: readonly FeedEpisode[],
   history: readonly Episode[],
 ): ListedEpisode[] {
-  const rows = new Map<string, Episode>();
+  const rowsByIdentifier = new Map<string, Episode>();
   for (const row of history)
-    for (const id of identifiersOf(row)) if (!rows.has(id)) rows.set(id, row);
-  return ofFeeds.map((episode) => {
-    const row = identifiersOf(episode)
-      .map((id) => rows.get(id))
+    for (const id of listIdentifiers(row))
+      if (!rowsByIdentifier.has(id)) rowsByIdentifier.set(id, row);
+  return feedEpisodes.map((episode) => {
+    const row = listIdentifiers(episode)
+      .map((id) => rowsByIdentifier.get(id))
       .find(Boolean);
     return { ...row, ...episode };
   });
 }
 
-/** Returns the episodes of one podcast: those of its feed, and others of the history. */
+/** Returns the episodes of one podcast: first those of its feed, then others of the history. */
 export function episodesOfPodcast(
-  ofFeed: readonly FeedEpisode[],
+  feedEpisodes: readonly FeedEpisode[],
   history: readonly Episode[],
 ): ListedEpisode[] {
-  const listed = withStatuses(ofFeed, history);
+  const listed = withStatuses(feedEpisodes, history);
   const matched = new Set(listed.map(({ sync_id }) => sync_id));
   return [...listed, ...history.filter(({ sync_id }) => !matched.has(sync_id))];
 }
 
 /** Returns the podcast's guid joined with the episode's guid, and with its enclosure URL. */
-function identifiersOf({ podcast_guid, episode_guid, enclosure_url }: FeedEpisode): string[] {
+function listIdentifiers({ podcast_guid, episode_guid, enclosure_url }: FeedEpisode): string[] {
   return [episode_guid, enclosure_url].flatMap((id) => (id ? [`${podcast_guid} ${id}`] : []));
 }
 
@@ -82,15 +83,15 @@ export function filterOfQuery(query: Readonly<Record<string, string>>): HistoryF
 
 /** Returns the path of the history page with a filter, which {@link filterOfQuery} reads. */
 export function pathOfFilter({ show, podcast, search }: HistoryFilter): string {
-  const values = { show: show === 'all' ? '' : show, podcast, search };
+  const parameters = { show: show === 'all' ? '' : show, podcast, search };
   const isSet = ([, value]: readonly [string, string]) => value !== '';
-  const query = new URLSearchParams(Object.entries(values).filter(isSet)).toString();
+  const query = new URLSearchParams(Object.entries(parameters).filter(isSet)).toString();
   return query === '' ? historyPath : `${historyPath}?${query}`;
 }
 
 /**
- * Returns a function that is true for the episodes of the history that a filter selects. Episodes
- * that an app only downloaded are in none. The search compares titles by {@link searchKey}.
+ * Returns a function that is true for the episodes of the history that a filter selects. No filter
+ * selects an episode that was only downloaded. Titles are compared by {@link searchKey}.
  */
 export function historyMatcher({ show, podcast, search }: HistoryFilter) {
   const key = searchKey(search.trim());
@@ -101,7 +102,7 @@ export function historyMatcher({ show, podcast, search }: HistoryFilter) {
     (key === '' || searchKey(episode.title).includes(key));
 }
 
-/** Returns the history after changes that have no response yet. Later changes win. */
+/** Returns the history with the changes that have no response yet. Later changes win. */
 export function applyPendingChanges(
   history: readonly Episode[],
   changes: readonly EpisodeChange[],
@@ -117,23 +118,23 @@ export function applyPendingChanges(
 }
 
 /**
- * Returns the time of a listener's change in milliseconds: `now`, or later than all that the
- * listener saw. The API shows the times of statuses in minutes. If one is in the future, because
- * the clock of a device was ahead, the result is the end of its minute.
+ * Returns the time of a new change in milliseconds: `now`, or a time after the history that the
+ * listener saw. The API returns the times of statuses in whole minutes. For a status in
+ * the future, which a device with a fast clock has set, the result is the end of the minute.
  *
  * @param since the sync timestamp of the history that the listener saw.
  */
 export function timeOfChange(now: number, since: string, episode: Statuses): number {
-  const shown = dateOfChange(lastChangeOf(episode))?.getTime() ?? 0;
-  return Math.max(now, Date.parse(since) + 1, shown > now ? shown + 60_000 : 0);
+  const displayed = dateOfChange(lastChangeOf(episode))?.getTime() ?? 0;
+  return Math.max(now, Date.parse(since) + 1, displayed > now ? displayed + 60_000 : 0);
 }
 
-/** Returns the URL of an episode's page, else of its audio file; `undefined` without both. */
+/** Returns the URL of the page, else of the media file; `undefined` if neither is http(s). */
 export function pageUrlOf({ episode_url, enclosure_url }: Episode): string | undefined {
   return [episode_url, enclosure_url].find((url) => /^https?:\/\//i.test(url));
 }
 
-/** Returns the publish date; `undefined` if it is unknown, for which the API returns 1970. */
+/** Returns the publish date; `undefined` for a date in 1970, which stands for an unknown one. */
 export function publishDateOf({ publish_date: date = '1970' }: ListedEpisode): Date | undefined {
   return date < '1971' ? undefined : new Date(date);
 }
@@ -166,7 +167,7 @@ export function lastChangesByPodcast(history: readonly Episode[]): ReadonlyMap<s
   return changes;
 }
 
-/** Returns the date of {@link lastChangeOf}, which is in UTC; `undefined` for an empty text. */
+/** Returns the date for a result of {@link lastChangeOf}; `undefined` for an empty text. */
 export function dateOfChange(changed: string): Date | undefined {
   return changed === '' ? undefined : new Date(changed.length === 16 ? `${changed}Z` : changed);
 }

@@ -27,7 +27,7 @@ const historyByPodcast = signal<ReadonlyMap<string, readonly Episode[]>>(new Map
 
 /** Episodes of the loaded pages, the newest first. */
 const loadedEpisodes = new Map<string, Episode>();
-/** Episodes outside the loaded pages that changed while the page was open, the latest last. */
+/** Episodes outside the loaded pages that changed while the console was open, the latest last. */
 const changedEpisodes = new Map<string, Episode>();
 /** Increases with each change of the two maps, so that computed signals run again. */
 const listVersion = signal(0);
@@ -38,18 +38,18 @@ let olderLink: string | null | undefined;
 export const pendingEpisodeChanges = signal<readonly EpisodeChange[]>([]);
 
 /**
- * Episodes of the list, with {@link pendingEpisodeChanges}. First are those outside the loaded
- * pages that changed while the page was open, latest change first; then the loaded pages, newest
- * first. A change of a loaded episode does not move it.
+ * Episodes of the list, with {@link pendingEpisodeChanges} applied. First are the changed episodes
+ * outside the loaded pages, the latest change first. Then follow the loaded pages, the newest
+ * episode first. A change of a loaded episode does not move the episode.
  */
 export const episodes = computed((): readonly Episode[] => {
   void listVersion.value;
   const rows = [...[...changedEpisodes.values()].reverse(), ...loadedEpisodes.values()];
-  return applyPendingChanges(rows.map(withCurrentGuid), pendingEpisodeChanges.value);
+  return applyPendingChanges(rows.map(updateGuid), pendingEpisodeChanges.value);
 });
 
-/** Returns an episode with the current guid of its podcast, which can change after the load. */
-function withCurrentGuid(episode: Episode): Episode {
+/** Returns an episode with the current guid of its podcast. The guid can change after the load. */
+function updateGuid(episode: Episode): Episode {
   const guid = currentGuid(episode.podcast_guid);
   return guid === episode.podcast_guid ? episode : { ...episode, podcast_guid: guid };
 }
@@ -58,7 +58,7 @@ function withCurrentGuid(episode: Episode): Episode {
 export const totalEpisodes = signal<number>();
 /** True after all episodes are loaded. */
 export const areAllEpisodesLoaded = signal(false);
-/** Number of loaded episodes, including those that changed while the page was open. */
+/** Number of episodes in {@link episodes}. */
 export const loadedEpisodeCount = computed(() => {
   void listVersion.value;
   return changedEpisodes.size + loadedEpisodes.size;
@@ -66,30 +66,30 @@ export const loadedEpisodeCount = computed(() => {
 /** Time of the latest change of the episodes of each podcast, by guid. */
 export const changesByPodcast = computed(() => lastChangesByPodcast(episodes.value));
 
-/** Loads a page of the newest episodes at first, and only changes afterwards. */
+/** Loads a page with the newest episodes first, and afterwards only changes. */
 export const episodeLoader = new ChangeLoader(async (since) => {
   const api = await apiOfUser();
   if (since !== undefined) {
     let stamp = since;
     for await (const page of api.episodes({ since })) {
-      await loadPodcastsOf(page.episodes);
-      for (const episode of page.episodes) applyChange(episode);
+      await loadMissingPodcasts(page.episodes);
+      for (const episode of page.episodes) storeChangedEpisode(episode);
       listVersion.value++;
       stamp = page.syncTimestamp;
     }
     return stamp;
   }
   const page = await retryUntilAnswered(() => readLastPage(api));
-  await loadPodcastsOf(page.episodes);
+  await loadMissingPodcasts(page.episodes);
   totalEpisodes.value = page.total;
   appendPage(page);
   return page.syncTimestamp;
 });
 
-/** Loads new subscriptions before the lists show their episodes, so that these have names. */
-async function loadPodcastsOf(rows: readonly Episode[]): Promise<void> {
-  const isUnknown = rows.some(({ podcast_guid: guid }) => !subscriptionByGuid(guid));
-  if (isUnknown && areAllSubscriptionsLoaded.value) await subscriptionLoader.notify();
+/** Loads new subscriptions before the lists show their episodes with the podcasts' names. */
+async function loadMissingPodcasts(rows: readonly Episode[]): Promise<void> {
+  const isPodcastMissing = rows.some(({ podcast_guid: guid }) => !subscriptionByGuid(guid));
+  if (isPodcastMissing && areAllSubscriptionsLoaded.value) await subscriptionLoader.notify();
 }
 
 /** Returns the page with the newest episodes, which is the last one of the list. */
@@ -100,25 +100,25 @@ async function readLastPage(api: Api) {
     page: Math.ceil(first.total / pageSizes.first),
     perPage: pageSizes.first,
   });
-  // The next poll starts at the first timestamp, to get changes between the two requests.
+  // The next poll starts at the first timestamp, because rows can change between the two requests.
   return { ...last, syncTimestamp: first.syncTimestamp };
 }
 
-let loadingOlder: Promise<void> | undefined;
+let olderPageLoad: Promise<void> | undefined;
 
 /** Loads the next page of older episodes, if there is one. @throws ApiError */
 export function loadOlderEpisodes(): Promise<void> {
-  loadingOlder ??= readOlderPage().finally(() => (loadingOlder = undefined));
-  return loadingOlder;
+  olderPageLoad ??= readOlderPage().finally(() => (olderPageLoad = undefined));
+  return olderPageLoad;
 }
 
 async function readOlderPage(): Promise<void> {
-  // Replaces the page size in the link, which is that of the small first page.
+  // Replaces the small page size of the first page in the link.
   const link = olderLink?.replace(/\bper_page=\d+/, `per_page=${pageSizes.others}`);
   if (link === undefined) return;
   const api = await apiOfUser();
   const page = await retryUntilAnswered(() => api.listEpisodes({ link }));
-  await loadPodcastsOf(page.episodes);
+  await loadMissingPodcasts(page.episodes);
   appendPage(page);
 }
 
@@ -128,13 +128,13 @@ export async function loadAllEpisodes(limit = Infinity): Promise<void> {
   while (!areAllEpisodesLoaded.value && loadedEpisodeCount.value < limit) await loadOlderEpisodes();
 }
 
-/** Loads the history of a podcast once. @throws ApiError */
+/** Loads the history of a podcast, unless it is loaded already. @throws ApiError */
 export async function loadHistoryOf(guid: string): Promise<void> {
-  // Loads the newest episodes first, so that later loads get all changes.
+  // Starts `episodeLoader` first, which loads later changes of all podcasts.
   await episodeLoader.load();
   if (areAllEpisodesLoaded.value || historyByPodcast.value.has(guid)) return;
   const api = await apiOfUser();
-  const read = async () => {
+  const readHistory = async () => {
     const rows: Episode[] = [];
     for await (const page of api.episodes({ podcastGuid: guid, perPage: pageSizes.others }))
       rows.push(...page.episodes);
@@ -142,22 +142,22 @@ export async function loadHistoryOf(guid: string): Promise<void> {
   };
   historyByPodcast.value = new Map(historyByPodcast.value).set(
     guid,
-    await retryUntilAnswered(read),
+    await retryUntilAnswered(readHistory),
   );
 }
 
 /** Returns the history of a podcast; `undefined` before {@link loadHistoryOf} has ended. */
 export function historyOf(guid: string): readonly Episode[] | undefined {
-  const all = historyByPodcast.value.get(guid);
-  const listed = episodes.value.filter(({ podcast_guid }) => podcast_guid === guid);
-  if (areAllEpisodesLoaded.value) return listed;
-  // Of an episode that is in both lists, the row of `episodes` has the later changes.
-  const current = new Set(listed.map(({ sync_id }) => sync_id));
+  const loadedHistory = historyByPodcast.value.get(guid);
+  const listedEpisodes = episodes.value.filter(({ podcast_guid }) => podcast_guid === guid);
+  if (areAllEpisodesLoaded.value) return listedEpisodes;
+  // If an episode is in both lists, the row of `episodes` has the later changes.
+  const listedIds = new Set(listedEpisodes.map(({ sync_id }) => sync_id));
   return (
-    all && [
-      ...listed,
+    loadedHistory && [
+      ...listedEpisodes,
       ...applyPendingChanges(
-        all.filter(({ sync_id }) => !current.has(sync_id)),
+        loadedHistory.filter(({ sync_id }) => !listedIds.has(sync_id)),
         pendingEpisodeChanges.value,
       ),
     ]
@@ -172,7 +172,7 @@ function appendPage(page: { episodes: readonly Episode[]; previous?: string }): 
   listVersion.value++;
 }
 
-function applyChange(episode: Episode): void {
+function storeChangedEpisode(episode: Episode): void {
   const { sync_id: id } = episode;
   if (loadedEpisodes.has(id)) loadedEpisodes.set(id, episode);
   else {
@@ -186,16 +186,16 @@ function applyChange(episode: Episode): void {
   }
 }
 
-/** Resolves when the last sent change has its response. */
+/** Resolves after the response to the last sent change. */
 let lastRequest: Promise<unknown> = Promise.resolve();
 /** Time of the listener's last change, in milliseconds since 1970. */
 let lastChangeTime = 0;
 
 /**
- * Sets statuses of an episode, with the time of the call. The lists show them before the response.
- * Changes are sent one after the other, in the order of the calls.
+ * Sets statuses of an episode at the time of the call. The lists show the statuses before the
+ * response. Changes are sent one after the other, in the order of the calls.
  *
- * @returns `superseded` if another device has set one of them at a later time.
+ * @returns `superseded` if another device has set one of the statuses at a later time.
  */
 export async function changeEpisode(
   episode: Episode,
@@ -229,7 +229,7 @@ async function sendChange(
     const { success, failure } = await retryUntilAnswered(() => api.uploadEpisodes([change]));
     const [row] = success;
     if (!row) return failure[0]?.code ?? 'failed';
-    applyChange(row);
+    storeChangedEpisode(row);
     listVersion.value++;
     const isSet = Object.entries(values).every(
       ([name, value]) => row[name as StatusName]?.value === value,

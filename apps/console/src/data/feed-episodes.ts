@@ -14,66 +14,68 @@ const loadedFeeds = signal<
   ReadonlyMap<string, { podcast: Podcast; episodes: readonly FeedEpisode[] }>
 >(new Map());
 
-/** Returns the episodes of a feed, the newest first; undefined if they are not loaded. */
+/** Returns the episodes of a feed, the newest first; undefined before the load. */
 export function episodesOfFeed(guid: string): readonly FeedEpisode[] | undefined {
   return loadedFeeds.value.get(guid)?.episodes;
 }
 
-/** Loads the episodes of a feed, unless they are loaded and the feed has not changed. */
+/** Loads the episodes of a feed if they are not loaded or the feed has changed since. */
 export async function loadEpisodesOfFeed(guid: string): Promise<void> {
   const podcast = podcasts.value.get(guid);
-  if (!podcast || !isOutdated(podcast)) return;
+  if (!podcast || !needsLoad(podcast)) return;
   const api = await apiOfUser();
   const answer = await retryUntilAnswered(() => api.feedEpisodes(guid)).catch((error: unknown) => {
-    // The listener has unsubscribed meanwhile, so the server returns no episodes.
+    // The listener has unsubscribed meanwhile.
     if (error instanceof ApiError && error.code === 'not_found') return { episodes: [] };
     throw error;
   });
   loadedFeeds.value = new Map(loadedFeeds.value).set(guid, { podcast, episodes: answer.episodes });
 }
 
-/** Returns true if a feed's episodes are not loaded, or the feed has changed since then. */
-function isOutdated(podcast: Podcast): boolean {
+/** Returns true if a feed's episodes are not loaded, or the feed has changed since the load. */
+function needsLoad(podcast: Podcast): boolean {
   return podcast.status !== 'pending' && loadedFeeds.value.get(podcast.guid)?.podcast !== podcast;
 }
 
-/** Podcasts with episodes, by their current guids only, ordered by their newest episode. */
+/** Podcasts that have episodes, the one with the newest episode first. Omits former guids. */
 const podcastsByNewest = computed(() =>
   [...podcasts.value.values()]
     .filter(({ guid, latest_publish_date: date }) => date && currentGuid(guid) === guid)
-    .sort((one, other) => compareDates(newestDateOf(other), newestDateOf(one))),
+    .sort((one, other) => compareDates(getNewestDate(other), getNewestDate(one))),
 );
 
-const newestDateOf = ({ latest_publish_date: date = '' }: Podcast) => date;
+const getNewestDate = ({ latest_publish_date: date = '' }: Podcast) => date;
 
 /** The newest episodes of all podcasts, newest first, with the listener's statuses. */
 export const newestEpisodes = computed(() => {
-  const next = podcastsByNewest.value.find(
-    (podcast) => isOutdated(podcast) && !loadedFeeds.value.has(podcast.guid),
+  const nextPodcast = podcastsByNewest.value.find(
+    (podcast) => needsLoad(podcast) && !loadedFeeds.value.has(podcast.guid),
   );
-  // Shows episodes until `end` only: the feeds that are not loaded have only earlier episodes.
-  const end = next ? newestDateOf(next) : '';
-  const shown = podcastsByNewest.value
+  // Omits episodes up to this date, because feeds that are not loaded can have episodes among them.
+  const earliestDate = nextPodcast ? getNewestDate(nextPodcast) : '';
+  const shownEpisodes = podcastsByNewest.value
     .flatMap(({ guid }) => episodesOfFeed(guid) ?? [])
-    .filter(({ publish_date: date }) => date !== undefined && date > end)
+    .filter(({ publish_date: date }) => date !== undefined && date > earliestDate)
     .sort((one, other) => compareDates(other.publish_date, one.publish_date));
-  return withStatuses(shown, episodes.value);
+  return withStatuses(shownEpisodes, episodes.value);
 });
 
-let loadingNewest: Promise<void> | undefined;
+let nextFeedsLoad: Promise<void> | undefined;
 
-/** Loads the next feeds until {@link newestEpisodes} has more episodes. @throws ApiError */
+/** Loads feeds until {@link newestEpisodes} grows or all feeds are loaded. @throws ApiError */
 export function loadMoreNewest(): Promise<void> {
-  loadingNewest ??= loadNextFeeds().finally(() => (loadingNewest = undefined));
-  return loadingNewest;
+  nextFeedsLoad ??= loadNextFeeds().finally(() => (nextFeedsLoad = undefined));
+  return nextFeedsLoad;
 }
 
 async function loadNextFeeds(): Promise<void> {
-  const before = newestEpisodes.value.length;
+  const countBefore = newestEpisodes.value.length;
   for (;;) {
-    const next = podcastsByNewest.value.filter(isOutdated);
-    if (next.length === 0) return;
-    await Promise.all(next.slice(0, maxParallelLoads).map(({ guid }) => loadEpisodesOfFeed(guid)));
-    if (newestEpisodes.value.length > before) return;
+    const nextPodcasts = podcastsByNewest.value.filter(needsLoad);
+    if (nextPodcasts.length === 0) return;
+    await Promise.all(
+      nextPodcasts.slice(0, maxParallelLoads).map(({ guid }) => loadEpisodesOfFeed(guid)),
+    );
+    if (newestEpisodes.value.length > countBefore) return;
   }
 }

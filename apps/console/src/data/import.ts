@@ -5,7 +5,7 @@ import { retryUntilAnswered } from './network.js';
 import { apiOfUser } from './session.js';
 import { subscriptionLoader } from './subscriptions.js';
 
-/** A feed with the result of its import. */
+/** A feed of an OPML file with the result of its import. */
 export interface ImportResult extends OpmlFeed {
   readonly outcome: 'done' | EntryFailureCode | 'failed';
 }
@@ -20,12 +20,12 @@ export interface OpmlImport {
 }
 
 const feedsPerRequest = 250;
-/** Maximum length of a sent title in characters. The server would cut longer titles. */
+/** Maximum length of a sent title in characters. The server cuts longer titles too. */
 const maxTitleLength = 2_048;
 
 /** The current import; `undefined` before a file is chosen. */
 export const currentImport = signal<OpmlImport | undefined>();
-let abort: AbortController | undefined;
+let abortController: AbortController | undefined;
 
 // Leaving the page discards unsent feeds, so the browser asks for confirmation.
 addEventListener(
@@ -34,41 +34,41 @@ addEventListener(
 );
 
 /**
- * Subscribes to the feeds of the chosen file in batches. After a transient error, it retries until
+ * Subscribes to the feeds of the chosen file in batches. Retries transient errors until
  * {@link stopImport}.
  */
 export async function startImport(): Promise<void> {
-  const chosen = currentImport.peek();
-  if (chosen?.state !== 'chosen') return;
-  const { feeds, skipped } = chosen;
-  abort = new AbortController();
-  const abortSignal = abort.signal;
+  const chosenImport = currentImport.peek();
+  if (chosenImport?.state !== 'chosen') return;
+  const { feeds, skipped } = chosenImport;
+  abortController = new AbortController();
+  const abortSignal = abortController.signal;
   let results: ImportResult[] = [];
-  const update = (state: OpmlImport['state']) =>
+  const updateState = (state: OpmlImport['state']) =>
     (currentImport.value = { feeds, skipped, results, state });
-  update('running');
-  for (let at = 0; at < feeds.length && !abortSignal.aborted; at += feedsPerRequest) {
-    const part = feeds.slice(at, at + feedsPerRequest);
-    const sent = await sendBatch(part, abortSignal);
-    if (sent === undefined) break;
-    results = [...results, ...sent];
-    update('running');
+  updateState('running');
+  for (let offset = 0; offset < feeds.length && !abortSignal.aborted; offset += feedsPerRequest) {
+    const batch = feeds.slice(offset, offset + feedsPerRequest);
+    const batchResults = await sendBatch(batch, abortSignal);
+    if (batchResults === undefined) break;
+    results = [...results, ...batchResults];
+    updateState('running');
   }
-  update(results.length < feeds.length ? 'stopped' : 'finished');
+  updateState(results.length < feeds.length ? 'stopped' : 'finished');
   void subscriptionLoader.notify();
 }
 
 /** Stops an import after the current request. */
 export function stopImport(): void {
-  abort?.abort();
+  abortController?.abort();
 }
 
-/** Subscribes to a batch. @returns undefined if the import stopped before the response. */
+/** Subscribes to a batch of feeds. @returns undefined if the import stopped before the response. */
 async function sendBatch(
-  part: readonly OpmlFeed[],
+  batch: readonly OpmlFeed[],
   abortSignal: AbortSignal,
 ): Promise<ImportResult[] | undefined> {
-  const entries = part.map(({ feedUrl, title }) => ({
+  const entries = batch.map(({ feedUrl, title }) => ({
     feed_url: feedUrl,
     title: title.slice(0, maxTitleLength),
   }));
@@ -79,8 +79,8 @@ async function sendBatch(
       abortSignal,
     );
     const codes = new Map(failure.map(({ feed_url, code }) => [feed_url, code]));
-    return part.map((feed) => ({ ...feed, outcome: codes.get(feed.feedUrl) ?? 'done' }));
+    return batch.map((feed) => ({ ...feed, outcome: codes.get(feed.feedUrl) ?? 'done' }));
   } catch {
-    return abortSignal.aborted ? undefined : part.map((feed) => ({ ...feed, outcome: 'failed' }));
+    return abortSignal.aborted ? undefined : batch.map((feed) => ({ ...feed, outcome: 'failed' }));
   }
 }

@@ -1,7 +1,7 @@
 import { computed, signal } from '@preact/signals';
 import { ApiError } from '#client';
 
-/** False if the browser reports no network. If true, the network can still be unavailable. */
+/** False if the browser reports no network. True does not guarantee a network. */
 const hasNetwork = signal(navigator.onLine);
 /** False after a transient error of a request, until the next response of the server. */
 const isServerReachable = signal(true);
@@ -9,11 +9,12 @@ const isServerReachable = signal(true);
 /** True if the server is reachable, as far as the page can tell. */
 export const isOnline = computed(() => hasNetwork.value && isServerReachable.value);
 
-/** Delays before the first retries of a request, in milliseconds. */
+/** Maximum delays before the first retries of a request, in milliseconds. */
 const retryDelays = [2_000, 4_000, 8_000, 15_000];
+/** Maximum delay before each later retry, in milliseconds. */
 const maxRetryDelay = 30_000;
 
-/** Functions that end all current delays, so that their requests are retried immediately. */
+/** Functions that each end one current delay. Its request is then retried immediately. */
 const endDelays = new Set<() => void>();
 addEventListener('offline', () => (hasNetwork.value = false));
 addEventListener('online', () => {
@@ -33,15 +34,15 @@ export function isRetryable(error: unknown): boolean {
  * Runs a request and retries transient errors without limit.
  *
  * @returns the result of the first successful request.
- * @throws other errors, or the reason of the signal.
+ * @throws an error that is not transient, or the reason of the aborted signal.
  */
 export async function retryUntilAnswered<T>(
-  run: () => Promise<T>,
+  request: () => Promise<T>,
   abortSignal?: AbortSignal,
 ): Promise<T> {
   for (let retry = 0; ; retry++) {
     try {
-      const result = await run();
+      const result = await request();
       isServerReachable.value = true;
       return result;
     } catch (error) {
@@ -56,7 +57,7 @@ export async function retryUntilAnswered<T>(
   }
 }
 
-/** Waits some milliseconds, or until the network returns. @throws the reason of the signal. */
+/** Waits some milliseconds or until the network returns. @throws the reason of the signal. */
 function delayRetry(milliseconds: number, abortSignal?: AbortSignal): Promise<void> {
   return new Promise((resolve, reject) => {
     abortSignal?.throwIfAborted();

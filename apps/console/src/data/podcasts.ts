@@ -9,15 +9,15 @@ import type { ListedSubscription } from './subscriptions.js';
 
 const perPage = 100;
 /**
- * The delay between polls in milliseconds, as no notification reports a changed feed. It grows by
- * `factor` with each poll, and starts again when the status or the picture of a podcast changes:
- * others that were added with it follow within seconds.
+ * The delay between polls in milliseconds. Polls are needed, because no notification reports a
+ * changed feed. Each poll multiplies the delay by `factor`. After a change of a podcast's status or
+ * picture, the delay is `first` again, because podcasts that were added together change together.
  */
 const pollDelay = { first: 2_000, factor: 1.5, max: 5 * 60_000 };
 
 /** The subscribed podcasts as their publishers describe them, by guid. */
 export const podcasts = signal<ReadonlyMap<string, Podcast>>(new Map());
-/** False if the server fetches no feeds. Podcasts then have only titles that the listener set. */
+/** False if the server fetches no feeds. Podcasts then have no titles but the listener's own. */
 export const hasFeeds = signal(true);
 
 /** Returns a podcast's title: the listener's, else the publisher's, else a name from its URL. */
@@ -36,26 +36,26 @@ export function compareNames(one: ListedSubscription, other: ListedSubscription)
 }
 
 /**
- * Returns a function that is true for subscriptions with a text in their titles, author or feed
- * URL. It compares by {@link searchKey}.
+ * Returns a function that is true for subscriptions whose titles, author or feed URL contain the
+ * text. Texts are compared by {@link searchKey}.
  */
 export function podcastMatcher(text: string): (subscription: ListedSubscription) => boolean {
   const key = searchKey(text.trim());
   return ({ guid, title, feedUrl }) => {
     const podcast = podcasts.value.get(guid);
-    const texts = [title, podcast?.title, podcast?.author, feedUrl];
-    return key === '' || searchKey(texts.join('\n')).includes(key);
+    const searchedTexts = [title, podcast?.title, podcast?.author, feedUrl];
+    return key === '' || searchKey(searchedTexts.join('\n')).includes(key);
   };
 }
 
 let currentPollDelay = pollDelay.first;
-let timer: ReturnType<typeof setTimeout> | undefined;
+let pollTimer: ReturnType<typeof setTimeout> | undefined;
 
 /** Loads the subscribed podcasts, then polls for their changes. */
 export const podcastLoader = new ChangeLoader(async (since) => {
   if (!hasFeeds.value) return '';
   const api = await apiOfUser();
-  const read = async () => {
+  const readPages = async () => {
     let stamp = since ?? '';
     for await (const page of api.feeds({ since, perPage })) {
       putPodcasts(page.feeds);
@@ -64,32 +64,36 @@ export const podcastLoader = new ChangeLoader(async (since) => {
     return stamp;
   };
   try {
-    return await (since === undefined ? retryUntilAnswered(read) : read());
+    return await (since === undefined ? retryUntilAnswered(readPages) : readPages());
   } catch (error) {
     if (!(error instanceof ApiError && error.code === 'not_found')) throw error;
     hasFeeds.value = false;
     return '';
   } finally {
-    if (hasFeeds.value) pollLater();
+    if (hasFeeds.value) schedulePoll();
   }
 });
 
-function pollLater(): void {
-  clearTimeout(timer);
-  timer = setTimeout(() => void podcastLoader.notify(), currentPollDelay);
+function schedulePoll(): void {
+  clearTimeout(pollTimer);
+  pollTimer = setTimeout(() => void podcastLoader.notify(), currentPollDelay);
   currentPollDelay = Math.min(currentPollDelay * pollDelay.factor, pollDelay.max);
 }
 
 function putPodcasts(rows: readonly Podcast[]): void {
   if (rows.length === 0) return;
-  const map = new Map(podcasts.value);
+  const podcastsByGuid = new Map(podcasts.value);
   for (const row of rows) {
-    const before = map.get(row.guid);
+    const earlier = podcastsByGuid.get(row.guid);
     const isPending = row.status === 'pending';
-    if (before?.status !== row.status || before.artwork !== row.artwork)
+    if (earlier?.status !== row.status || earlier.artwork !== row.artwork)
       currentPollDelay = pollDelay.first;
-    // A feed is pending, without its title, for seconds after any change of its subscription.
-    map.set(row.guid, isPending && before?.feed_url === row.feed_url ? { ...before, ...row } : row);
+    // Keeps the earlier title. After a change of its subscription, a feed is pending for seconds
+    // and has no title.
+    podcastsByGuid.set(
+      row.guid,
+      isPending && earlier?.feed_url === row.feed_url ? { ...earlier, ...row } : row,
+    );
   }
-  podcasts.value = map;
+  podcasts.value = podcastsByGuid;
 }

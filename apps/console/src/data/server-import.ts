@@ -11,6 +11,7 @@ export interface ServerImport {
   readonly login: string;
   readonly state: 'waiting' | 'running' | 'stopped' | 'failed' | 'finished';
   readonly fault?: keyof Texts['data']['faults'];
+  /** Numbers of imported subscriptions, actions and favourites. */
   readonly subscriptions: number;
   readonly actions: number;
   readonly favorites: number;
@@ -18,7 +19,7 @@ export interface ServerImport {
   readonly skipped_entries: readonly SkippedEntry[];
 }
 
-/** An entry that the import skipped, or the number of skipped entries that are not listed. */
+/** A skipped entry. Without `entry`, it is the number (`count`) of entries that are not listed. */
 export interface SkippedEntry {
   readonly kind: keyof Texts['data']['entryKinds'];
   readonly reason: string;
@@ -41,12 +42,12 @@ const pollMs = 1_000;
 export const hasImports = signal<boolean | undefined>(undefined);
 /** The user's last import; `undefined` if there is none. */
 export const serverImport = signal<ServerImport | undefined>(undefined);
-let timer: ReturnType<typeof setTimeout> | undefined;
+let pollTimer: ReturnType<typeof setTimeout> | undefined;
 
-/** Loads the last import, and follows it while it runs. Retries transient errors endlessly. */
+/** Loads the last import, and polls it while it runs. Retries transient errors without limit. */
 export async function loadServerImport(): Promise<void> {
   const capabilities = await retryUntilAnswered(async () => (await apiOfUser()).capabilities());
-  if ('urn:podcast-sync:import' in capabilities) await followImport();
+  if ('urn:podcast-sync:import' in capabilities) await pollImport();
   hasImports.value = 'urn:podcast-sync:import' in capabilities;
 }
 
@@ -60,7 +61,7 @@ export async function stopServerImport(): Promise<void> {
   showImport(await retryUntilAnswered(() => sendRequest('DELETE', importPath)));
 }
 
-async function followImport(): Promise<void> {
+async function pollImport(): Promise<void> {
   try {
     showImport(await retryUntilAnswered(() => sendRequest('GET', importPath)));
   } catch (error) {
@@ -75,9 +76,9 @@ export function isImportRunning({ state }: ServerImport): boolean {
 }
 
 function showImport(current: ServerImport): void {
-  clearTimeout(timer);
+  clearTimeout(pollTimer);
   serverImport.value = current;
   if (isImportRunning(current))
-    timer = setTimeout(() => void followImport().catch(() => {}), pollMs);
+    pollTimer = setTimeout(() => void pollImport().catch(() => {}), pollMs);
   else void subscriptionLoader.notify();
 }

@@ -15,7 +15,7 @@ interface ConsoleTokenResponse {
   readonly user: User;
 }
 
-/** Milliseconds before its expiry at which a token is replaced, so that no request gets a 401. */
+/** Milliseconds before its expiry at which a token is replaced, to avoid 401 responses. */
 const renewalMargin = 30_000;
 /** Time limit in milliseconds for a token request. */
 const requestTimeout = 15_000;
@@ -25,10 +25,11 @@ const longRequestTimeout = 30_000;
 /** The signed-in user; undefined while the page starts. */
 export const user = signal<User>();
 
-/** True after the session ended. The page stays open, since it can contain typed input. */
+/** True after the session ended. The page stays open, because it can contain typed input. */
 export const isSignedOut = signal(false);
 
-// The token is only in memory, so that other pages and later users of this browser find none.
+// The token is only in memory: other pages and later users of this browser cannot read it.
+// `until` is a time of `performance.now()`.
 let currentToken: { token: string; until: number; baseUrl: string } | undefined;
 let tokenRequest: Promise<string> | undefined;
 
@@ -39,22 +40,26 @@ export function signInPath(): string {
 
 /** Returns the SDK's client of the API for the signed-in user. @throws ApiError without a token. */
 export async function apiOfUser(): Promise<Api> {
-  if (!api) {
-    await accessToken();
-    api ??= createApi({ baseUrl: currentToken?.baseUrl ?? '', token: accessToken, retries: 2 });
+  if (!userApi) {
+    await getAccessToken();
+    userApi ??= createApi({
+      baseUrl: currentToken?.baseUrl ?? '',
+      token: getAccessToken,
+      retries: 2,
+    });
   }
-  return api;
+  return userApi;
 }
-let api: Api | undefined;
+let userApi: Api | undefined;
 
 /**
  * Sends a request for which the SDK has no method. After a 401 it sends the request again with a
  * new token.
  *
- * @returns the JSON of the answer. @throws ApiError
+ * @returns the JSON of the response. @throws ApiError
  */
 export async function sendRequest<T>(method: string, path: string, body?: object): Promise<T> {
-  const send = (bearer: string) =>
+  const fetchWithToken = (bearer: string) =>
     fetch(`${currentToken?.baseUrl ?? ''}${path}`, {
       method,
       headers: {
@@ -66,16 +71,17 @@ export async function sendRequest<T>(method: string, path: string, body?: object
     }).catch((cause: unknown) => {
       throw new ApiError('network', 'The server is unreachable', { cause });
     });
-  const token = await accessToken();
-  let response = await send(token);
-  // The token can be expired: the clock of `until` can stop while the computer sleeps.
-  if (response.status === 401) response = await send(await accessToken({ rejected: token }));
+  const token = await getAccessToken();
+  let response = await fetchWithToken(token);
+  // The token can have expired, because the clock of `until` can stop while the computer sleeps.
+  if (response.status === 401)
+    response = await fetchWithToken(await getAccessToken({ rejected: token }));
   if (!response.ok) throw ApiError.fromResponse(response);
   return (await response.json()) as T;
 }
 
-/** Returns a valid access token. Concurrent callers share one request for it. */
-function accessToken({ rejected }: { rejected?: string } = {}): string | Promise<string> {
+/** Returns a valid access token. Concurrent callers share one request for a new token. */
+function getAccessToken({ rejected }: { rejected?: string } = {}): string | Promise<string> {
   if (currentToken && currentToken.token !== rejected && performance.now() < currentToken.until)
     return currentToken.token;
   tokenRequest ??= requestToken().finally(() => (tokenRequest = undefined));
@@ -99,14 +105,14 @@ async function requestToken(): Promise<string> {
     access_token,
     expires_in,
     api: baseUrl,
-    user: signedIn,
+    user: tokenUser,
   } = (await response.json()) as ConsoleTokenResponse;
-  if (user.value && user.value.id !== signedIn.id) {
+  if (user.value && user.value.id !== tokenUser.id) {
     // Another user has signed in in another window: the reload discards the previous user's data.
     location.reload();
     throw new ApiError('aborted', 'Another user has signed in');
   }
-  user.value = signedIn;
+  user.value = tokenUser;
   isSignedOut.value = false;
   currentToken = {
     token: access_token,

@@ -17,7 +17,7 @@ export interface Statistics {
   /** Guids of podcasts with their seconds, the largest number first. */
   readonly podcasts: readonly (readonly [guid: string, seconds: number])[];
   readonly seconds: number;
-  /** Number of played episodes without a duration and a position, of any time. They add nothing. */
+  /** Number of played episodes that count 0 s, as they have no duration and no position. */
   readonly uncounted: number;
 }
 
@@ -29,44 +29,44 @@ interface ListeningRecord {
   readonly at: string;
 }
 
-/** First month of a plot. Earlier listening counts for it: clocks that were never set show 1970. */
+/** First month of a plot. Earlier listening counts there: a clock that was never set shows 1970. */
 const earliestMonth = new Date(2000, 0);
 
 /**
- * Returns the hours that the states of episodes show. A played episode counts with its duration,
- * else with its position; another one with its position. It counts once, at its last listening
- * change: the position, or being marked as played.
+ * Returns the listening time of a period, computed from the states of episodes. A played episode
+ * counts with its duration, or with its position if the duration is unknown. Any other episode
+ * counts with its position. Each counts once, when its position or played status last changed.
  */
 export function statisticsOf(history: readonly Episode[], period: Period, now: Date): Statistics {
-  const heard: ListeningRecord[] = [];
+  const records: ListeningRecord[] = [];
   let uncounted = 0;
   for (const episode of history) {
-    const listening = listeningOf(episode);
-    if (listening.seconds > 0) heard.push(listening);
+    const listening = toListeningRecord(episode);
+    if (listening.seconds > 0) records.push(listening);
     else if (episode.played_status?.value === true) uncounted++;
   }
-  const starts = period === 'all' ? monthsOf(heard, now) : weeksUntil(now, period);
-  const edges = starts.map((start) => start.toISOString().slice(0, 16));
-  const bySlot = starts.map(() => 0);
-  const byPodcast = new Map<string, number>();
-  let sum = 0;
-  for (const { guid, seconds, at } of heard) {
-    const found = lastIndexUntil(edges, at);
-    if (found < 0 && period !== 'all') continue;
-    const slot = Math.max(found, 0);
-    bySlot[slot] = (bySlot[slot] ?? 0) + seconds;
-    byPodcast.set(guid, (byPodcast.get(guid) ?? 0) + seconds);
-    sum += seconds;
+  const starts = period === 'all' ? listMonths(records, now) : listWeeks(now, period);
+  const startTimes = starts.map((start) => start.toISOString().slice(0, 16));
+  const secondsBySlot = starts.map(() => 0);
+  const secondsByPodcast = new Map<string, number>();
+  let totalSeconds = 0;
+  for (const { guid, seconds, at } of records) {
+    const startIndex = findLastEdge(startTimes, at);
+    if (startIndex < 0 && period !== 'all') continue;
+    const slot = Math.max(startIndex, 0);
+    secondsBySlot[slot] = (secondsBySlot[slot] ?? 0) + seconds;
+    secondsByPodcast.set(guid, (secondsByPodcast.get(guid) ?? 0) + seconds);
+    totalSeconds += seconds;
   }
   return {
-    bars: starts.map((start, slot) => ({ start, seconds: bySlot[slot] ?? 0 })),
-    podcasts: [...byPodcast].sort(([, one], [, other]) => other - one),
-    seconds: sum,
+    bars: starts.map((start, slot) => ({ start, seconds: secondsBySlot[slot] ?? 0 })),
+    podcasts: [...secondsByPodcast].sort(([, one], [, other]) => other - one),
+    seconds: totalSeconds,
     uncounted,
   };
 }
 
-function listeningOf(episode: Episode): ListeningRecord {
+function toListeningRecord(episode: Episode): ListeningRecord {
   const { podcast_guid: guid, playback_position, played_status, duration = 0 } = episode;
   const position = playback_position?.value ?? 0;
   const at = playback_position?.timestamp ?? '';
@@ -77,32 +77,33 @@ function listeningOf(episode: Episode): ListeningRecord {
 }
 
 /** Returns the Mondays of the period's weeks, up to the current week. */
-function weeksUntil(now: Date, period: 'weeks' | 'year'): Date[] {
-  const count = period === 'weeks' ? 12 : 52;
-  const monday = now.getDate() - ((now.getDay() + 6) % 7);
+function listWeeks(now: Date, period: 'weeks' | 'year'): Date[] {
+  const weekCount = period === 'weeks' ? 12 : 52;
+  const mondayDate = now.getDate() - ((now.getDay() + 6) % 7);
   return Array.from(
-    { length: count },
-    (_, at) => new Date(now.getFullYear(), now.getMonth(), monday - 7 * (count - 1 - at)),
+    { length: weekCount },
+    (_, index) =>
+      new Date(now.getFullYear(), now.getMonth(), mondayDate - 7 * (weekCount - 1 - index)),
   );
 }
 
 /** Returns the first days of the months from the first listening until now. */
-function monthsOf(heard: readonly ListeningRecord[], now: Date): Date[] {
-  let first = now.toISOString();
-  for (const { at } of heard) if (at < first) first = at;
-  const earliest = new Date(
-    Math.max(earliestMonth.getTime(), Date.parse(`${first.slice(0, 16)}Z`)),
+function listMonths(records: readonly ListeningRecord[], now: Date): Date[] {
+  let earliestTime = now.toISOString();
+  for (const { at } of records) if (at < earliestTime) earliestTime = at;
+  const firstMonth = new Date(
+    Math.max(earliestMonth.getTime(), Date.parse(`${earliestTime.slice(0, 16)}Z`)),
   );
   const months: Date[] = [];
-  for (let month = earliest.getMonth(); ; month++) {
-    const start = new Date(earliest.getFullYear(), month);
+  for (let month = firstMonth.getMonth(); ; month++) {
+    const start = new Date(firstMonth.getFullYear(), month);
     if (start > now) return months;
     months.push(start);
   }
 }
 
-/** Returns the index of the last ascending edge that is not after a time, or -1. */
-function lastIndexUntil(edges: readonly string[], time: string): number {
+/** Returns the index of the last of the ascending `edges` that is not after a time; -1 if none. */
+function findLastEdge(edges: readonly string[], time: string): number {
   let low = 0;
   let high = edges.length;
   while (low < high) {
@@ -113,8 +114,8 @@ function lastIndexUntil(edges: readonly string[], time: string): number {
   return low - 1;
 }
 
-/** Returns the upper end of an axis for a value: 1, 2, 3, 4, 5, 6 or 8, times a power of ten. */
+/** Returns a round end of an axis, at least `value`: 1 to 6, 8 or 10 times a power of ten. */
 export function roundScale(value: number): number {
-  const power = 10 ** Math.floor(Math.log10(Math.max(value, 1)));
-  return ([1, 2, 3, 4, 5, 6, 8].find((factor) => factor * power >= value) ?? 10) * power;
+  const powerOfTen = 10 ** Math.floor(Math.log10(Math.max(value, 1)));
+  return ([1, 2, 3, 4, 5, 6, 8].find((factor) => factor * powerOfTen >= value) ?? 10) * powerOfTen;
 }

@@ -30,24 +30,24 @@ const pageSizes = { first: 50, others: 250 };
 /** Interval in milliseconds at which the status of a deletion is read. */
 const deletionPollInterval = 700;
 
-/** Subscriptions of the loaded pages, by creation. */
+/** Subscriptions of the loaded pages, in the order of their creation. */
 const loadedSubscriptions = new Map<string, ListedSubscription>();
-/** Subscriptions that were added while the page was open, the newest last. */
+/** Subscriptions that were added while the console was open, the newest last. */
 const addedSubscriptions = new Map<string, ListedSubscription>();
 /** Increases with each change of the two maps, so that computed signals run again. */
 const listVersion = signal(0);
 /**
- * The next guid of each guid that was replaced, by a change or a merge, while the page was open. A
- * current guid is never a key, so that each chain of guids ends.
+ * Maps each guid that was replaced while the console was open to its replacement. A current guid is
+ * never a key, so that each chain of guids ends.
  */
 const nextGuids = signal<ReadonlyMap<string, string>>(new Map());
 
-/** All subscriptions except deleted ones: the new ones, then the others by creation. */
+/** All subscriptions except deleted ones: first the newly added, then the others by creation. */
 export const subscriptions = computed((): readonly ListedSubscription[] => {
   void listVersion.value;
   return [...[...addedSubscriptions.values()].reverse(), ...loadedSubscriptions.values()];
 });
-/** Number of subscriptions on the server, including deleted ones; undefined before a response. */
+/** Number of subscriptions on the server with deleted ones; undefined before the response. */
 export const totalSubscriptions = signal<number>();
 export const areAllSubscriptionsLoaded = signal(false);
 /** Changes of subscriptions that have no response yet, the newest first. */
@@ -60,14 +60,14 @@ export function currentGuid(guid: string): string {
   return current;
 }
 
-/** Returns a subscription by its current guid, or by one that changed while the page was open. */
+/** Returns a subscription by its current guid, or by a guid replaced while the console was open. */
 export function subscriptionByGuid(guid: string): ListedSubscription | undefined {
   void listVersion.value;
   const current = currentGuid(guid);
   return addedSubscriptions.get(current) ?? loadedSubscriptions.get(current);
 }
 
-/** Returns the change of a subscription that has no response yet. */
+/** Returns the last change of a subscription that has no response yet, if there is one. */
 export function pendingChangeOf(
   subscription: ListedSubscription,
 ): PendingSubscriptionChange | undefined {
@@ -76,13 +76,13 @@ export function pendingChangeOf(
   );
 }
 
-/** Loads all subscriptions at first, and only the changes after `since` afterwards. */
+/** Loads all subscriptions first, and afterwards only the changes after `since`. */
 export const subscriptionLoader = new ChangeLoader(async (since) => {
   const api = await apiOfUser();
   if (since !== undefined) {
     let stamp = since;
     for await (const page of api.subscriptions({ since, perPage: pageSizes.others })) {
-      applyRows(page.subscriptions, addedSubscriptions);
+      storeRows(page.subscriptions, addedSubscriptions);
       if (page.subscriptions.length > 0) void podcastLoader.notify();
       stamp = page.syncTimestamp;
     }
@@ -92,10 +92,10 @@ export const subscriptionLoader = new ChangeLoader(async (since) => {
   const { syncTimestamp } = page;
   for (;;) {
     totalSubscriptions.value = page.total;
-    applyRows(page.subscriptions, loadedSubscriptions);
+    storeRows(page.subscriptions, loadedSubscriptions);
     const { next } = page;
     if (next === undefined) break;
-    // Replaces the page size in the link, which is that of the small first page.
+    // Replaces the small page size of the first page in the link.
     const link = next.replace(/\bper_page=\d+/, `per_page=${pageSizes.others}`);
     page = await retryUntilAnswered(() => api.listSubscriptions({ link }));
   }
@@ -103,8 +103,11 @@ export const subscriptionLoader = new ChangeLoader(async (since) => {
   return syncTimestamp;
 });
 
-/** Stores rows of the API. Their order does not matter, since each has the current state. */
-function applyRows(rows: readonly Subscription[], into: Map<string, ListedSubscription>): void {
+/** Stores rows of the API. Their order does not matter, because each has the current state. */
+function storeRows(
+  rows: readonly Subscription[],
+  targetMap: Map<string, ListedSubscription>,
+): void {
   for (const {
     guid,
     new_guid,
@@ -117,12 +120,12 @@ function applyRows(rows: readonly Subscription[], into: Map<string, ListedSubscr
     replaceGuid(guid, key);
     if (key !== guid) removeRow(guid);
     if (deleted) removeRow(key);
-    else putRow({ guid: key, feedUrl, isSubscribed, title }, into);
+    else putRow({ guid: key, feedUrl, isSubscribed, title }, targetMap);
   }
   listVersion.value++;
 }
 
-/** Stores the guid that replaces a former one. Equal guids are current, and have no next guid. */
+/** Stores the replacement of a former guid. If both are equal, removes the replacement instead. */
 function replaceGuid(former: string, guid: string): void {
   if (former === guid && !nextGuids.value.has(guid)) return;
   const map = new Map(nextGuids.value);
@@ -131,12 +134,12 @@ function replaceGuid(former: string, guid: string): void {
   nextGuids.value = map;
 }
 
-function putRow(row: ListedSubscription, into: Map<string, ListedSubscription>): void {
+function putRow(row: ListedSubscription, targetMap: Map<string, ListedSubscription>): void {
   const map = loadedSubscriptions.has(row.guid)
     ? loadedSubscriptions
     : addedSubscriptions.has(row.guid)
       ? addedSubscriptions
-      : into;
+      : targetMap;
   map.set(row.guid, row);
 }
 
@@ -152,7 +155,7 @@ export function addSubscription(feedUrl: string): Promise<ChangeOutcome> {
   );
 }
 
-/** Changes `is_subscribed`: subscribes again to a known feed, or unsubscribes. */
+/** Changes `is_subscribed` of a subscription: subscribes again, or unsubscribes. */
 export function setSubscribed(
   { guid, feedUrl, title }: ListedSubscription,
   isSubscribed: boolean,
@@ -164,8 +167,8 @@ export function setSubscribed(
       is_subscribed: false,
       ...timestamp,
     });
-    // The response has the resulting state: a later change of another client wins.
-    applyRows(
+    // Stores the state of the response, because a later change of another client wins.
+    storeRows(
       [{ guid: currentGuid(guid), feed_url: feedUrl, is_subscribed, title }],
       addedSubscriptions,
     );
@@ -173,7 +176,7 @@ export function setSubscribed(
   });
 }
 
-/** Sets the listener's title. @param newTitle empty to remove it. */
+/** Sets the listener's title. @param newTitle empty to remove the title. */
 export function changeTitle(
   { guid, feedUrl }: ListedSubscription,
   newTitle: string,
@@ -191,8 +194,8 @@ export function changeTitle(
 }
 
 /**
- * Changes the feed URL of a subscription. Sends no timestamp: it would order only `is_subscribed`
- * and `title`; of several feed URLs, the last to arrive wins.
+ * Changes the feed URL of a subscription. Sends no timestamp, because a timestamp orders only
+ * `is_subscribed` and `title`. Of several feed URLs, the last to arrive wins.
  */
 export function changeFeedUrl(
   { guid, isSubscribed, title }: ListedSubscription,
@@ -200,7 +203,7 @@ export function changeFeedUrl(
 ): Promise<ChangeOutcome> {
   return trackChange({ kind: 'move', guid, feedUrl: newUrl }, async (api) => {
     await api.updateSubscription(guid, { new_feed_url: newUrl });
-    applyRows(
+    storeRows(
       [{ guid: currentGuid(guid), feed_url: newUrl, is_subscribed: isSubscribed, title }],
       addedSubscriptions,
     );
@@ -234,7 +237,7 @@ async function subscribe(
   const { success, failure } = await api.addSubscriptions([entry]);
   if (failure[0]) return failure[0].code;
   // Adds the title, which the response does not contain.
-  applyRows(
+  storeRows(
     success.map((row) => ({ ...row, title: title ?? subscriptionByGuid(row.guid)?.title ?? '' })),
     addedSubscriptions,
   );
@@ -244,22 +247,22 @@ async function subscribe(
 /**
  * Sends a change, and keeps it in {@link pendingSubscriptionChanges} until the response.
  *
- * @returns `failed` if the server rejects it. A deletion of a subscription that no longer exists is
- *   `done`, any other change of it `unknown_subscription`.
+ * @returns the result of `request`, or `failed` after an error. If the subscription no longer
+ *   exists, `done` for a deletion and `unknown_subscription` for any other change.
  */
 async function trackChange(
   change: PendingSubscriptionChange,
   request: (api: Api, timestamp: { timestamp: string }) => Promise<ChangeOutcome>,
 ): Promise<ChangeOutcome> {
   const now = Date.now();
-  const displayed = Date.parse(subscriptionLoader.loadedUntil ?? '1970-01-01');
+  const displayedUntil = Date.parse(subscriptionLoader.loadedUntil ?? '1970-01-01');
   pendingSubscriptionChanges.value = [change, ...pendingSubscriptionChanges.value];
   try {
     const api = await retryUntilAnswered(apiOfUser);
     return await retryUntilAnswered(() => {
-      // The time is that of the user's action, so that a late request does not undo later changes.
-      // It is also later than the displayed state.
-      const time = new Date(Math.max(now + api.clockOffset, displayed + 1));
+      // Uses the time of the user's action, so that a late request does not undo later changes. The
+      // time is also later than the displayed state.
+      const time = new Date(Math.max(now + api.clockOffset, displayedUntil + 1));
       return request(api, { timestamp: time.toISOString() });
     });
   } catch (error) {

@@ -10,9 +10,9 @@ import { texts } from '../texts/texts.js';
 import { feedName, feedUrlOf, isSameFeed } from '../ui/feed-name.js';
 import { showNotice } from '../ui/notice.js';
 
-const { subscriptions: t, preview: ofPreview } = texts;
+const { subscriptions: t, preview: previewTexts } = texts;
 
-// The typed feed URL, kept while other pages are open.
+/** The typed feed URL, kept while other pages are open. */
 const feedUrlInput = signal('');
 /** The previewed feed. `result` is absent while the server reads the feed. */
 const currentPreview = signal<
@@ -20,17 +20,17 @@ const currentPreview = signal<
 >(undefined);
 
 /**
- * Renders the form that adds a podcast. It shows a preview of the feed first. Without a connection,
- * or if the server does not fetch feeds, it subscribes immediately.
+ * Renders the form that adds a podcast. It first shows a preview of the feed. Without a connection,
+ * or if the server fetches no feeds, it subscribes without a preview.
  */
 export function AddForm() {
   const error = useSignal<string | undefined>(undefined);
-  const submit = (event: Event) => {
+  const submitForm = (event: Event) => {
     event.preventDefault();
     // Hides the notice about an earlier addition.
     showNotice('');
     const feedUrl = feedUrlOf(feedUrlInput.value);
-    error.value = feedUrl === undefined ? t.addInvalid : duplicateError(feedUrl);
+    error.value = feedUrl === undefined ? t.addInvalid : findDuplicateError(feedUrl);
     if (feedUrl === undefined || error.value !== undefined)
       return document.getElementById('feed')?.focus();
     if (hasFeeds.value && isOnline.value) void loadPreview(feedUrl);
@@ -38,7 +38,7 @@ export function AddForm() {
   };
   return (
     <section class="card">
-      <form class="add" onSubmit={submit} noValidate>
+      <form class="add" onSubmit={submitForm} noValidate>
         <Field
           id="feed"
           label={t.add}
@@ -59,23 +59,23 @@ export function AddForm() {
 }
 
 /** Returns an error message if the user is already subscribed to the feed, else `undefined`. */
-function duplicateError(feedUrl: string): string | undefined {
-  const same = subscriptions.value.find(
+function findDuplicateError(feedUrl: string): string | undefined {
+  const existing = subscriptions.value.find(
     (row) => row.isSubscribed && isSameFeed(row.feedUrl, feedUrl),
   );
-  return same && ofPreview.isSubscribed(podcastName(same));
+  return existing && previewTexts.isSubscribed(podcastName(existing));
 }
 
-/** Loads the preview of a feed, unless the user closes it or requests another one meanwhile. */
+/** Loads and shows a preview, unless the user closes it or requests another one meanwhile. */
 async function loadPreview(feedUrl: string): Promise<void> {
-  const loading = { feedUrl };
-  currentPreview.value = loading;
+  const loadingPreview = { feedUrl };
+  currentPreview.value = loadingPreview;
   try {
     const result = await (await apiOfUser()).previewFeed(feedUrl);
-    if (currentPreview.value === loading) currentPreview.value = { feedUrl, result };
+    if (currentPreview.value === loadingPreview) currentPreview.value = { feedUrl, result };
   } catch (error) {
-    if (currentPreview.value !== loading) return;
-    // Without previews on the server, subscribes immediately.
+    if (currentPreview.value !== loadingPreview) return;
+    // The server has no previews: subscribes without one.
     if (error instanceof ApiError && error.code === 'not_found') await subscribe(feedUrl);
     else currentPreview.value = { feedUrl, result: { status: 'failed' } };
   }
@@ -91,7 +91,7 @@ async function subscribe(feedUrl: string, name = feedName(feedUrl)): Promise<voi
   if (feedUrlInput.value === '') feedUrlInput.value = feedUrl;
 }
 
-/** Closes the preview, and moves the focus back to the form. */
+/** Closes the preview, and moves the focus back to the input of the form. */
 function closePreview(): void {
   currentPreview.value = undefined;
   document.getElementById('feed')?.focus();
@@ -99,25 +99,31 @@ function closePreview(): void {
 
 /** Renders the preview with its buttons. */
 function FeedPreviewCard() {
-  const group = useRef<HTMLDivElement>(null);
+  const previewElement = useRef<HTMLDivElement>(null);
   const result = currentPreview.value?.result;
   // Focuses the preview: a screen reader reads it, and the next Tab key reaches its buttons.
   useEffect(() => {
-    if (result) group.current?.focus();
+    if (result) previewElement.current?.focus();
   }, [result]);
   if (!currentPreview.value) return null;
   if (!result)
     return (
       <p class="quiet" role="status">
-        {ofPreview.loading}
+        {previewTexts.loading}
       </p>
     );
   return (
-    <div class="preview" ref={group} tabIndex={-1} role="group" aria-label={ofPreview.label}>
+    <div
+      class="preview"
+      ref={previewElement}
+      tabIndex={-1}
+      role="group"
+      aria-label={previewTexts.label}
+    >
       {result.status === 'ok' ? (
         <PodcastSummary result={result} />
       ) : (
-        <p class="notice">{ofPreview.status[result.status]}</p>
+        <p class="notice">{previewTexts.status[result.status]}</p>
       )}
       <AlternateFeeds preview={result} />
       <PreviewButtons feedUrl={currentPreview.value.feedUrl} result={result} />
@@ -153,12 +159,12 @@ function PodcastSummary({ result }: { result: FeedPreview }) {
   );
 }
 
-/** Renders the feeds that a page links to, with a preview of each. */
+/** Renders the feeds that a page links to, as buttons that preview a feed. */
 function AlternateFeeds({ preview: { alternates = [] } }: { preview: FeedPreview }) {
   if (alternates.length === 0) return null;
   return (
     <>
-      <p>{ofPreview.alternates}</p>
+      <p>{previewTexts.alternates}</p>
       {alternates.map(({ feed_url: feedUrl, title }) => (
         <button
           key={feedUrl}
@@ -186,7 +192,7 @@ function PreviewButtons({ feedUrl, result }: { feedUrl: string; result: FeedPrev
           class={isFeed ? '' : 'plain'}
           onClick={() => void subscribe(feedUrl, result.title)}
         >
-          {isFeed ? ofPreview.subscribe : ofPreview.subscribeAnyway}
+          {isFeed ? previewTexts.subscribe : previewTexts.subscribeAnyway}
         </button>
       )}
       <button type="button" class="plain" onClick={closePreview}>

@@ -37,9 +37,9 @@ export function DataPage() {
 }
 
 function ExportCard() {
-  const isBusy = useSignal(false);
-  const download = async () => {
-    isBusy.value = true;
+  const isDownloading = useSignal(false);
+  const downloadOpml = async () => {
+    isDownloading.value = true;
     try {
       const opml = await retryUntilAnswered(async () => (await apiOfUser()).exportOpml());
       downloadText(opml, 'subscriptions.opml');
@@ -47,21 +47,21 @@ function ExportCard() {
     } catch (error) {
       if (!isRetryable(error)) showNotice(texts.failed, true);
     } finally {
-      isBusy.value = false;
+      isDownloading.value = false;
     }
   };
   return (
     <Card title={t.exportTitle} lead={t.exportText}>
       <p class="actions">
-        <button class="plain" disabled={isBusy.value} onClick={() => void download()}>
-          {isBusy.value ? texts.loading : t.exportSubmit}
+        <button class="plain" disabled={isDownloading.value} onClick={() => void downloadOpml()}>
+          {isDownloading.value ? texts.loading : t.exportSubmit}
         </button>
       </p>
     </Card>
   );
 }
 
-/** Saves a text as a file. A link to the API would not send the token. */
+/** Saves a text as a file. A link to the API would fail, because browsers would send no token. */
 function downloadText(text: string, name: string): void {
   const href = URL.createObjectURL(new Blob([text], { type: 'text/x-opml' }));
   Object.assign(document.createElement('a'), { href, download: name }).click();

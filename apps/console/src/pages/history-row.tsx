@@ -11,7 +11,7 @@ import { showNotice, showUndo } from '../ui/notice.js';
 
 const { history: t } = texts;
 
-/** Contents of icons, drawn with lines in a square of 24 units. */
+/** Contents of the icons: lines in a square of 24 x 24 units. */
 const iconPaths = {
   page: <path d="M14 4h6v6M20 4l-9 9M18 14v5a1 1 0 0 1-1 1H5a1 1 0 0 1-1-1V7a1 1 0 0 1 1-1h5" />,
   reset: <path d="M6 5v14M19 5v14L9 12z" />,
@@ -41,21 +41,21 @@ interface HistoryRowProps {
 /** Renders an episode of the history with its actions and a link to its page. */
 export function HistoryRow({ episode, onBeforeChange }: HistoryRowProps) {
   const podcast = subscriptionByGuid(episode.podcast_guid);
-  const page = pageUrlOf(episode);
+  const pageUrl = pageUrlOf(episode);
   return (
     <EpisodeRow
       episode={episode}
       podcast={podcast === undefined ? t.unknownFeed : <bdi>{podcastName(podcast)}</bdi>}
       date={dateOfChange(lastChangeOf(episode))}
       link={
-        page !== undefined && (
+        pageUrl !== undefined && (
           <a
             class="icon"
-            href={page}
+            href={pageUrl}
             target="_blank"
             rel="noopener noreferrer"
             title={t.openPage}
-            aria-label={`${t.openPage}: ${shownTitleOf(episode)}`}
+            aria-label={`${t.openPage}: ${shortenTitle(episode)}`}
           >
             <Icon>{iconPaths.page}</Icon>
           </a>
@@ -67,39 +67,43 @@ export function HistoryRow({ episode, onBeforeChange }: HistoryRowProps) {
 }
 
 function EpisodeActions({ episode, onBeforeChange }: HistoryRowProps) {
-  const name = shownTitleOf(episode);
+  const shownTitle = shortenTitle(episode);
   const isPlayed = episode.played_status?.value === true;
   const isFavorite = episode.favorite_status?.value === true;
   const position = episode.playback_position?.value ?? 0;
   // The reset button stays after a reset, because it has the focus.
   const wasReset = useSignal(false);
-  /** Returns a handler that sets `states`. Its Undo sets `before` and returns the focus. */
-  const set =
+  /** Returns a handler that sets `states`. Undo sets `before` and focuses the button again. */
+  const createHandler =
     (text: string, states: EpisodeStates, before: EpisodeStates) => (button: HTMLElement) => {
       onBeforeChange();
       void changeAndReport(episode, states);
-      showUndo(`${text}: ${name}`, () => {
+      showUndo(`${text}: ${shownTitle}`, () => {
         void changeAndReport(episode, before);
         button.focus();
       });
     };
-  const setPlayed = set(
+  const setPlayed = createHandler(
     isPlayed ? t.done.notPlayed : t.done.played,
     { played_status: !isPlayed },
     { played_status: isPlayed },
   );
-  const setFavorite = set(
+  const setFavorite = createHandler(
     isFavorite ? t.done.notFavorite : t.done.favorite,
     { favorite_status: !isFavorite },
     { favorite_status: isFavorite },
   );
-  const reset = set(t.done.reset, { playback_position: 0 }, { playback_position: position });
+  const reset = createHandler(
+    t.done.reset,
+    { playback_position: 0 },
+    { playback_position: position },
+  );
   return (
     <div class="icons">
       {(position > 0 || wasReset.value) && (
         <ActionButton
           label={t.reset}
-          episodeName={name}
+          episodeName={shownTitle}
           isDisabled={position === 0}
           onPress={(button) => {
             wasReset.value = true;
@@ -109,10 +113,15 @@ function EpisodeActions({ episode, onBeforeChange }: HistoryRowProps) {
           {iconPaths.reset}
         </ActionButton>
       )}
-      <ActionButton label={t.favorite} episodeName={name} isOn={isFavorite} onPress={setFavorite}>
+      <ActionButton
+        label={t.favorite}
+        episodeName={shownTitle}
+        isOn={isFavorite}
+        onPress={setFavorite}
+      >
         {iconPaths.star}
       </ActionButton>
-      <ActionButton label={t.played} episodeName={name} isOn={isPlayed} onPress={setPlayed}>
+      <ActionButton label={t.played} episodeName={shownTitle} isOn={isPlayed} onPress={setPlayed}>
         {iconPaths.check}
       </ActionButton>
     </div>
@@ -124,7 +133,7 @@ async function changeAndReport(episode: Episode, states: EpisodeStates): Promise
   const outcome = await changeEpisode(episode, states);
   if (outcome === 'done') return;
   const text = outcome === 'superseded' ? t.superseded : texts.outcomes[outcome];
-  showNotice(`${text} (${shownTitleOf(episode)})`, true);
+  showNotice(`${text} (${shortenTitle(episode)})`, true);
 }
 
 interface ActionProps {
@@ -153,7 +162,7 @@ function ActionButton({ label, episodeName, isOn, isDisabled, onPress, children 
   );
 }
 
-/** Returns the episode's title, for the names of buttons and for notices. */
-function shownTitleOf({ title }: Episode): string {
+/** Returns at most 300 characters of the title, for the names of buttons and for notices. */
+function shortenTitle({ title }: Episode): string {
   return title.slice(0, 300) || t.untitled;
 }

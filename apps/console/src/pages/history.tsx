@@ -25,13 +25,13 @@ import { PodcastField } from '../ui/podcast-field.js';
 import { WindowedList } from '../ui/windowed-list.js';
 import { HistoryRow } from './history-row.js';
 
-const { history: t, podcast: ofPodcast, subscriptions: list } = texts;
+const { history: t, podcast: podcastTexts, subscriptions: listTexts } = texts;
 
 const unfilteredPath = pathOfFilter(filterOfQuery({}));
 
 /**
- * Renders the episodes that match the filter in the URL, the last changed first. Without a filter,
- * scrolling loads further episodes; with a filter, the page loads all episodes.
+ * Renders the episodes that match the filter in the URL, the most recently changed first. Without a
+ * filter, scrolling loads further episodes. With a filter, the page loads all episodes.
  */
 export function HistoryPage() {
   const { query, route } = useLocation();
@@ -75,7 +75,7 @@ function HistoryTools({ filter, onFilter }: HistoryToolsProps) {
     <div class="tools" role="search">
       <Field
         id="search"
-        label={list.search}
+        label={listTexts.search}
         type="search"
         autocomplete="off"
         value={filter.search}
@@ -86,10 +86,10 @@ function HistoryTools({ filter, onFilter }: HistoryToolsProps) {
       />
       <Choice
         id="show"
-        label={list.show}
+        label={listTexts.show}
         options={{
-          all: ofPodcast.all,
-          started: ofPodcast.started,
+          all: podcastTexts.all,
+          started: podcastTexts.started,
           played: t.played,
           favorite: t.favorites,
         }}
@@ -109,40 +109,44 @@ function HistoryTools({ filter, onFilter }: HistoryToolsProps) {
 function HistoryEpisodes({ filter, isFiltered }: { filter: HistoryFilter; isFiltered: boolean }) {
   // Rows that a change excludes from the filter stay until the filter changes. Otherwise another
   // row would move to their place and get the focus or a click.
-  const changed = useSignal<ReadonlySet<string>>(new Set());
+  const changedIds = useSignal<ReadonlySet<string>>(new Set());
   const items = useComputed(() => {
     const matches = historyMatcher({ ...filter, podcast: currentGuid(filter.podcast) });
     return episodes.value.filter(
-      (episode) => changed.value.has(episode.sync_id) || matches(episode),
+      (episode) => changedIds.value.has(episode.sync_id) || matches(episode),
     );
   }).value;
   const loadMore = useCallback(() => void loadOlderEpisodes().catch(() => {}), []);
-  // Counts the episodes that are not loaded too, although the list omits those only downloaded.
-  const all = totalEpisodes.value && totalEpisodes.value - (episodes.value.length - items.length);
-  const expected = areAllEpisodesLoaded.value || isFiltered ? 0 : (all ?? 8);
+  // Includes the episodes that are not loaded, although the list omits episodes that were only
+  // downloaded.
+  const estimatedCount =
+    totalEpisodes.value && totalEpisodes.value - (episodes.value.length - items.length);
+  const expectedCount = areAllEpisodesLoaded.value || isFiltered ? 0 : (estimatedCount ?? 8);
   const isEmpty = areAllEpisodesLoaded.value && items.length === 0;
   return (
     <>
       <p class="quiet small count" role="status">
         {areAllEpisodesLoaded.value
           ? t.count(items.length)
-          : isFiltered || all === undefined
+          : isFiltered || estimatedCount === undefined
             ? texts.loading
-            : t.count(all)}
+            : t.count(estimatedCount)}
       </p>
       {isEmpty ? (
-        <p class="empty">{isFiltered ? ofPodcast.noneFound : t.none}</p>
+        <p class="empty">{isFiltered ? podcastTexts.noneFound : t.none}</p>
       ) : (
         <WindowedList
           label={t.list}
           isTall
           items={items}
-          expectedCount={expected}
+          expectedCount={expectedCount}
           keyOf={({ sync_id }) => sync_id}
           renderRow={(episode) => (
             <HistoryRow
               episode={episode}
-              onBeforeChange={() => (changed.value = new Set(changed.value).add(episode.sync_id))}
+              onBeforeChange={() =>
+                (changedIds.value = new Set(changedIds.value).add(episode.sync_id))
+              }
             />
           )}
           onNearEnd={loadMore}

@@ -8,7 +8,7 @@ import { WindowedList } from '../ui/windowed-list.js';
 
 const { data: t } = texts;
 
-/** Renders the import, from the choice of a file to the results. */
+/** Renders the import of an OPML file, from the choice of the file to the results. */
 export function ImportCard() {
   const current = currentImport.value;
   const heading = useRef<HTMLHeadingElement>(null);
@@ -56,19 +56,19 @@ export function ImportCard() {
   );
 }
 
-function countResults(results: readonly ImportResult[]): [done: number, failed: number] {
-  const done = results.filter(({ outcome }) => outcome === 'done').length;
-  return [done, results.length - done];
+function countResults(results: readonly ImportResult[]): [doneCount: number, failed: number] {
+  const doneCount = results.filter(({ outcome }) => outcome === 'done').length;
+  return [doneCount, results.length - doneCount];
 }
 
 function OpmlFileField() {
   const problem = useSignal<string | undefined>(undefined);
-  const choose = async (file: File | undefined) => {
+  const readFile = async (file: File | undefined) => {
     if (!file) return;
     problem.value = undefined;
-    const read = await readOpmlFile(file);
-    if (typeof read === 'string') problem.value = read === 'failed' ? texts.failed : t[read];
-    else currentImport.value = { ...read, results: [], state: 'chosen' };
+    const result = await readOpmlFile(file);
+    if (typeof result === 'string') problem.value = result === 'failed' ? texts.failed : t[result];
+    else currentImport.value = { ...result, results: [], state: 'chosen' };
   };
   return (
     <Field
@@ -77,7 +77,7 @@ function OpmlFileField() {
       error={problem.value}
       type="file"
       accept=".opml,.xml,text/x-opml,text/xml,application/xml"
-      onChange={({ currentTarget }) => void choose(currentTarget.files?.[0])}
+      onChange={({ currentTarget }) => void readFile(currentTarget.files?.[0])}
     />
   );
 }

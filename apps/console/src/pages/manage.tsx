@@ -35,15 +35,15 @@ interface ManageDialogProps {
 export function ManageDialog({ subscription, opening, onClose }: ManageDialogProps) {
   const dialog = useRef<HTMLDialogElement>(null);
   const isBusy = pendingChangeOf(subscription) !== undefined;
-  // If the dialog was closed just before, its `close` event is still to come. A layout effect opens
-  // the dialog before that event, so that its handler does not call `onClose`.
+  // After a recent close, the `close` event can still be pending. A layout effect opens the dialog
+  // before that event, so that the handler of the event does not call `onClose`.
   useLayoutEffect(() => {
     if (!dialog.current?.open) dialog.current?.showModal();
   }, [opening]);
 
   const closeAndReport = (kind: ManageAction, name: string, change: Promise<ChangeOutcome>) => {
     dialog.current?.close();
-    // Hides the current notice, because its Undo could undo an earlier change.
+    // Hides the current notice, because its Undo button belongs to an earlier change.
     hideNotice();
     void reportChange(kind, name, change, subscription);
   };
@@ -93,8 +93,8 @@ export function ManageDialog({ subscription, opening, onClose }: ManageDialogPro
 }
 
 /**
- * Shows the result of a change. After an unsubscription, Undo subscribes again and moves the focus
- * to the button that opens the dialog, because the one of the notice is gone.
+ * Shows the result of a change. After an unsubscription, Undo subscribes again. Undo then moves the
+ * focus to the button that opens the dialog, because the Undo button disappears.
  */
 async function reportChange(
   kind: ManageAction,
@@ -108,8 +108,8 @@ async function reportChange(
   else if (kind !== 'unsubscribe') showNotice(t.done[kind](name));
   else
     showUndo(t.done.unsubscribe(name), () => {
-      const undone = setSubscribed(subscriptionByGuid(guid) ?? subscription, true);
-      void reportChange('subscribe', name, undone, subscription).then(() =>
+      const resubscription = setSubscribed(subscriptionByGuid(guid) ?? subscription, true);
+      void reportChange('subscribe', name, resubscription, subscription).then(() =>
         // Sets the focus in the next frame, in which the list contains the podcast again.
         requestAnimationFrame(() => document.getElementById(manageId(currentGuid(guid)))?.focus()),
       );

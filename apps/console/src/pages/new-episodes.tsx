@@ -15,32 +15,32 @@ import { LoadFailure, Page } from '../ui/page.js';
 import { Picture } from '../ui/picture.js';
 import { WindowedList } from '../ui/windowed-list.js';
 
-const { newest: t, podcast: ofPodcast } = texts;
+const { newest: t, podcast: podcastTexts } = texts;
 
 /** Renders the newest episodes of all podcasts. Scrolling loads more. */
 export function NewEpisodesPage() {
   const isLoading = useSignal(true);
   const hasFailed = useSignal(false);
-  const fail = () => void (hasFailed.value = true);
-  const loadMore = useCallback(() => void loadMoreNewest().catch(fail), []);
+  const showFailure = () => void (hasFailed.value = true);
+  const loadMore = useCallback(() => void loadMoreNewest().catch(showFailure), []);
   const load = useCallback(() => {
     hasFailed.value = false;
     podcastLoader
       .load()
       .then(loadMoreNewest)
       .then(() => (isLoading.value = false))
-      .catch(fail);
+      .catch(showFailure);
     // Loads subscriptions and history, because the rows show titles and statuses.
     subscriptionLoader.load().catch(() => {});
     loadAllEpisodes().catch(() => {});
   }, []);
   useEffect(load, []);
-  // Loads the new episodes when a podcast changes.
+  // Loads new episodes after each change of the podcasts.
   useSignalEffect(() => {
     if (podcasts.value.size > 0) untracked(loadMore);
   });
   const items = useComputed(() =>
-    newestEpisodes.value.filter(({ podcast_guid: guid }) => isShown(guid)),
+    newestEpisodes.value.filter(({ podcast_guid: guid }) => isShownPodcast(guid)),
   ).value;
   const isEmpty = items.length === 0;
   return (
@@ -55,7 +55,7 @@ export function NewEpisodesPage() {
         )}
         {!isEmpty && (
           <WindowedList
-            label={ofPodcast.episodes}
+            label={podcastTexts.episodes}
             isTall
             items={items}
             keyOf={episodeKey}
@@ -68,8 +68,8 @@ export function NewEpisodesPage() {
   );
 }
 
-/** Returns true for a subscribed podcast, and for any other until all subscriptions are loaded. */
-function isShown(guid: string): boolean {
+/** Returns true for a subscribed podcast, and while subscriptions load for an unknown one. */
+function isShownPodcast(guid: string): boolean {
   return subscriptionByGuid(guid)?.isSubscribed ?? !areAllSubscriptionsLoaded.value;
 }
 

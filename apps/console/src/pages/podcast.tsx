@@ -1,7 +1,7 @@
 import { untracked, useComputed, useSignal, useSignalEffect } from '@preact/signals';
 import { useLocation } from 'preact-iso';
 import { useCallback, useEffect } from 'preact/hooks';
-import { faultInHttpUrl, type Podcast as Described } from '#client';
+import { faultInHttpUrl, type Podcast as PublishedPodcast } from '#client';
 import {
   compareDates,
   dateOfChange,
@@ -31,7 +31,7 @@ import { Picture } from '../ui/picture.js';
 import { WindowedList } from '../ui/windowed-list.js';
 import { ManageDialog, manageId } from './manage.js';
 
-const { podcast: t, subscriptions: list, history } = texts;
+const { podcast: t, subscriptions: listTexts, history: historyTexts } = texts;
 
 /** Renders one podcast: its description, and its episodes with the listener's statuses. */
 export function PodcastPage() {
@@ -39,20 +39,21 @@ export function PodcastPage() {
   return <PodcastDetails key={guid} guid={guid} />;
 }
 
-/** @param asked the guid in the URL, which can change while the page is open. */
-function PodcastDetails({ guid: asked }: { guid: string }) {
-  const guid = currentGuid(asked);
+/** @param urlGuid the guid in the URL. Another guid can replace it while the page is open. */
+function PodcastDetails({ guid: urlGuid }: { guid: string }) {
+  const guid = currentGuid(urlGuid);
   const hasFailed = useSignal(false);
-  const fail = () => void (hasFailed.value = true);
+  const showFailure = () => void (hasFailed.value = true);
   const load = useCallback(() => {
     hasFailed.value = false;
-    for (const loaded of [subscriptionLoader.load(), podcastLoader.load(), loadHistoryOf(guid)])
-      loaded.catch(fail);
+    for (const request of [subscriptionLoader.load(), podcastLoader.load(), loadHistoryOf(guid)])
+      request.catch(showFailure);
   }, [guid]);
   useEffect(load, [load]);
   useSignalEffect(() => {
-    const current = currentGuid(asked);
-    if (podcasts.value.has(current)) void untracked(() => loadEpisodesOfFeed(current)).catch(fail);
+    const current = currentGuid(urlGuid);
+    if (podcasts.value.has(current))
+      void untracked(() => loadEpisodesOfFeed(current)).catch(showFailure);
   });
   const subscription = subscriptionByGuid(guid);
   if (!subscription)
@@ -71,14 +72,14 @@ function PodcastDetails({ guid: asked }: { guid: string }) {
     <Page title={podcastName(subscription)} lead={podcast?.author}>
       <PodcastDescription subscription={subscription} podcast={podcast} />
       {hasFailed.value && <LoadFailure onRetry={load} />}
-      <PodcastEpisodes guid={asked} />
+      <PodcastEpisodes guid={urlGuid} />
     </Page>
   );
 }
 
 interface PodcastDescriptionProps {
   readonly subscription: ListedSubscription;
-  readonly podcast: Described | undefined;
+  readonly podcast: PublishedPodcast | undefined;
 }
 
 function PodcastDescription({ subscription, podcast }: PodcastDescriptionProps) {
@@ -96,7 +97,7 @@ function PodcastDescription({ subscription, podcast }: PodcastDescriptionProps) 
         </p>
         <p class="actions">
           <button class="plain slight" id={manageId(guid)} onClick={() => (opening.value = {})}>
-            {list.manage}
+            {listTexts.manage}
           </button>
           {link !== undefined && faultInHttpUrl(link) === undefined && (
             <a class="button plain slight" href={link} target="_blank" rel="noreferrer">
@@ -116,43 +117,45 @@ function PodcastDescription({ subscription, podcast }: PodcastDescriptionProps) 
   );
 }
 
-function PodcastEpisodes({ guid: asked }: { guid: string }) {
-  const shows = useSignal<StatusFilter>('all');
-  const order = useSignal<'date' | 'listened'>('date');
-  const rows = useComputed(() => historyOf(currentGuid(asked)));
-  const all = useComputed(() =>
-    episodesOfPodcast(episodesOfFeed(currentGuid(asked)) ?? [], rows.value ?? []),
+function PodcastEpisodes({ guid: urlGuid }: { guid: string }) {
+  const statusFilter = useSignal<StatusFilter>('all');
+  const sortOrder = useSignal<'date' | 'listened'>('date');
+  const historyRows = useComputed(() => historyOf(currentGuid(urlGuid)));
+  const allEpisodes = useComputed(() =>
+    episodesOfPodcast(episodesOfFeed(currentGuid(urlGuid)) ?? [], historyRows.value ?? []),
   );
-  const isLoaded = rows.value !== undefined;
-  const items = useComputed(() => selectEpisodes(all.value, shows.value, order.value)).value;
+  const isLoaded = historyRows.value !== undefined;
+  const items = useComputed(() =>
+    selectEpisodes(allEpisodes.value, statusFilter.value, sortOrder.value),
+  ).value;
   return (
     <section class="card list">
       <div class="tools">
         <Choice
           id="show"
-          label={list.show}
+          label={listTexts.show}
           options={{
             all: t.all,
-            new: history.isNew,
+            new: historyTexts.isNew,
             started: t.started,
-            played: history.played,
+            played: historyTexts.played,
           }}
-          value={shows.value}
-          onChoice={(value) => (shows.value = value)}
+          value={statusFilter.value}
+          onChoice={(value) => (statusFilter.value = value)}
         />
         <Choice
           id="sort"
-          label={list.sort}
-          options={{ date: t.byDate, listened: list.byListened }}
-          value={order.value}
-          onChoice={(value) => (order.value = value)}
+          label={listTexts.sort}
+          options={{ date: t.byDate, listened: listTexts.byListened }}
+          value={sortOrder.value}
+          onChoice={(value) => (sortOrder.value = value)}
         />
       </div>
       <p class="quiet small count" role="status">
-        {isLoaded ? history.count(items.length) : texts.loading}
+        {isLoaded ? historyTexts.count(items.length) : texts.loading}
       </p>
       {isLoaded && items.length === 0 && (
-        <p class="empty">{all.value.length === 0 ? t.none : t.noneFound}</p>
+        <p class="empty">{allEpisodes.value.length === 0 ? t.none : t.noneFound}</p>
       )}
       <WindowedList
         label={t.episodes}
@@ -163,7 +166,9 @@ function PodcastEpisodes({ guid: asked }: { guid: string }) {
           <EpisodeRow
             episode={episode}
             date={
-              order.value === 'date' ? publishDateOf(episode) : dateOfChange(lastChangeOf(episode))
+              sortOrder.value === 'date'
+                ? publishDateOf(episode)
+                : dateOfChange(lastChangeOf(episode))
             }
           />
         )}
@@ -172,7 +177,7 @@ function PodcastEpisodes({ guid: asked }: { guid: string }) {
   );
 }
 
-/** Returns the matching episodes in order. By `listened`, episodes without a status are omitted. */
+/** Returns the matching episodes in order. `listened` omits episodes without listening statuses. */
 function selectEpisodes(
   all: readonly ListedEpisode[],
   shown: StatusFilter,

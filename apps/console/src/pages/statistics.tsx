@@ -9,7 +9,11 @@ import {
   totalEpisodes,
 } from '../data/episodes.js';
 import { podcastLoader, podcastName } from '../data/podcasts.js';
-import { type Period, type Statistics as Data, statisticsOf } from '../data/statistics.rules.js';
+import {
+  type Period,
+  type Statistics as ListeningStatistics,
+  statisticsOf,
+} from '../data/statistics.rules.js';
 import {
   areAllSubscriptionsLoaded,
   subscriptionByGuid,
@@ -23,9 +27,9 @@ import { Plot } from '../ui/plot.js';
 
 const { statistics: t } = texts;
 
-/** Maximum number of episodes that the page loads; they take about 100 MB of memory. */
+/** Maximum number of loaded episodes, which take about 100 MB. The page ignores older episodes. */
 const maxEpisodes = 100_000;
-const maxPodcasts = 20;
+const maxTopPodcasts = 20;
 
 type HoursView = 'plot' | 'table';
 
@@ -52,8 +56,8 @@ export function StatisticsPage() {
   ).value;
   const load = useCallback(() => {
     hasFailed.value = false;
-    for (const loaded of [loadAllEpisodes(maxEpisodes), subscriptionLoader.load()])
-      loaded.catch(() => (hasFailed.value = true));
+    for (const request of [loadAllEpisodes(maxEpisodes), subscriptionLoader.load()])
+      request.catch(() => (hasFailed.value = true));
     podcastLoader.load().catch(() => {});
   }, []);
   useEffect(load, []);
@@ -71,13 +75,17 @@ export function StatisticsPage() {
 }
 
 function StatisticsLoading() {
-  const all = Math.min(totalEpisodes.value ?? 0, maxEpisodes);
+  const expectedCount = Math.min(totalEpisodes.value ?? 0, maxEpisodes);
   return (
     <>
       <p class="quiet small count">
-        {all === 0 ? texts.loading : texts.subscriptions.progress(loadedEpisodeCount.value, all)}
+        {expectedCount === 0
+          ? texts.loading
+          : texts.subscriptions.progress(loadedEpisodeCount.value, expectedCount)}
       </p>
-      {all > 0 && <progress max={all} value={loadedEpisodeCount.value} aria-label={t.loading} />}
+      {expectedCount > 0 && (
+        <progress max={expectedCount} value={loadedEpisodeCount.value} aria-label={t.loading} />
+      )}
     </>
   );
 }
@@ -85,7 +93,9 @@ function StatisticsLoading() {
 function StatisticsResults() {
   const period = useSignal<Period>('weeks');
   const view = useSignal<HoursView>('plot');
-  const data = useComputed(() => statisticsOf(episodes.value, period.value, new Date())).value;
+  const statistics = useComputed(() =>
+    statisticsOf(episodes.value, period.value, new Date()),
+  ).value;
   return (
     <>
       <section class="card list">
@@ -106,33 +116,33 @@ function StatisticsResults() {
           />
         </div>
         <p class="sum" role="status">
-          {data.seconds > 0 ? t.sum(formatHours(data.seconds)) : t.none}
+          {statistics.seconds > 0 ? t.sum(formatHours(statistics.seconds)) : t.none}
         </p>
-        {data.seconds > 0 && (
+        {statistics.seconds > 0 && (
           <ListeningHours
             key={period.value}
-            bars={data.bars}
+            bars={statistics.bars}
             isByWeek={period.value !== 'all'}
             view={view.value}
           />
         )}
-        {data.uncounted > 0 && <p class="quiet small">{t.uncounted(data.uncounted)}</p>}
+        {statistics.uncounted > 0 && <p class="quiet small">{t.uncounted(statistics.uncounted)}</p>}
         {!areAllEpisodesLoaded.value && <p class="quiet small">{t.bound(maxEpisodes)}</p>}
       </section>
-      {data.podcasts.length > 0 && <TopPodcasts podcasts={data.podcasts} />}
+      {statistics.podcasts.length > 0 && <TopPodcasts podcasts={statistics.podcasts} />}
     </>
   );
 }
 
-interface ListeningHoursProps extends Pick<Data, 'bars'> {
+interface ListeningHoursProps extends Pick<ListeningStatistics, 'bars'> {
   readonly isByWeek: boolean;
   readonly view: HoursView;
 }
 
-/** Renders the bars as a plot or as a table. With the plot, screen readers also have the table. */
+/** Renders the bars as a plot or as a table. Screen readers get the table in both views. */
 function ListeningHours({ bars, isByWeek, view }: ListeningHoursProps) {
   const dateFormat = isByWeek ? weekFormat : monthFormat;
-  const plotted = bars.map(({ start, seconds }) => {
+  const plottedBars = bars.map(({ start, seconds }) => {
     const label = dateFormat.format(start);
     const hours = formatHours(seconds);
     const text = `${isByWeek ? t.weekFrom(label) : label}: ${hours}`;
@@ -140,7 +150,7 @@ function ListeningHours({ bars, isByWeek, view }: ListeningHoursProps) {
   });
   return (
     <>
-      {view === 'plot' && <Plot label={isByWeek ? t.byWeek : t.byMonth} bars={plotted} />}
+      {view === 'plot' && <Plot label={isByWeek ? t.byWeek : t.byMonth} bars={plottedBars} />}
       <div class={view === 'plot' ? 'hidden' : undefined}>
         <table>
           <caption>{isByWeek ? t.byWeek : t.byMonth}</caption>
@@ -151,7 +161,7 @@ function ListeningHours({ bars, isByWeek, view }: ListeningHoursProps) {
             </tr>
           </thead>
           <tbody>
-            {plotted.toReversed().map(({ label, hours }) => (
+            {plottedBars.toReversed().map(({ label, hours }) => (
               <tr key={label}>
                 <th scope="row">{label}</th>
                 <td>{hours}</td>
@@ -164,12 +174,12 @@ function ListeningHours({ bars, isByWeek, view }: ListeningHoursProps) {
   );
 }
 
-function TopPodcasts({ podcasts }: Pick<Data, 'podcasts'>) {
-  const [[, most] = ['', 0]] = podcasts;
+function TopPodcasts({ podcasts }: Pick<ListeningStatistics, 'podcasts'>) {
+  const [[, mostSeconds] = ['', 0]] = podcasts;
   return (
-    <Card title={t.podcasts(Math.min(podcasts.length, maxPodcasts))}>
+    <Card title={t.podcasts(Math.min(podcasts.length, maxTopPodcasts))}>
       <ul class="rows top" role="list">
-        {podcasts.slice(0, maxPodcasts).map(([guid, seconds]) => {
+        {podcasts.slice(0, maxTopPodcasts).map(([guid, seconds]) => {
           const podcast = subscriptionByGuid(guid);
           const name = podcast ? podcastName(podcast) : texts.history.unknownFeed;
           return (
@@ -181,7 +191,7 @@ function TopPodcasts({ podcasts }: Pick<Data, 'podcasts'>) {
                 lines={[formatHours(seconds)]}
               >
                 <span class="share" aria-hidden="true">
-                  <span style={{ width: `${(100 * seconds) / most}%` }} />
+                  <span style={{ width: `${(100 * seconds) / mostSeconds}%` }} />
                 </span>
               </Row>
             </li>

@@ -43,14 +43,11 @@ type SortOrder = 'time' | 'title' | 'newest' | 'listened';
 /** Renders the subscriptions, with search and the form that adds one. */
 export function SubscriptionsPage() {
   const showsSubscribed = useSignal(true);
-  // Each opening sets a new object, also for the same subscription.
-  const managed = useSignal<{ guid: string } | undefined>(undefined);
+  // Subscription of the open dialog. Each opening sets a new object, also for the same guid.
+  const openedSubscription = useSignal<{ guid: string } | undefined>(undefined);
   const hasFailed = useSignal(false);
-  const shown = useComputed(() =>
-    sortSubscriptions(
-      matchingSubscriptions(searchText.value, showsSubscribed.value),
-      sortOrder.value,
-    ),
+  const shownSubscriptions = useComputed(() =>
+    sortSubscriptions(findSubscriptions(searchText.value, showsSubscribed.value), sortOrder.value),
   );
   const load = useCallback(() => {
     hasFailed.value = false;
@@ -60,7 +57,7 @@ export function SubscriptionsPage() {
   useEffect(load, []);
 
   const isWholeList = searchText.value.trim() === '' && showsSubscribed.value;
-  const opening = managed.value;
+  const opening = openedSubscription.value;
   const current = opening && subscriptionByGuid(opening.guid);
   return (
     <Page title={t.title} lead={t.lead}>
@@ -68,23 +65,23 @@ export function SubscriptionsPage() {
       <section class="card list">
         <SubscriptionTools showsSubscribed={showsSubscribed} />
         <p class="quiet small count" role="status">
-          {!hasFailed.value && countText(shown.value.length)}
+          {!hasFailed.value && formatCount(shownSubscriptions.value.length)}
         </p>
         <PendingAdditions />
         {hasFailed.value && <LoadFailure onRetry={load} />}
-        {areAllSubscriptionsLoaded.value && shown.value.length === 0 ? (
+        {areAllSubscriptionsLoaded.value && shownSubscriptions.value.length === 0 ? (
           <NoSubscriptions isWholeList={isWholeList} isSearch={searchText.value.trim() !== ''} />
         ) : (
           !hasFailed.value && (
             <WindowedList
               label={t.list}
-              items={shown.value}
-              expectedCount={isWholeList ? expectedSubscriptions() : 0}
+              items={shownSubscriptions.value}
+              expectedCount={isWholeList ? countExpectedRows() : 0}
               keyOf={({ guid }) => guid}
               renderRow={(subscription) => (
                 <SubscriptionRow
                   subscription={subscription}
-                  onManage={() => (managed.value = { guid: subscription.guid })}
+                  onManage={() => (openedSubscription.value = { guid: subscription.guid })}
                 />
               )}
             />
@@ -96,20 +93,22 @@ export function SubscriptionsPage() {
           key={opening.guid}
           subscription={current}
           opening={opening}
-          onClose={() => managed.value === opening && (managed.value = undefined)}
+          onClose={() =>
+            openedSubscription.value === opening && (openedSubscription.value = undefined)
+          }
         />
       )}
     </Page>
   );
 }
 
-/** Returns the number of rows of the list while subscriptions are loading, else 0. */
-function expectedSubscriptions(): number {
+/** Returns the expected number of rows while subscriptions are loading, else 0. */
+function countExpectedRows(): number {
   return areAllSubscriptionsLoaded.value ? 0 : (totalSubscriptions.value ?? 8);
 }
 
-/** Returns the subscriptions that match the search. */
-function matchingSubscriptions(text: string, isSubscribed: boolean): readonly ListedSubscription[] {
+/** Returns the subscriptions that match the search text and have this `isSubscribed`. */
+function findSubscriptions(text: string, isSubscribed: boolean): readonly ListedSubscription[] {
   const matches = podcastMatcher(text);
   return subscriptions.value.filter(
     (subscription) => subscription.isSubscribed === isSubscribed && matches(subscription),
@@ -118,15 +117,15 @@ function matchingSubscriptions(text: string, isSubscribed: boolean): readonly Li
 
 function sortSubscriptions(
   rows: readonly ListedSubscription[],
-  by: SortOrder,
+  order: SortOrder,
 ): readonly ListedSubscription[] {
-  if (by === 'time') return rows;
-  if (by === 'title') return rows.toSorted(compareNames);
-  const dateOf = ({ guid }: ListedSubscription) =>
-    by === 'newest'
+  if (order === 'time') return rows;
+  if (order === 'title') return rows.toSorted(compareNames);
+  const getDate = ({ guid }: ListedSubscription) =>
+    order === 'newest'
       ? podcasts.value.get(guid)?.latest_publish_date
       : changesByPodcast.value.get(guid);
-  return rows.toSorted((one, other) => compareDates(dateOf(other), dateOf(one)));
+  return rows.toSorted((one, other) => compareDates(getDate(other), getDate(one)));
 }
 
 function NoSubscriptions({ isWholeList, isSearch }: { isWholeList: boolean; isSearch: boolean }) {
@@ -138,9 +137,9 @@ function NoSubscriptions({ isWholeList, isSearch }: { isWholeList: boolean; isSe
   );
 }
 
-function countText(shown: number): string {
+function formatCount(shownCount: number): string {
   if (sortOrder.value === 'listened' && !areAllEpisodesLoaded.value) return texts.loading;
-  if (areAllSubscriptionsLoaded.value) return t.count(shown);
+  if (areAllSubscriptionsLoaded.value) return t.count(shownCount);
   return totalSubscriptions.value === undefined
     ? texts.loading
     : t.progress(subscriptions.value.length, totalSubscriptions.value);
@@ -148,9 +147,9 @@ function countText(shown: number): string {
 
 function SubscriptionTools({ showsSubscribed }: { showsSubscribed: Signal<boolean> }) {
   // The order by listening needs the times of all episodes of the history.
-  const sort = (by: SortOrder) => {
-    sortOrder.value = by;
-    if (by === 'listened') loadAllEpisodes().catch(() => showNotice(texts.failed, true));
+  const changeOrder = (order: SortOrder) => {
+    sortOrder.value = order;
+    if (order === 'listened') loadAllEpisodes().catch(() => showNotice(texts.failed, true));
   };
   return (
     <div class="tools" role="search">
@@ -179,7 +178,7 @@ function SubscriptionTools({ showsSubscribed }: { showsSubscribed: Signal<boolea
           listened: t.byListened,
         }}
         value={sortOrder.value}
-        onChoice={sort}
+        onChoice={changeOrder}
       />
     </div>
   );
@@ -200,7 +199,7 @@ function SubscriptionRow({
       name={name}
       href={`/console/podcast?guid=${guid}`}
       picture={<Picture guid={guid} name={name} />}
-      tag={change && <span class="tag">{pendingText(change.kind)}</span>}
+      tag={change && <span class="tag">{formatPending(change.kind)}</span>}
       lines={[podcasts.value.get(guid)?.author ?? feedUrl]}
     >
       <button
@@ -215,18 +214,18 @@ function SubscriptionRow({
   );
 }
 
-function pendingText(kind: keyof typeof t.pending): string {
+function formatPending(kind: keyof typeof t.pending): string {
   return isOnline.value ? t.pending[kind] : t.waiting;
 }
 
 function PendingAdditions() {
-  const added = pendingSubscriptionChanges.value.filter(({ kind }) => kind === 'add');
-  if (added.length === 0) return null;
+  const pendingAdditions = pendingSubscriptionChanges.value.filter(({ kind }) => kind === 'add');
+  if (pendingAdditions.length === 0) return null;
   return (
     <ul class="waiting" role="list">
-      {added.slice(0, 20).map(({ feedUrl }, at) => (
-        <li key={at} class="cut">
-          <bdi>{feedUrl}</bdi> <span class="tag">{pendingText('add')}</span>
+      {pendingAdditions.slice(0, 20).map(({ feedUrl }, index) => (
+        <li key={index} class="cut">
+          <bdi>{feedUrl}</bdi> <span class="tag">{formatPending('add')}</span>
         </li>
       ))}
     </ul>

@@ -12,16 +12,16 @@ interface EpisodeRowProps {
   readonly date: Date | undefined;
   /** Link that is shown after the title. */
   readonly link?: ComponentChildren;
-  /** Buttons, which also show whether the episode is played and a favourite. */
+  /** Buttons that also show if the episode is played or a favourite. Without them, tags show it. */
   readonly actions?: ComponentChildren;
 }
 
-/** Renders an episode of a list with its statuses. */
+/** Renders an episode as a list item, with its statuses. */
 export function EpisodeRow({ episode, picture, podcast, date, link, actions }: EpisodeRowProps) {
   const { title, duration, playback_position, favorite_status, new_status } = episode;
   const position = playback_position?.value ?? 0;
   const progress = progressOf(episode);
-  const line = (
+  const podcastAndDate = (
     <>
       {podcast}
       {podcast !== undefined && date !== undefined && ' · '}
@@ -29,7 +29,7 @@ export function EpisodeRow({ episode, picture, podcast, date, link, actions }: E
     </>
   );
   return (
-    <Row name={title || t.untitled} picture={picture} tag={link} lines={[line]}>
+    <Row name={title || t.untitled} picture={picture} tag={link} lines={[podcastAndDate]}>
       <div class="states small">
         {!actions && favorite_status?.value && <span class="tag star">{t.favorite}</span>}
         {!actions && progress === 'played' && <span class="tag">{t.played}</span>}
@@ -64,10 +64,10 @@ const dateFormat = new Intl.DateTimeFormat(locale, { dateStyle: 'medium' });
 
 /** Formats a duration as `1:02:03` or `2:03`. */
 function formatSeconds(seconds: number): string {
-  const whole = Math.floor(seconds);
-  const [hours, minutes] = [Math.floor(whole / 3_600), Math.floor(whole / 60) % 60];
-  const two = (part: number) => String(part).padStart(2, '0');
+  const wholeSeconds = Math.floor(seconds);
+  const [hours, minutes] = [Math.floor(wholeSeconds / 3_600), Math.floor(wholeSeconds / 60) % 60];
+  const padToTwoDigits = (value: number) => String(value).padStart(2, '0');
   return hours > 0
-    ? `${hours}:${two(minutes)}:${two(whole % 60)}`
-    : `${minutes}:${two(whole % 60)}`;
+    ? `${hours}:${padToTwoDigits(minutes)}:${padToTwoDigits(wholeSeconds % 60)}`
+    : `${minutes}:${padToTwoDigits(wholeSeconds % 60)}`;
 }

@@ -3,24 +3,24 @@ import { useEffect, useRef } from 'preact/hooks';
 import { isSignedOut } from '../data/session.js';
 import { texts } from '../texts/texts.js';
 
-/** Milliseconds until a notice disappears. It stays while the pointer or the focus is on it. */
+/** Milliseconds until a notice disappears. A notice with the pointer or the focus stays. */
 const noticeDuration = 10_000;
 
 interface NoticeContent {
   readonly text: string;
-  readonly isBad?: boolean;
+  readonly isError?: boolean;
   readonly undo?: () => void;
 }
 
 const currentNotice = signal<NoticeContent>({ text: '' });
 
 /**
- * Shows a notice for some seconds or until the next one, and announces it to screen readers. Errors
- * after the end of the session are not shown, because the banner reports it.
+ * Shows a notice for some seconds or until the next notice, and announces it to screen readers.
+ * Shows no error after the end of the session, because the banner then reports the sign-out.
  */
-export function showNotice(text: string, isBad = false): void {
-  if (isBad && isSignedOut.value) return;
-  currentNotice.value = { text, isBad };
+export function showNotice(text: string, isError = false): void {
+  if (isError && isSignedOut.value) return;
+  currentNotice.value = { text, isError };
 }
 
 /** Removes the notice from the page. */
@@ -28,20 +28,20 @@ export function hideNotice(): void {
   currentNotice.value = { text: '' };
 }
 
-/** Shows a notice of a change, with a button that calls `undo`. */
+/** Shows a notice about a change, with a button that calls `undo`. */
 export function showUndo(text: string, undo: () => void): void {
   currentNotice.value = { text, undo };
 }
 
 /** Renders the notice of {@link showNotice} or {@link showUndo}. */
 export function Notice() {
-  const element = useRef<HTMLDivElement>(null);
+  const noticeElement = useRef<HTMLDivElement>(null);
   const content = currentNotice.value;
-  const { text, isBad, undo } = content;
+  const { text, isError, undo } = content;
   useEffect(() => {
     if (text === '') return undefined;
     const timer = setInterval(
-      () => element.current?.matches(':hover, :focus-within') || hideNotice(),
+      () => noticeElement.current?.matches(':hover, :focus-within') || hideNotice(),
       noticeDuration,
     );
     return () => clearInterval(timer);
@@ -51,9 +51,9 @@ export function Notice() {
     undo?.();
   };
   return (
-    <div ref={element} class="toast" role="status">
+    <div ref={noticeElement} class="toast" role="status">
       {text !== '' && (
-        <p class={isBad ? 'notice bad' : 'notice good'}>
+        <p class={isError ? 'notice bad' : 'notice good'}>
           <bdi>{text}</bdi>
           {undo && (
             <button class="bare" onClick={runUndo}>

@@ -6,7 +6,7 @@ import { texts } from '../texts/texts.js';
 /** True after the first page was shown. Only later pages move the focus to their heading. */
 let hasNavigated = false;
 
-/** Renders a page. After navigation its heading gets the focus, for screen readers. */
+/** Renders a page. After a navigation, the heading gets the focus for screen readers. */
 export function Page({
   title,
   lead,
@@ -40,7 +40,7 @@ export function Page({
 
 /**
  * Renders an error with a button that retries, instead of content that failed to load. Renders
- * nothing after the end of the session, because the banner reports it.
+ * nothing after the end of the session, because the banner then reports the sign-out.
  */
 export function LoadFailure({ onRetry }: { onRetry: () => void }) {
   if (isSignedOut.value) return null;

@@ -8,7 +8,7 @@ import { feedName } from './feed-name.js';
 
 const { history: t } = texts;
 
-/** Maximum number of suggested podcasts. A longer text has fewer matches. */
+/** Maximum number of suggested podcasts. To see others, the user types more of a name. */
 const maxSuggestions = 50;
 
 interface PodcastFieldProps {
@@ -20,39 +20,40 @@ interface PodcastFieldProps {
 }
 
 /**
- * Renders an input that suggests podcasts by their title, author and address (ARIA 1.2, combobox).
- * Without a choice, the input shows the chosen podcast again.
+ * Renders an input that suggests podcasts by title, author and feed URL (ARIA 1.2, combobox). After
+ * the list closes without a choice, the input shows the previous choice again.
  */
 export function PodcastField({ id, label, value, onChoice }: PodcastFieldProps) {
   /** The typed text; undefined while the list is closed. */
-  const typed = useSignal<string | undefined>(undefined);
-  const active = useSignal(0);
-  const options = useComputed(() => podcastOptionsOf(typed.value)).value;
-  const isOpen = typed.value !== undefined;
-  const chosen = subscriptionByGuid(value);
-  const open = (text: string) => {
-    typed.value = text;
-    active.value = 0;
+  const typedText = useSignal<string | undefined>(undefined);
+  const activeIndex = useSignal(0);
+  const options = useComputed(() => findPodcastOptions(typedText.value)).value;
+  const isOpen = typedText.value !== undefined;
+  const chosenPodcast = subscriptionByGuid(value);
+  const openList = (text: string) => {
+    typedText.value = text;
+    activeIndex.value = 0;
   };
-  const close = () => (typed.value = undefined);
-  const choose = (guid: string | undefined) => {
-    close();
+  const closeList = () => (typedText.value = undefined);
+  const choosePodcast = (guid: string | undefined) => {
+    closeList();
     if (guid !== undefined) onChoice(guid);
   };
-  const pressKey = (event: KeyboardEvent) => {
-    if (event.key === 'ArrowDown' && !isOpen) open('');
+  const handleKey = (event: KeyboardEvent) => {
+    if (event.key === 'ArrowDown' && !isOpen) openList('');
     else if (event.key === 'ArrowDown')
-      active.value = Math.min(active.value + 1, options.length - 1);
-    else if (event.key === 'ArrowUp' && isOpen) active.value = Math.max(active.value - 1, 0);
-    else if (event.key === 'Enter' && isOpen) choose(options[active.value]?.guid);
-    else if (event.key === 'Escape' && isOpen) close();
+      activeIndex.value = Math.min(activeIndex.value + 1, options.length - 1);
+    else if (event.key === 'ArrowUp' && isOpen)
+      activeIndex.value = Math.max(activeIndex.value - 1, 0);
+    else if (event.key === 'Enter' && isOpen) choosePodcast(options[activeIndex.value]?.guid);
+    else if (event.key === 'Escape' && isOpen) closeList();
     else return;
     event.preventDefault();
   };
   useEffect(() => {
     if (isOpen)
-      document.getElementById(`${id}-${active.value}`)?.scrollIntoView({ block: 'nearest' });
-  }, [isOpen, active.value]);
+      document.getElementById(`${id}-${activeIndex.value}`)?.scrollIntoView({ block: 'nearest' });
+  }, [isOpen, activeIndex.value]);
   return (
     <div class="suggested">
       <Field
@@ -66,20 +67,27 @@ export function PodcastField({ id, label, value, onChoice }: PodcastFieldProps) 
         aria-autocomplete="list"
         aria-expanded={isOpen}
         aria-controls={`${id}-list`}
-        aria-activedescendant={isOpen && options.length > 0 ? `${id}-${active.value}` : undefined}
+        aria-activedescendant={
+          isOpen && options.length > 0 ? `${id}-${activeIndex.value}` : undefined
+        }
         placeholder={t.allPodcasts}
-        value={typed.value ?? (chosen ? podcastName(chosen) : '')}
+        value={typedText.value ?? (chosenPodcast ? podcastName(chosenPodcast) : '')}
         onInput={({ currentTarget: { value: text } }) => {
-          open(text);
+          openList(text);
           if (text === '' && value !== '') onChoice('');
         }}
-        onClick={() => !isOpen && open('')}
-        onBlur={close}
-        onKeyDown={pressKey}
+        onClick={() => !isOpen && openList('')}
+        onBlur={closeList}
+        onKeyDown={handleKey}
       />
       <ul id={`${id}-list`} role="listbox" aria-label={label} hidden={!isOpen}>
         {isOpen && (
-          <PodcastOptions id={id} options={options} active={active.value} onChoice={choose} />
+          <PodcastOptions
+            id={id}
+            options={options}
+            activeIndex={activeIndex.value}
+            onChoice={choosePodcast}
+          />
         )}
       </ul>
     </div>
@@ -88,26 +96,26 @@ export function PodcastField({ id, label, value, onChoice }: PodcastFieldProps) 
 
 interface PodcastOptionsProps {
   readonly id: string;
-  readonly options: ReturnType<typeof podcastOptionsOf>;
-  readonly active: number;
+  readonly options: ReturnType<typeof findPodcastOptions>;
+  readonly activeIndex: number;
   onChoice(guid: string): void;
 }
 
-function PodcastOptions({ id, options, active, onChoice }: PodcastOptionsProps) {
+function PodcastOptions({ id, options, activeIndex, onChoice }: PodcastOptionsProps) {
   if (options.length === 0)
     return (
       <li role="option" aria-disabled="true" aria-selected="false" class="quiet">
         {texts.subscriptions.noneFound}
       </li>
     );
-  return options.map(({ guid, name, address }, at) => (
+  return options.map(({ guid, name, address }, index) => (
     <li
       key={guid}
-      id={`${id}-${at}`}
+      id={`${id}-${index}`}
       role="option"
       class="cut"
-      aria-selected={at === active}
-      // Keeps the focus in the input, because losing it closes the list.
+      aria-selected={index === activeIndex}
+      // Keeps the focus in the input, because the list closes when the input loses the focus.
       onMouseDown={(event) => event.preventDefault()}
       onClick={() => onChoice(guid)}
     >
@@ -116,10 +124,10 @@ function PodcastOptions({ id, options, active, onChoice }: PodcastOptionsProps) 
   ));
 }
 
-/** Returns the podcasts that match a text, by name. An empty text adds the choice "all" first. */
-function podcastOptionsOf(text: string | undefined) {
+/** Returns the podcasts that match a text, sorted by name. For an empty text, "all" is first. */
+function findPodcastOptions(text: string | undefined) {
   if (text === undefined) return [];
-  const matching = subscriptions.value
+  const matchingOptions = subscriptions.value
     .filter(podcastMatcher(text))
     .sort(compareNames)
     .slice(0, maxSuggestions)
@@ -128,5 +136,7 @@ function podcastOptionsOf(text: string | undefined) {
       name: podcastName(podcast).slice(0, 100),
       address: feedName(podcast.feedUrl).slice(0, 100),
     }));
-  return text === '' ? [{ guid: '', name: t.allPodcasts, address: '' }, ...matching] : matching;
+  return text === ''
+    ? [{ guid: '', name: t.allPodcasts, address: '' }, ...matchingOptions]
+    : matchingOptions;
 }

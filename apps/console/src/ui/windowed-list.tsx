@@ -1,7 +1,7 @@
 import type { ComponentChildren, RefObject } from 'preact';
 import { useLayoutEffect, useRef, useState } from 'preact/hooks';
 
-/** Number of rows rendered beyond each edge of the screen, for keys and screen readers. */
+/** Number of rows rendered beyond each edge of the screen, for keyboards and screen readers. */
 const extraRows = 8;
 
 interface WindowedListProps<Item> {
@@ -18,8 +18,8 @@ interface WindowedListProps<Item> {
 }
 
 /**
- * Renders a list, of which the document contains only the rows near the screen and the focused row.
- * All rows have the same height, so that newly loaded rows do not move other rows.
+ * Renders a list. The document contains only the rows near the screen and the focused row. All rows
+ * have the same height, so newly loaded rows do not move other rows.
  */
 export function WindowedList<Item>({
   label,
@@ -31,15 +31,16 @@ export function WindowedList<Item>({
   onNearEnd,
 }: WindowedListProps<Item>) {
   const list = useRef<HTMLUListElement>(null);
-  const [focused, setFocused] = useState(-1);
-  const length = Math.max(items.length, expectedCount);
-  const { first, last, rowRem } = useVisibleRange(list, items.length, length, onNearEnd);
+  const [focusedIndex, setFocusedIndex] = useState(-1);
+  const rowCount = Math.max(items.length, expectedCount);
+  const { first, end, rowRem } = useVisibleRange(list, items.length, rowCount, onNearEnd);
 
   const indexes = Array.from(
-    { length: Math.max(Math.min(last, length) - first, 0) },
+    { length: Math.max(Math.min(end, rowCount) - first, 0) },
     (_, offset) => first + offset,
   );
-  if (focused >= 0 && focused < items.length && !indexes.includes(focused)) indexes.push(focused);
+  if (focusedIndex >= 0 && focusedIndex < items.length && !indexes.includes(focusedIndex))
+    indexes.push(focusedIndex);
   indexes.sort((one, other) => one - other);
   return (
     <ul
@@ -47,8 +48,8 @@ export function WindowedList<Item>({
       class={isTall ? 'window tall' : 'window'}
       role="list"
       aria-label={label}
-      style={{ height: `${length * rowRem}rem` }}
-      onFocusOut={() => setFocused(-1)}
+      style={{ height: `${rowCount * rowRem}rem` }}
+      onFocusOut={() => setFocusedIndex(-1)}
     >
       {indexes.map((index) => {
         const item = items[index];
@@ -56,9 +57,9 @@ export function WindowedList<Item>({
           <li
             key={item === undefined ? `placeholder-${index}` : keyOf(item)}
             style={{ transform: `translateY(${index * rowRem}rem)` }}
-            aria-setsize={length}
+            aria-setsize={rowCount}
             aria-posinset={index + 1}
-            onFocusIn={() => setFocused(index)}
+            onFocusIn={() => setFocusedIndex(index)}
           >
             {item === undefined ? <span class="skeleton" aria-hidden="true" /> : renderRow(item)}
           </li>
@@ -68,37 +69,37 @@ export function WindowedList<Item>({
   );
 }
 
-/** Returns the indexes of the first row and the row after the last one near the screen. */
+/** Returns the range of rows near the screen (without `end`) and the height of a row in rem. */
 function useVisibleRange(
   list: RefObject<HTMLUListElement | null>,
-  loaded: number,
-  length: number,
+  loadedCount: number,
+  rowCount: number,
   onNearEnd?: () => void,
 ) {
-  const [{ first, last }, setRange] = useState({ first: 0, last: extraRows });
-  // Height of a row in rem: `--row` of the stylesheet, read again as media queries change it.
+  const [{ first, end }, setRange] = useState({ first: 0, end: extraRows });
+  // Height of a row in rem: `--row` of the stylesheet, which media queries change.
   const [rowRem, setRowRem] = useState(4.5);
   useLayoutEffect(() => {
-    const measure = () => {
+    const measureRows = () => {
       if (!list.current) return;
       const rem = parseFloat(getComputedStyle(list.current).getPropertyValue('--row'));
       setRowRem(rem);
-      const height = rem * parseFloat(getComputedStyle(document.documentElement).fontSize);
+      const rowHeight = rem * parseFloat(getComputedStyle(document.documentElement).fontSize);
       const { top } = list.current.getBoundingClientRect();
-      const start = Math.max(Math.floor(-top / height) - extraRows, 0);
-      const end = Math.ceil((innerHeight - top) / height) + extraRows;
+      const newFirst = Math.max(Math.floor(-top / rowHeight) - extraRows, 0);
+      const newEnd = Math.ceil((innerHeight - top) / rowHeight) + extraRows;
       setRange((range) =>
-        range.first === start && range.last === end ? range : { first: start, last: end },
+        range.first === newFirst && range.end === newEnd ? range : { first: newFirst, end: newEnd },
       );
-      if (end >= loaded) onNearEnd?.();
+      if (newEnd >= loadedCount) onNearEnd?.();
     };
-    measure();
-    addEventListener('scroll', measure, { passive: true });
-    addEventListener('resize', measure);
+    measureRows();
+    addEventListener('scroll', measureRows, { passive: true });
+    addEventListener('resize', measureRows);
     return () => {
-      removeEventListener('scroll', measure);
-      removeEventListener('resize', measure);
+      removeEventListener('scroll', measureRows);
+      removeEventListener('resize', measureRows);
     };
-  }, [loaded, length, onNearEnd]);
-  return { first, last, rowRem };
+  }, [loadedCount, rowCount, onNearEnd]);
+  return { first, end, rowRem };
 }
