@@ -30,8 +30,8 @@ const clockAdvance = /\bsync\.(begin_write|advance_clock)\(/;
  * Registers a statement.
  *
  * @param name `<service>.<action>`, unique, because a connection prepares one text per name.
- * @param text SQL. If it can advance the clock of user $1, its column `moved` is the new clock, or
- *   null if the clock did not advance ({@link PgTransaction} reports it).
+ * @param text SQL. If the SQL can advance the clock of user $1, its column `moved` is the new
+ *   clock, or null if the clock did not advance. {@link PgTransaction} reports the new clock.
  * @throws Error if the column `moved` is missing, or the name has another text.
  */
 export function statement(name: string, text: string): Statement {

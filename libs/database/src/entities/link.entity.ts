@@ -20,6 +20,7 @@ export class LinkEntity {
   @Column({ type: 'text', nullable: true })
   name!: string | null;
 
+  /** The address that a `verify` link verifies; null for other links. */
   @Column({ type: 'text', nullable: true })
   email!: string | null;
 
