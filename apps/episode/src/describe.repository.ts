@@ -23,9 +23,9 @@ const selectFeedEpisodes = statement(
 
 /**
  * Reads the stored episodes of the feeds of the subscriptions $2 of user $1, up to
- * {@link maxBytes}; the first feed has no limit. It omits unsubscribed podcasts, and subscriptions
- * that changed in the last 8 s, because an immediate title would reveal that another user follows
- * the feed.
+ * {@link maxBytes}; the first feed has no limit. Unsubscribed podcasts are omitted. Subscriptions
+ * that changed in the last 8 s are omitted, too, because an immediate title would reveal that
+ * another user follows the feed.
  */
 const selectFollowedEpisodes = statement(
   'episode.select_followed_episodes',

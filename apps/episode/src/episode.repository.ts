@@ -130,7 +130,7 @@ const updateTotals = statement(
 /** The columns of all statuses: value and time, both null if the status is not set. */
 export type StatusFields = Record<StatusName, Status['value'] | null> &
   Record<`${StatusName}At`, string | null>;
-/** An episode with its state as a statement reads it; {@link toEpisodeRow} converts it. */
+/** An episode with its state, as statements return it. {@link toEpisodeRow} converts it. */
 export type StateRow = Omit<EpisodeRow, 'statuses'> & StatusFields & { minuteForms: number };
 /** The result of {@link selectAllCandidates}; empty arrays are null. */
 export type UploadDataResult = {
