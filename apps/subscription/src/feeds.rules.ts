@@ -16,7 +16,10 @@ export interface ValidatedFeeds {
   remove: readonly ValidatedEntry[];
 }
 
-/** The subscription of each entry, in the order of the entries; undefined if it was rejected. */
+/**
+ * The subscription of each entry, in the order of the entries. Undefined for a rejected entry of
+ * `add`, and for an entry of `remove` that matches no live subscription.
+ */
 export interface MatchedFeeds extends Record<'add' | 'remove', (SubscriptionRow | undefined)[]> {
   /** The failure codes of the rejected entries of `add`, in the order of the entries. */
   rejections: EntryFailureCode[];

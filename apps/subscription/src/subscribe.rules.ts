@@ -35,8 +35,8 @@ export type ValidatedEntry = ValidEntry | { feedUrl: string; fault: EntryFailure
 /**
  * The match of an entry (docs/reference/subscriptions.md, "Identifiers").
  * - `row`: the matched subscription; undefined if the entry creates one.
- * - `url`: whether the entry's URL becomes the current one of `row` or an alias; undefined if it
- *   stays as it is.
+ * - `url`: whether the entry's URL becomes the current one of `row` or an alias; undefined if
+ *   the URL stays as it is.
  * - `guid`: the same for the entry's guid.
  * - `duplicate`: another subscription of the same podcast, to merge into `row`.
  * - `conflict`: a subscription of another podcast with the entry's URL as its current URL. The

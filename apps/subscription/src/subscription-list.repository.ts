@@ -55,7 +55,7 @@ interface ListRow {
   deleted: string | null;
 }
 
-/** Returns one page of the subscriptions that changed after `since`; without it of all. */
+/** Returns one page of the subscriptions that changed after `since`, or of all without `since`. */
 export function listChanged(
   database: Database,
   request: ListRequest,

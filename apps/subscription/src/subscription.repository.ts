@@ -74,7 +74,7 @@ const selectStateCounts = statement(
 
 /**
  * Moves the guids, URLs and pointers of merged subscriptions to their survivors. $1 user, $2 merged
- * subscriptions, $3 the subscription that each of them ends up in, $4 stamp.
+ * subscriptions, $3 the survivor of each after all merges of the write, $4 stamp.
  */
 export const moveAliases = statement(
   'subscription.move_aliases',

@@ -14,7 +14,7 @@ type SubscriptionPatch = Omit<RequestOf<typeof updateSubscription>, 'userId' | '
  * - It first merges into `row` any other subscription that has the new guid, or has the new URL as
  *   its current URL.
  * - A new guid, a new URL and `isSubscribed` get the stamp of the write even if they equal the
- *   current value. A title gets it only if it differs.
+ *   current value. A title gets the stamp only if it differs from the current title.
  * - An `isSubscribed` or title whose `timestamp` is older than that of the current value is
  *   ignored. The answer has the current value.
  */
