@@ -24,8 +24,8 @@ import {
 export type Action = RequestOf<typeof uploadActions>['entries'][number];
 
 /**
- * The time of a status that was sent without one. It is in the future, so the rules replace it by
- * the arrival time of the request (docs/reference/interface.md, "Times").
+ * The time of a status that was sent without a time. It is in the future, so the rules replace it
+ * by the arrival time of the request (docs/reference/interface.md, "Times").
  */
 const latestTime = '9999-12-31T23:59:59Z';
 
@@ -40,22 +40,24 @@ export function validateAction({
   duration,
   statuses,
 }: Action): Upload | FailedEntry {
-  if (faultInHttpUrl(feedUrl) !== undefined) return actionFailure('invalid_url');
-  const sent: Record<string, unknown> = {
+  if (faultInHttpUrl(feedUrl) !== undefined) return createActionFailure('invalid_url');
+  const fields: Record<string, unknown> = {
     episode_guid: episodeGuid,
     enclosure_url: enclosureUrl,
     duration,
   };
   for (const name of statusNames) {
     const status = statuses[name];
-    if (status) sent[wireNames[name]] = { value: status.value, timestamp: status.at ?? latestTime };
+    if (status)
+      fields[wireNames[name]] = { value: status.value, timestamp: status.at ?? latestTime };
   }
-  const parsed = parseEntry(sent);
-  if ('code' in parsed) return actionFailure(parsed.code);
-  return { podcast: feedUrl, metadata: parsed.metadata, statuses: parsed.statuses, rawEntry: {} };
+  const parsedEntry = parseEntry(fields);
+  if ('code' in parsedEntry) return createActionFailure(parsedEntry.code);
+  const { metadata, statuses: parsedStatuses } = parsedEntry;
+  return { podcast: feedUrl, metadata, statuses: parsedStatuses, rawEntry: {} };
 }
 
-/** Applies actions in order. @returns the outcome of each. */
+/** Applies actions in order. @returns the outcome of each action. */
 export async function applyActions(
   episodes: EpisodeSet,
   actions: readonly Upload[],
@@ -71,8 +73,8 @@ export async function applyActions(
 }
 
 /**
- * Returns [sent URL, current URL] of feeds that moved. URLs that differ only in scheme or slashes
- * are omitted.
+ * Returns [sent URL, current URL] of feeds that moved. Pairs of URLs that differ only in scheme or
+ * trailing slashes are omitted.
  */
 export function movedFeeds(
   feeds: readonly { feedUrl: string; currentUrl: string }[],
@@ -82,4 +84,4 @@ export function movedFeeds(
     .map(({ feedUrl, currentUrl }) => [feedUrl, currentUrl]);
 }
 
-const actionFailure = (code: EntryFailureCode) => failedEntry({ rawEntry: {} }, code, '');
+const createActionFailure = (code: EntryFailureCode) => failedEntry({ rawEntry: {} }, code, '');

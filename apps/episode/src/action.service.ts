@@ -55,25 +55,26 @@ export class ActionService {
     const validated = request.entries.map(validateAction);
     const [timestamp, { outcomes, moved }] = await Promise.all([
       sessionTimestamp(this.database, userId, 'episodes', sessionId),
-      this.apply(
+      this.applyInWrites(
         userId,
         validated.filter((action) => 'rawEntry' in action),
         context,
       ),
     ]);
-    const applied = outcomes.values();
+    const appliedOutcomes = outcomes.values();
     const verdicts = validated.map((action) => {
-      const outcome = 'rawEntry' in action ? applied.next().value : action;
+      const outcome = 'rawEntry' in action ? appliedOutcomes.next().value : action;
       return outcome && 'code' in outcome ? outcome.code : null;
     });
     return { timestamp, verdicts, moved };
   }
 
   /**
-   * Sets the favourite status of an episode if `favorite` is sent, and returns the status. Reading
-   * also locks the clock as a write, because it matches the episode as an upload does.
+   * Sets the favourite status of an episode if `favorite` is sent, and returns the status. A
+   * request without `favorite` also runs as a write, because it matches the episode as an upload
+   * does.
    *
-   * @returns null as `episode` if it is missing; `ensure` creates it.
+   * @returns null as `episode` if the episode is missing. `ensure` creates a missing episode.
    * @throws Failure `invalid` for an invalid URL or an episode that cannot be created.
    */
   @Handle(setFavorite)
@@ -82,15 +83,15 @@ export class ActionService {
     const statuses = favorite === undefined ? {} : { favoriteStatus: { value: favorite } };
     const action = validateAction({ feedUrl, enclosureUrl, statuses });
     if ('code' in action) throw new Failure('invalid');
-    return this.database.write(this.writeOf(userId, [action], context), async (transaction) => {
-      const { episodes } = await this.read(transaction, userId, [action], context, ensure);
+    return this.database.write(this.createWrite(userId, [action], context), async (transaction) => {
+      const { episodes } = await this.readEpisodes(transaction, userId, [action], context, ensure);
       const outcome = applyUpload(episodes, action, 0, unlimitedBudget);
       if ('code' in outcome && outcome.code !== 'unknown_subscription')
         throw new Failure('invalid');
       const changes = episodes.changes();
       const isMissing = 'code' in outcome || (!ensure && changes.inserted.size > 0);
       if (isMissing || changes.rows.length === 0) transaction.discard();
-      else await this.save(transaction, userId, changes);
+      else await this.saveEpisodes(transaction, userId, changes);
       if (isMissing) return { episode: null };
       const { syncId, statuses: current } = episodes.byId(outcome.id);
       return {
@@ -101,10 +102,11 @@ export class ActionService {
 
   /**
    * Applies actions in one write. Actions that failed because too many episodes can match them are
-   * applied again, each half of them in a write of its own. An upload without a valid action, which
-   * some clients send often, starts no write and only checks that the user is not refused.
+   * applied again, in two further writes, each with half of these actions. An upload without a
+   * valid action, which some clients send often, starts no write and only checks that the user is
+   * not refused.
    */
-  private async apply(
+  private async applyInWrites(
     userId: string,
     actions: readonly Upload[],
     context: CallContext,
@@ -116,31 +118,38 @@ export class ActionService {
       );
       return { outcomes: [], moved: [] };
     }
-    const write = { ...this.writeOf(userId, actions, context), requestId };
-    const applied = await this.database.write(write, async (transaction) => {
-      const { episodes, moved } = await this.read(transaction, userId, actions, context, true);
+    const write = { ...this.createWrite(userId, actions, context), requestId };
+    const result = await this.database.write(write, async (transaction) => {
+      const { episodes, moved } = await this.readEpisodes(
+        transaction,
+        userId,
+        actions,
+        context,
+        true,
+      );
       const outcomes = await applyActions(episodes, actions);
       const changes = episodes.changes();
       if (changes.rows.length === 0) transaction.discard();
-      else await this.save(transaction, userId, changes);
+      else await this.saveEpisodes(transaction, userId, changes);
       return { outcomes, moved };
     });
-    const failed = [...applied.outcomes.entries()].filter(
-      ([, one]) => 'code' in one && hasTooManyCandidates(one),
+    const failedOutcomes = [...result.outcomes.entries()].filter(
+      ([, outcome]) => 'code' in outcome && hasTooManyCandidates(outcome),
     );
-    const places = failed.map(([place]) => place);
-    const middle = Math.ceil(places.length / 2);
-    for (const half of actions.length > 1 ? [places.slice(0, middle), places.slice(middle)] : []) {
+    const failedIndexes = failedOutcomes.map(([index]) => index);
+    const middle = Math.ceil(failedIndexes.length / 2);
+    const halves = [failedIndexes.slice(0, middle), failedIndexes.slice(middle)];
+    for (const half of actions.length > 1 ? halves : []) {
       if (half.length === 0) continue;
-      const part = half.map((place) => actions[place] as Upload);
-      const { outcomes } = await this.apply(userId, part, context, randomUUID());
-      for (const [index, place] of half.entries())
-        applied.outcomes[place] = outcomes[index] as ActionResult;
+      const retriedActions = half.map((index) => actions[index] as Upload);
+      const retry = await this.applyInWrites(userId, retriedActions, context, randomUUID());
+      for (const [position, index] of half.entries())
+        result.outcomes[index] = retry.outcomes[position] as ActionResult;
     }
-    return applied;
+    return result;
   }
 
-  private async save(
+  private async saveEpisodes(
     transaction: Transaction,
     userId: string,
     changes: EpisodeChanges,
@@ -149,7 +158,7 @@ export class ActionService {
     await saveChanges(transaction, userId, changes);
   }
 
-  private writeOf(
+  private createWrite(
     userId: string,
     actions: readonly Upload[],
     context: CallContext,
@@ -164,10 +173,11 @@ export class ActionService {
   }
 
   /**
-   * Reads the episodes that actions can match. @param ensure true also creates the missing
-   * subscriptions of their feeds.
+   * Reads the episodes that actions can match.
+   *
+   * @param ensure true also creates the missing subscriptions of the actions' feeds.
    */
-  private async read(
+  private async readEpisodes(
     transaction: Transaction<ActedResult>,
     userId: string,
     actions: readonly Upload[],
@@ -177,23 +187,23 @@ export class ActionService {
     const { stamp } = transaction;
     let { found } = transaction;
     const subscriptions = new Map(found[0]?.subscriptions);
-    const unknown = [...new Set(actions.map(({ podcast }) => podcast))].filter(
+    const unknownFeeds = [...new Set(actions.map(({ podcast }) => podcast))].filter(
       (feed) => !subscriptions.has(feed),
     );
-    if (ensure && unknown.length > 0) {
-      const [ensured] = await transaction.query<{ made: number }>(ensureSubscriptions, [
+    if (ensure && unknownFeeds.length > 0) {
+      const [ensureResult] = await transaction.query<{ made: number }>(ensureSubscriptions, [
         userId,
-        unknown,
-        unknown.map(podcastGuid),
-        unknown.map((feed) => Buffer.from(urlKey(feed), 'hex')),
+        unknownFeeds,
+        unknownFeeds.map(podcastGuid),
+        unknownFeeds.map((feed) => Buffer.from(urlKey(feed), 'hex')),
         stamp,
         this.quotas.QUOTA_LIVE_SUBSCRIPTIONS,
         this.quotas.QUOTA_SUBSCRIPTION_NAMES,
       ]);
-      if (ensured?.made) {
+      if (ensureResult?.made) {
         transaction.addEventKinds('subscriptions');
-        const [query, bound] = selectActed(userId, actions, this.quotas);
-        found = await transaction.query(query, bound);
+        const [query, values] = selectActed(userId, actions, this.quotas);
+        found = await transaction.query(query, values);
       }
     }
     const episodes = new EpisodeSet(toUploadData(found), stamp, context.arrivedMs);
@@ -208,7 +218,10 @@ export class ActionService {
   async list(request: RequestOf<typeof listActions>, context: CallContext) {
     const { userId, reader, feedUrl, favorites = false, readOnly = false, further } = request;
     if (further)
-      return this.page(request, { timestamp: Math.max(1, further.since), since: further.since });
+      return this.readPage(request, {
+        timestamp: Math.max(1, further.since),
+        since: further.since,
+      });
     const updatesState = reader !== undefined && feedUrl === undefined && !favorites && !readOnly;
     const answer = await answerList(
       this.database,
@@ -216,11 +229,11 @@ export class ActionService {
       context,
     );
     if (answer.unchanged) return { timestamp: answer.timestamp, episodes: [] };
-    return this.page(request, { ...answer, since: answer.initial ? 0 : answer.since });
+    return this.readPage(request, { ...answer, since: answer.initial ? 0 : answer.since });
   }
 
   /** Reads a page of the list of actions. `next` is absent on the last page. */
-  private async page(
+  private async readPage(
     request: RequestOf<typeof listActions>,
     { timestamp, since }: { timestamp: number; since: number },
   ) {

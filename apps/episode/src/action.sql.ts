@@ -20,6 +20,7 @@ import type { UploadDataResult } from './episode.repository.js';
  * the user.
  *
  * @param key SQL of the URL's lookup key.
+ * @param derivedGuid SQL of the guid that is derived from the URL.
  */
 export const subscriptionOf = (key: string, derivedGuid: string) => `(
        SELECT n.subscription_id, n.current_guid, n.feed_url FROM (
@@ -36,12 +37,13 @@ export const subscriptionOf = (key: string, derivedGuid: string) => `(
 /**
  * Reads the episodes that actions can match, by episode_guid and by enclosure_url (`searched`), up
  * to the limits of POST /episodes. No other field of an action identifies an episode.
- * - An action without a guid searches all episodes by enclosure_url, an action with a guid only
- *   those without one.
- * - If an episode has the guid, the enclosure_url is searched only if that episode has none.
+ * - The enclosure_url of an action without a guid can match each episode. That of an action with a
+ *   guid can match only episodes without a guid.
+ * - If an episode has the guid of an action, the enclosure_url of the action is searched only if
+ *   that episode has no enclosure_url.
  *
- * $1 user, $2 feed URLs with their lookup keys and derived guids, $3 actions, $4 quota of episodes,
- * $5 quota of aliases.
+ * $1 user, $2 JSON array of feed URLs with their lookup keys and derived guids, $3 JSON array of
+ * actions, $4 quota of episodes, $5 quota of aliases.
  */
 export const selectActedEpisodes = statement(
   'episode.select_acted_episodes',
@@ -86,16 +88,16 @@ export const selectActedEpisodes = statement(
 
 /**
  * The result of {@link selectActedEpisodes}. `renamed` lists the feeds whose current URL differs
- * from the URL in the actions.
+ * from the URL in the actions; null if there are none.
  */
 export type ActedResult = UploadDataResult & {
   renamed: { feedUrl: string; currentUrl: string }[] | null;
 };
 
 /**
- * Creates unsubscribed subscriptions for feeds that have none, and returns their number. $1 user,
- * $2 URLs, $3 their derived guids, $4 their lookup keys, $5 stamp, $6 quota of live subscriptions,
- * $7 quota of guids and of URLs, each.
+ * Creates an unsubscribed subscription for each URL that matches none, until a quota is reached.
+ * Returns the number of new subscriptions. $1 user, $2 URLs, $3 their derived guids, $4 their
+ * lookup keys, $5 stamp, $6 quota of live subscriptions, $7 quota of guids and of URLs, each.
  */
 export const ensureSubscriptions = statement(
   'episode.ensure_subscriptions',

@@ -8,17 +8,18 @@ type AnsweredEntry = Pick<EpisodeEntry, 'temporaryId'> | FailedEntry;
 
 /** Upper bound for the bytes of a failure's code and message, without identifiers. */
 const failureBytes = 200;
-const envelope = (success = '', failure = '') => `{"success":[${success}],"failure":[${failure}]}`;
-const envelopeBytes = envelope().length;
+const buildAnswer = (success = '', failure = '') =>
+  `{"success":[${success}],"failure":[${failure}]}`;
+const emptyAnswerBytes = buildAnswer().length;
 
-const bytesOf = (value: unknown) => Buffer.byteLength(JSON.stringify(value));
+const countBytes = (value: unknown) => Buffer.byteLength(JSON.stringify(value));
 
 /**
- * Budget of bytes for the JSON answer to an upload (docs/reference/episodes.md, "Size").
+ * Limits the bytes of the JSON answer to an upload (docs/reference/episodes.md, "Size").
  * Invariants:
  * - Each entry that is not yet applied has a reservation for a failure with its temporary_id.
  * - An episode with several entries counts once for each of them, with its current size.
- * - The sum of all reservations never exceeds the budget.
+ * - The sum of all reservations never exceeds the limit.
  */
 export class AnswerBudget {
   private freeBytes: number;
@@ -26,32 +27,36 @@ export class AnswerBudget {
    * By row id: the episode as JSON, its bytes including a comma, and the number of items in the
    * answer that show it.
    */
-  private readonly items = new Map<number, { text: string; bytes: number; shown: number }>();
+  private readonly items = new Map<number, { json: string; bytes: number; count: number }>();
 
-  /** @throws Failure `invalid` if failures for all entries would exceed the budget. */
+  /** @throws Failure `invalid` if failures for all entries would exceed `maxBytes`. */
   constructor(maxBytes: number, entries: readonly AnsweredEntry[]) {
     this.freeBytes =
-      maxBytes - envelopeBytes - entries.reduce((sum, entry) => sum + reservedBytes(entry), 0);
+      maxBytes -
+      emptyAnswerBytes -
+      entries.reduce((sum, entry) => sum + countReservedBytes(entry), 0);
     if (this.freeBytes < 0) throw new Failure('invalid');
   }
 
   /**
    * Reserves the bytes of an applied entry's episode. The items of `absorbed` episodes then show
-   * this episode, too. @returns false, without a reservation, if the budget is too small.
+   * this episode, too. @returns false, without a reservation, if too few bytes are free.
    */
   reserve(row: EpisodeRow, guid: string, absorbed: readonly EpisodeRow[] = []): boolean {
-    const text = JSON.stringify(toShownEpisode(row, row.statuses, guid));
-    const bytes = Buffer.byteLength(text) + 1;
-    const before = [row, ...absorbed].map(({ id }) => this.items.get(id) ?? { bytes: 0, shown: 0 });
-    const items = before.reduce((sum, item) => sum + item.shown, 1);
-    const reserved = before.reduce((sum, item) => sum + item.bytes * item.shown, 0);
-    // failureBytes is subtracted, because each entry has a reservation for a failure. That
-    // reservation includes the bytes of the temporary_id, which the success needs as well.
-    const more = bytes * items - reserved - failureBytes;
-    if (more > this.freeBytes) return false;
-    this.freeBytes -= more;
+    const json = JSON.stringify(toShownEpisode(row, row.statuses, guid));
+    const bytes = Buffer.byteLength(json) + 1;
+    const oldItems = [row, ...absorbed].map(
+      ({ id }) => this.items.get(id) ?? { bytes: 0, count: 0 },
+    );
+    const count = oldItems.reduce((sum, item) => sum + item.count, 1);
+    const oldBytes = oldItems.reduce((sum, item) => sum + item.bytes * item.count, 0);
+    // failureBytes is subtracted, because the entry no longer needs its reservation for a failure.
+    // The bytes of the temporary_id stay reserved, because the success has it, too.
+    const additionalBytes = bytes * count - oldBytes - failureBytes;
+    if (additionalBytes > this.freeBytes) return false;
+    this.freeBytes -= additionalBytes;
     for (const { id } of absorbed) this.items.delete(id);
-    this.items.set(row.id, { text, bytes, shown: items });
+    this.items.set(row.id, { json, bytes, count });
     return true;
   }
 
@@ -61,22 +66,22 @@ export class AnswerBudget {
     failure: readonly FailedEntry[],
   ): string {
     const items = success.map(({ id, temporaryId }) => {
-      const { text } = this.items.get(id) as { text: string };
+      const { json } = this.items.get(id) as { json: string };
       return temporaryId === undefined
-        ? text
-        : `${text.slice(0, -1)},"temporary_id":${JSON.stringify(temporaryId)}}`;
+        ? json
+        : `${json.slice(0, -1)},"temporary_id":${JSON.stringify(temporaryId)}}`;
     });
-    return envelope(items.join(','), failure.map((failed) => JSON.stringify(failed)).join(','));
+    return buildAnswer(items.join(','), failure.map((failed) => JSON.stringify(failed)).join(','));
   }
 
   /**
-   * Reserves bytes for a failed entry, and returns it. If its identifiers do not fit, the returned
-   * failure has only `temporary_id`.
+   * Reserves bytes for a failed entry, and returns the failure. If the bytes of its identifiers are
+   * not free, the returned failure has only `temporary_id`.
    */
   reserveFailure(failed: FailedEntry): FailedEntry {
-    const more = bytesOf(failed) + 1 - reservedBytes(failed);
-    if (more <= this.freeBytes) {
-      this.freeBytes -= Math.max(more, 0);
+    const additionalBytes = countBytes(failed) + 1 - countReservedBytes(failed);
+    if (additionalBytes <= this.freeBytes) {
+      this.freeBytes -= Math.max(additionalBytes, 0);
       return failed;
     }
     const { temporary_id, code, message } = failed;
@@ -84,11 +89,11 @@ export class AnswerBudget {
   }
 }
 
-function temporaryIdBytes(entry: AnsweredEntry): number {
-  const name = 'message' in entry ? entry.temporary_id : entry.temporaryId;
-  return name === undefined ? 0 : bytesOf({ temporary_id: name });
+function countTemporaryIdBytes(entry: AnsweredEntry): number {
+  const temporaryId = 'message' in entry ? entry.temporary_id : entry.temporaryId;
+  return temporaryId === undefined ? 0 : countBytes({ temporary_id: temporaryId });
 }
 
-function reservedBytes(entry: AnsweredEntry): number {
-  return failureBytes + temporaryIdBytes(entry);
+function countReservedBytes(entry: AnsweredEntry): number {
+  return failureBytes + countTemporaryIdBytes(entry);
 }

@@ -7,9 +7,12 @@ import { rowColumns, rowTables } from './episode.sql.js';
 import type { EpisodeChanges } from './episode-set.js';
 import type { StateRow } from './episode.repository.js';
 
-/** Maximum number of episodes without a title that one message reads. */
+/** Maximum number of episodes without a title that one message reads, the newest first. */
 const maxRows = 1_000;
-/** Maximum bytes of feed episodes that one upload reads, unless the first feed alone has more. */
+/**
+ * Maximum bytes of feed episodes that one upload reads. The first feed is always read; further
+ * feeds are omitted if they exceed the limit.
+ */
 const maxBytes = 2 * 1_024 * 1_024;
 
 /** Reads the stored episodes of the feed with key $1. */
@@ -20,9 +23,9 @@ const selectFeedEpisodes = statement(
 
 /**
  * Reads the stored episodes of the feeds of the subscriptions $2 of user $1, up to
- * {@link maxBytes}; the first feed has no limit. It omits unsubscribed podcasts, and subscriptions
- * that changed in the last 8 s, because an immediate title would reveal that another user follows
- * the feed.
+ * {@link maxBytes}; the first feed has no limit. Unsubscribed podcasts are omitted. Subscriptions
+ * that changed in the last 8 s are omitted, too, because an immediate title would reveal that
+ * another user follows the feed.
  */
 const selectFollowedEpisodes = statement(
   'episode.select_followed_episodes',
@@ -46,7 +49,7 @@ const selectFollowedEpisodes = statement(
  * service looks for titles. The caller passes subscriptions with new untitled episodes. Omits
  * unsubscribed podcasts.
  */
-const insertTouched = statement(
+const insertTouchedFeeds = statement(
   'episode.insert_touched',
   `INSERT INTO feed.touched (url)
    SELECT f.feed_url FROM subscription.followed_feeds f
@@ -84,17 +87,17 @@ export function selectUntitled(
 /** Returns the stored episodes of a feed; none if the server has not fetched the feed. */
 export async function episodesOfFeed(database: Database, feedUrl: string): Promise<FeedItem[]> {
   // The key of a feed is the SHA-256 of its exact URL.
-  const key = hash('sha256', feedUrl, 'buffer');
-  const [known] = await database.read<{ episodes: string }>(selectFeedEpisodes, [key]);
-  return known ? (JSON.parse(known.episodes) as FeedItem[]) : [];
+  const feedKey = hash('sha256', feedUrl, 'buffer');
+  const [feedRow] = await database.read<{ episodes: string }>(selectFeedEpisodes, [feedKey]);
+  return feedRow ? (JSON.parse(feedRow.episodes) as FeedItem[]) : [];
 }
 
 /**
- * Fills in the metadata of new episodes without a title from the stored feeds of their podcasts.
- * Reports the feeds of episodes that remain without a title to the feed service, together with the
- * commit.
+ * Fills in the metadata of new episodes without a title in `changes.rows`, from the stored feeds of
+ * their podcasts. Reports the feeds of episodes that remain without a title to the feed service,
+ * together with the commit.
  *
- * @param fills false only reports feeds and fills in nothing, which takes no round trip.
+ * @param fills false fills in nothing and only reports feeds, without a round trip.
  */
 export async function describeNew(
   transaction: Transaction,
@@ -104,26 +107,27 @@ export async function describeNew(
 ): Promise<void> {
   const untitled = changes.rows.filter(({ id, title }) => changes.inserted.has(id) && title === '');
   if (untitled.length === 0) return;
-  const described: ReadonlyMap<number, EpisodeRow> = fills
-    ? await describedBy(transaction, userId, untitled)
+  const describedRows: ReadonlyMap<number, EpisodeRow> = fills
+    ? await describeFromFeeds(transaction, userId, untitled)
     : new Map();
-  changes.rows = changes.rows.map((row) => described.get(row.id) ?? row);
-  const left = subscriptionsOf(untitled.filter(({ id }) => !described.has(id)));
-  if (left.length > 0) transaction.sendWithCommit(insertTouched, [userId, left]);
+  changes.rows = changes.rows.map((row) => describedRows.get(row.id) ?? row);
+  const subscriptionIds = listSubscriptionIds(untitled.filter(({ id }) => !describedRows.has(id)));
+  if (subscriptionIds.length > 0)
+    transaction.sendWithCommit(insertTouchedFeeds, [userId, subscriptionIds]);
 }
 
-/** Returns the rows with filled-in metadata, by row id. */
-async function describedBy(
+/** Returns the rows that are in their stored feed, with filled-in metadata, by row id. */
+async function describeFromFeeds(
   transaction: Transaction,
   userId: string,
   rows: readonly EpisodeRow[],
 ): Promise<ReadonlyMap<number, EpisodeRow>> {
-  const found = await transaction.query<{ subscriptionId: number; episodes: string }>(
+  const feeds = await transaction.query<{ subscriptionId: number; episodes: string }>(
     selectFollowedEpisodes,
-    [userId, subscriptionsOf(rows)],
+    [userId, listSubscriptionIds(rows)],
   );
   return new Map(
-    found
+    feeds
       .flatMap((feed) =>
         describeRows(
           rows.filter(({ subscriptionId }) => subscriptionId === feed.subscriptionId),
@@ -135,6 +139,6 @@ async function describedBy(
 }
 
 /** Returns the ids of the subscriptions of episodes, each once. */
-function subscriptionsOf(rows: readonly EpisodeRow[]): number[] {
+function listSubscriptionIds(rows: readonly EpisodeRow[]): number[] {
   return [...new Set(rows.map(({ subscriptionId }) => subscriptionId))];
 }

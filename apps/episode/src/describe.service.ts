@@ -22,8 +22,8 @@ export class DescribeService {
    */
   @Handle(describeEpisodes)
   async describe({ userId, feedUrl }: RequestOf<typeof describeEpisodes>, context: CallContext) {
-    const items = await episodesOfFeed(this.database, feedUrl);
-    if (items.length === 0) return { described: 0 };
+    const feedItems = await episodesOfFeed(this.database, feedUrl);
+    if (feedItems.length === 0) return { described: 0 };
     const write = {
       ...context.write,
       userId,
@@ -34,16 +34,16 @@ export class DescribeService {
     };
     return this.database.write(write, async (transaction) => {
       const untitled = (transaction.found[0]?.episodes ?? []).map(toEpisodeRow);
-      const described = describeRows(untitled, items);
+      const described = describeRows(untitled, feedItems);
       if (described.length === 0 || transaction.repeated) return { described: 0 };
       const changed = await transaction.advance();
       const rows = described.map((row) => ({ ...row, changed }));
-      const ids = new Set(rows.map(({ id }) => id));
+      const changedIds = new Set(rows.map(({ id }) => id));
       await saveChanges(transaction, userId, {
         rows,
         inserted: new Set(),
-        changedMetadata: ids,
-        changedStates: ids,
+        changedMetadata: changedIds,
+        changedStates: changedIds,
         renamed: [],
         aliases: [],
         addedAliases: 0,

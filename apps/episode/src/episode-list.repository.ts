@@ -16,15 +16,15 @@ export const list = listing('episode.list', {
   total: 'SELECT t.episodes FROM episode.totals t WHERE t.user_id = $1',
 });
 
-/** SQL of the subscription with a current or former guid. $1 user. */
-const subscriptionOf = (guid: string) => `(
+/** Returns SQL of the id of the subscription with a current or former guid. $1 user. */
+const selectSubscription = (guid: string) => `(
     SELECT n.subscription_id FROM subscription.subscriptions_by_guid n
     WHERE n.user_id = $1 AND n.guid = ${guid}
   )`;
 
 /**
  * The statements of the list of a podcast's episodes (GET /episodes with `podcast_guid`). The index
- * episodes_subscription has them in the order of the list.
+ * episodes_subscription has the episodes in the order of the list.
  */
 export const listOfPodcast = listing('episode.list_of_podcast', (guid) => ({
   row: 'p',
@@ -36,10 +36,10 @@ export const listOfPodcast = listing('episode.list_of_podcast', (guid) => ({
       SELECT * FROM episode.states s WHERE s.user_id = $1 AND s.id = e.id OFFSET 0
     ) s LEFT JOIN subscription.current_guids g
       ON g.user_id = $1 AND g.subscription_id = e.subscription_id
-    WHERE e.user_id = $1 AND e.subscription_id = ${subscriptionOf(guid)}
+    WHERE e.user_id = $1 AND e.subscription_id = ${selectSubscription(guid)}
   ) p`,
   total: `SELECT count(*) FROM episode.episodes e
-    WHERE e.user_id = $1 AND e.subscription_id = ${subscriptionOf(guid)}`,
+    WHERE e.user_id = $1 AND e.subscription_id = ${selectSubscription(guid)}`,
 }));
 
 type ListRow = Metadata & StatusFields & { podcastGuid: string; syncId: string };

@@ -9,7 +9,7 @@ import {
 } from './episode.rules.js';
 import { MatchIndex, type Rank } from './match.rules.js';
 
-/** Rank of lookups by sync_id in {@link UploadData.incomplete}. Others have the rank of a match. */
+/** Rank of lookups by sync_id in {@link UploadData.incomplete}. Others have a {@link Rank}. */
 const bySyncIdRank = 0;
 
 /** A live subscription that an upload refers to by a guid or feed URL. */
@@ -34,7 +34,7 @@ export interface UploadData {
   aliases: [syncId: string, episodeId: number][];
   /**
    * Lookups (by rank or by sync_id) that omitted candidates because of the limits of one upload.
-   * Only candidates with ids up to `completeTo` were all read.
+   * Each lookup read all candidates with ids up to `completeTo`.
    */
   incomplete: [entry: number, rank: typeof bySyncIdRank | Rank, completeTo: number][];
   /** Reserved ids for new episodes. */
@@ -79,25 +79,26 @@ export class EpisodeSet {
   private readonly rows = new Map<number, EpisodeRow>();
   private readonly index: MatchIndex;
   private readonly idsBySyncId = new Map<string, number>();
-  /** By `entry rank` of a lookup: the highest row id up to which it read all candidates. */
+  /** By "entry rank" of an incomplete lookup: the row id up to which all candidates were read. */
   private readonly completeTo: Map<string, number>;
   private readonly changedIds = new Set<number>();
+  /** New and moved aliases: the row id of the episode, by sync_id. */
   private readonly aliases = new Map<string, number>();
   private readonly storedAliases: ReadonlySet<string>;
   private addedAliases = 0;
-  private usedIds = 0;
+  private usedIdCount = 0;
   /** The survivor of each absorbed episode, by id. */
   private readonly survivors = new Map<number, number>();
-  private incomplete: boolean;
+  private needsAllCandidates: boolean;
 
   constructor(
     private readonly candidates: UploadData,
     private readonly stamp: string,
-    /** Arrival of the request, in milliseconds since 1970; it bounds the times of statuses. */
+    /** Arrival of the request, in milliseconds since 1970. It replaces future status times. */
     readonly arrivedMs: number,
   ) {
     const { reach, subscriptions, episodes, aliases, incomplete } = candidates;
-    this.incomplete = reach === 'none';
+    this.needsAllCandidates = reach === 'none';
     this.index = new MatchIndex(reach === 'all' ? 4 : 1);
     this.subscriptions = new Map(subscriptions);
     this.storedAliases = new Set(aliases.map(([syncId]) => syncId));
@@ -113,17 +114,17 @@ export class EpisodeSet {
 
   /** True if the caller must read all candidates and start again. */
   get isIncomplete(): boolean {
-    return this.incomplete;
+    return this.needsAllCandidates;
   }
 
-  /** Returns the episode with a sync_id or alias. @param entry index of the entry that sent it. */
+  /** Returns the episode with the sync_id or alias that the entry with index `entry` sent. */
   bySyncId(syncId: string, entry: number): EpisodeRow | undefined | 'unread' {
     const id = this.idsBySyncId.get(syncId);
     if (id !== undefined) return this.byId(id);
     return this.completeTo.has(`${entry} ${bySyncIdRank}`) ? 'unread' : undefined;
   }
 
-  /** Returns the match of the lowest rank, then of the lowest row id; or `'unread'`. */
+  /** Returns the match with the lowest rank, then the lowest row id; undefined without a match. */
   findMatch(
     subscriptionId: number,
     lookup: Identity,
@@ -133,7 +134,7 @@ export class EpisodeSet {
     if (!best && !this.hasAllCandidates) return this.requireAllCandidates();
     for (const rank of [1, 2, 3, 4] as const) {
       const id = best?.rank === rank ? best.id : Infinity;
-      // An unread episode can have a lower rank than the best match, or its rank and a lower id.
+      // An unread episode can have a lower rank than `best`, or the same rank and a lower id.
       if (id > (this.completeTo.get(`${entry} ${rank}`) ?? Infinity)) return 'unread';
       if (best?.rank === rank) break;
     }
@@ -148,13 +149,13 @@ export class EpisodeSet {
    */
   duplicatesOf(row: EpisodeRow, sent: SentMetadata, entry: number): EpisodeRow[] | 'unread' {
     const { episodeGuid = '', enclosureUrl } = sent;
-    const named = this.index.find(row.subscriptionId, { ...unknownMetadata, episodeGuid });
-    if (!named && episodeGuid !== '' && this.completeTo.has(`${entry} 1`)) return 'unread';
-    const isNew = row.enclosureUrl === '' && enclosureUrl !== undefined;
-    if (isNew && !this.hasAllCandidates) return this.requireAllCandidates();
-    if (isNew && this.completeTo.has(`${entry} 2`)) return 'unread';
-    const unnamed = isNew ? this.index.findWithoutGuid(row.subscriptionId, enclosureUrl) : [];
-    const ids = named ? [named.id, ...unnamed] : unnamed;
+    const sameGuid = this.index.find(row.subscriptionId, { ...unknownMetadata, episodeGuid });
+    if (!sameGuid && episodeGuid !== '' && this.completeTo.has(`${entry} 1`)) return 'unread';
+    const addsUrl = row.enclosureUrl === '' && enclosureUrl !== undefined;
+    if (addsUrl && !this.hasAllCandidates) return this.requireAllCandidates();
+    if (addsUrl && this.completeTo.has(`${entry} 2`)) return 'unread';
+    const sameUrlIds = addsUrl ? this.index.findWithoutGuid(row.subscriptionId, enclosureUrl) : [];
+    const ids = sameGuid ? [sameGuid.id, ...sameUrlIds] : sameUrlIds;
     return ids.filter((id) => id !== row.id).map((id) => this.byId(id));
   }
 
@@ -163,59 +164,55 @@ export class EpisodeSet {
     return this.candidates.remaining.episodes > 0;
   }
 
-  /**
-   * Returns a new row with the next reserved id. The row is no change until {@link setRow} gets
-   * it.
-   */
+  /** Returns a new row with the next reserved id. {@link setRow} adds the row to the changes. */
   draftRow(subscriptionId: number, metadata: Metadata, syncId: string = randomUUID()): EpisodeRow {
-    const id = this.candidates.newIds[this.usedIds];
+    const id = this.candidates.newIds[this.usedIdCount];
     if (id === undefined)
       throw new Error('reserved episode ids exhausted: more new episodes than entries (bug)');
-    this.usedIds += 1;
+    this.usedIdCount += 1;
     const { episodeGuid, title, publishDate, enclosureUrl, episodeUrl, duration } = metadata;
     // The fields are named one by one, because V8 copies an object with computed field names ten
     // times as slowly.
-    const described = { episodeGuid, title, publishDate, enclosureUrl, episodeUrl, duration };
-    return { id, subscriptionId, syncId, changed: this.stamp, statuses: {}, ...described };
+    const fields = { episodeGuid, title, publishDate, enclosureUrl, episodeUrl, duration };
+    return { id, subscriptionId, syncId, changed: this.stamp, statuses: {}, ...fields };
   }
 
   /**
    * Replaces or adds a row in memory; {@link changes} returns it later. Removes the `absorbed`
-   * rows. Their sync_ids become aliases of the row, except new aliases beyond the quota, which are
-   * lost.
+   * rows. Their sync_ids become aliases of the row. New aliases above the quota are lost.
    */
   setRow(row: EpisodeRow, absorbed: readonly EpisodeRow[] = []): void {
-    for (const other of absorbed) {
-      this.index.remove(other);
-      this.rows.delete(other.id);
-      this.changedIds.delete(other.id);
-      this.survivors.set(other.id, row.id);
+    for (const absorbedRow of absorbed) {
+      this.index.remove(absorbedRow);
+      this.rows.delete(absorbedRow.id);
+      this.changedIds.delete(absorbedRow.id);
+      this.survivors.set(absorbedRow.id, row.id);
       this.candidates.remaining.episodes += 1;
-      this.storeAlias(other.syncId, row.id);
+      this.storeAlias(absorbedRow.syncId, row.id);
     }
-    const before = this.rows.get(row.id);
-    if (before === row) return;
-    if (!before) this.candidates.remaining.episodes -= 1;
+    const oldRow = this.rows.get(row.id);
+    if (oldRow === row) return;
+    if (!oldRow) this.candidates.remaining.episodes -= 1;
     this.changedIds.add(row.id);
-    // Most entries only change a status. The match index does not contain statuses.
-    if (before && metadataNames.every((name) => before[name] === row[name])) {
+    // Most entries only change a status. The index contains no statuses and needs no update.
+    if (oldRow && metadataNames.every((name) => oldRow[name] === row[name])) {
       this.rows.set(row.id, row);
       return;
     }
-    if (before) this.index.remove(before);
+    if (oldRow) this.index.remove(oldRow);
     this.addRow(row);
   }
 
   /** Makes a sync_id an alias of an episode, unless the quota of aliases is reached. */
   addAlias(id: number, syncId: string): void {
-    const owner = this.idsBySyncId.get(syncId);
-    if (owner !== undefined && this.survivorOf(owner) === id) return;
+    const ownerId = this.idsBySyncId.get(syncId);
+    if (ownerId !== undefined && this.findSurvivorId(ownerId) === id) return;
     if (this.storeAlias(syncId, id)) this.idsBySyncId.set(syncId, id);
   }
 
   /** Returns the episode with an id, or its survivor. */
   byId(id: number): EpisodeRow {
-    return this.rows.get(this.survivorOf(id)) as EpisodeRow;
+    return this.rows.get(this.findSurvivorId(id)) as EpisodeRow;
   }
 
   /**
@@ -223,41 +220,44 @@ export class EpisodeSet {
    * that clients see differently.
    */
   changes(): EpisodeChanges {
-    const absorbers = new Set([...this.survivors.keys()].map((id) => this.survivorOf(id)));
+    const survivorIds = new Set([...this.survivors.keys()].map((id) => this.findSurvivorId(id)));
     const rows = [...this.changedIds].map((id) => {
-      const [row, before] = [this.byId(id), this.storedRows.get(id)];
+      const [row, storedRow] = [this.byId(id), this.storedRows.get(id)];
       return {
         ...row,
         changed:
-          before && !absorbers.has(id) && areEqualForClients(before, row)
-            ? before.changed
+          storedRow && !survivorIds.has(id) && areEqualForClients(storedRow, row)
+            ? storedRow.changed
             : this.stamp,
       };
     });
-    const renamed = rows.filter(({ id, episodeGuid }) => {
-      const before = this.storedRows.get(id)?.episodeGuid ?? '';
-      return before !== '' && before !== episodeGuid;
+    const rowsWithNewGuid = rows.filter(({ id, episodeGuid }) => {
+      const storedGuid = this.storedRows.get(id)?.episodeGuid ?? '';
+      return storedGuid !== '' && storedGuid !== episodeGuid;
     });
-    const idsOf = (isChanged: (before: EpisodeRow, row: EpisodeRow) => boolean) =>
+    const selectIds = (isChanged: (before: EpisodeRow, row: EpisodeRow) => boolean) =>
       new Set(
         rows.flatMap((row) => {
-          const before = this.storedRows.get(row.id);
-          return before && isChanged(before, row) ? [row.id] : [];
+          const storedRow = this.storedRows.get(row.id);
+          return storedRow && isChanged(storedRow, row) ? [row.id] : [];
         }),
       );
     return {
       rows,
       inserted: new Set(rows.map(({ id }) => id).filter((id) => !this.storedRows.has(id))),
-      changedMetadata: idsOf((before, row) =>
+      changedMetadata: selectIds((before, row) =>
         metadataNames.some((name) => before[name] !== row[name]),
       ),
-      changedStates: idsOf(
+      changedStates: selectIds(
         (before, row) => before.changed !== row.changed || before.statuses !== row.statuses,
       ),
-      renamed: renamed.map((row) => row.syncId),
-      aliases: [...this.aliases].map(([syncId, id]) => [syncId, this.survivorOf(id)]),
+      renamed: rowsWithNewGuid.map((row) => row.syncId),
+      aliases: [...this.aliases].map(([syncId, id]) => [syncId, this.findSurvivorId(id)]),
       addedAliases: this.addedAliases,
-      absorbed: [...this.survivors.keys()].map((id) => ({ from: id, into: this.survivorOf(id) })),
+      absorbed: [...this.survivors.keys()].map((id) => ({
+        from: id,
+        into: this.findSurvivorId(id),
+      })),
       removed: [...this.survivors.keys()].filter((id) => this.storedRows.has(id)).length,
     };
   }
@@ -267,13 +267,13 @@ export class EpisodeSet {
     return this.candidates.reach === 'all';
   }
 
-  /** Sets `isIncomplete`, because the lookup needs candidates that were not read. */
+  /** Makes `isIncomplete` true, because a lookup needs candidates that were not read. */
   private requireAllCandidates(): 'unread' {
-    this.incomplete = true;
+    this.needsAllCandidates = true;
     return 'unread';
   }
 
-  /** Adds or moves an alias. @returns false if it is new and the quota of aliases is reached. */
+  /** Adds or moves an alias. @returns false, without adding, for a new alias above the quota. */
   private storeAlias(syncId: string, id: number): boolean {
     const isNew = !this.storedAliases.has(syncId) && !this.aliases.has(syncId);
     if (isNew && this.addedAliases >= this.candidates.remaining.aliases) return false;
@@ -282,11 +282,14 @@ export class EpisodeSet {
     return true;
   }
 
-  private survivorOf(id: number): number {
-    let last = id;
-    for (let next = this.survivors.get(last); next !== undefined; next = this.survivors.get(last))
-      last = next;
-    return last;
+  private findSurvivorId(id: number): number {
+    let survivorId = id;
+    let nextId = this.survivors.get(id);
+    while (nextId !== undefined) {
+      survivorId = nextId;
+      nextId = this.survivors.get(nextId);
+    }
+    return survivorId;
   }
 
   private addRow(row: EpisodeRow): void {

@@ -3,7 +3,10 @@ import { databaseNodes, nodesOf, quotaVariable, subscriptionQuotas, syncIdQuota 
 import { serviceConfig } from '#transport/service';
 import { z } from 'zod';
 
-/** With feeds, `DATABASE_URL` is one node: the coordinator of a Citus cluster has the feeds. */
+/**
+ * The configuration of the episode service. Unless `FEEDS` is `off`, `DATABASE_URL` must be one
+ * node. On a Citus cluster it must be the coordinator, because no other node has the feeds.
+ */
 export const episodeConfig = z
   .object({
     ...serviceConfig.shape,

@@ -18,7 +18,7 @@ export { selectAllCandidates, selectIdentifiedEpisodes };
 
 /**
  * Deletes absorbed episodes, moves their aliases to the survivors, and clears episode_guids that
- * change. It runs before the statements that can assign these guids to other rows. $1 user, $2
+ * change. Must run before the statements that can assign these guids to other rows. $1 user, $2
  * absorbed ids, $3 ids of their survivors, $4 sync_ids of rows with a changed episode_guid.
  */
 const releaseUniqueKeys = statement(
@@ -64,18 +64,18 @@ const episodeColumnNames = ['id', 'subscription_id', 'sync_id', ...metadataColum
 const stateColumnNames = ['id', 'sync_id', ...stateColumns.keys()].join(', ');
 
 /**
- * Returns the SQL that updates existing rows. $2 are the keys of the rows, the other parameters the
- * new values of a column each, in the same order. A join with the values could scan all of them for
- * each row, or all rows of the user, because Postgres cannot estimate their numbers. Values in JSON
- * would be parsed several times as slowly.
+ * Returns the SQL that updates existing rows. $1 user, $2 array of row keys. Each further parameter
+ * is an array with the new values of one column, in the order of the keys. A join with the values
+ * could scan all values, or all rows of the user, for each row, because Postgres cannot estimate
+ * their numbers. Values in JSON would be parsed several times as slowly.
  */
-const updateSql = (
+const buildUpdateSql = (
   table: string,
   key: 'id' | 'sync_id',
   keyType: 'bigint' | 'uuid',
   columns: ReadonlyMap<string, string>,
 ) => {
-  const values = [...columns.values()].map((type, n) => `($${n + 3}::${type}[])[place]`);
+  const values = [...columns.values()].map((type, index) => `($${index + 3}::${type}[])[place]`);
   return `
    UPDATE episode.${table} t
    SET (${[...columns.keys()].join(', ')}) = (
@@ -99,13 +99,13 @@ const insertEpisodes = statement(
 /** Updates metadata. $1 user, $2 sync_ids, then the values of each column. */
 export const updateMetadata = statement(
   'episode.update_metadata',
-  updateSql('episodes', 'sync_id', 'uuid', metadataColumns),
+  buildUpdateSql('episodes', 'sync_id', 'uuid', metadataColumns),
 );
 
 /** Updates states. $1 user, $2 row ids, then the values of each column. */
 export const updateStates = statement(
   'episode.update_states',
-  updateSql('states', 'id', 'bigint', stateColumns),
+  buildUpdateSql('states', 'id', 'bigint', stateColumns),
 );
 
 /** Inserts or moves aliases. $1 user, $2 JSON array of [sync_id, row id of the episode]. */
@@ -130,7 +130,7 @@ const updateTotals = statement(
 /** The columns of all statuses: value and time, both null if the status is not set. */
 export type StatusFields = Record<StatusName, Status['value'] | null> &
   Record<`${StatusName}At`, string | null>;
-/** An episode with its state as a statement reads it; {@link toEpisodeRow} converts it. */
+/** An episode with its state, as statements return it. {@link toEpisodeRow} converts it. */
 export type StateRow = Omit<EpisodeRow, 'statuses'> & StatusFields & { minuteForms: number };
 /** The result of {@link selectAllCandidates}; empty arrays are null. */
 export type UploadDataResult = {
@@ -163,8 +163,8 @@ export function selectIdentified(
 }
 
 /**
- * Returns the data of {@link selectIdentifiedEpisodes}. Only the row without an episode has
- * `reach`.
+ * Returns the data of {@link selectIdentifiedEpisodes}. `reach` is null in each row that has an
+ * episode.
  */
 export function toIdentifiedData(rows: readonly IdentifiedRow[]): UploadData {
   const head = rows.find(({ reach }) => reach !== null) as IdentifiedRow;
@@ -187,11 +187,11 @@ export function selectCandidates(
     ...metadata,
     enclosureUrl: comparableEnclosure(metadata.enclosureUrl ?? '') ?? metadata.enclosureUrl,
   }));
-  const limits = [quotas.QUOTA_EPISODE_STATES, quotas.QUOTA_SYNC_ID_ALIASES];
-  return [selectAllCandidates, [userId, JSON.stringify(entries), uploads.length, ...limits]];
+  const quotaValues = [quotas.QUOTA_EPISODE_STATES, quotas.QUOTA_SYNC_ID_ALIASES];
+  return [selectAllCandidates, [userId, JSON.stringify(entries), uploads.length, ...quotaValues]];
 }
 
-/** Returns the data of {@link selectAllCandidates}. Parts that were not read are empty. */
+/** Returns the data of {@link selectAllCandidates}. Data that was not read is empty or 0. */
 export function toUploadData([result]: readonly UploadDataResult[]): UploadData {
   return {
     subscriptions: result?.subscriptions ?? [],
@@ -218,14 +218,14 @@ export async function saveChanges(
     const [from, into] = [absorbed.map((pair) => pair.from), absorbed.map((pair) => pair.into)];
     await transaction.query(releaseUniqueKeys, [userId, from, into, renamed]);
   }
-  const rowsOf = (ids: ReadonlySet<number>) => rows.filter(({ id }) => ids.has(id));
+  const selectRows = (ids: ReadonlySet<number>) => rows.filter(({ id }) => ids.has(id));
   const { inserted, changedMetadata, changedStates } = changes;
   if (inserted.size > 0)
     transaction.sendWithCommit(insertEpisodes, [
       userId,
       // Object.assign is several times as fast in V8 as spreading both objects into a new one.
       JSON.stringify(
-        rowsOf(inserted).map((row) => Object.assign(identityValues(row), stateValues(row))),
+        selectRows(inserted).map((row) => Object.assign(identityValues(row), stateValues(row))),
       ),
     ]);
   if (changedMetadata.size > 0)
@@ -233,18 +233,19 @@ export async function saveChanges(
       userId,
       ...arraysOf(
         ['sync_id', ...metadataColumns.keys()],
-        rowsOf(changedMetadata).map(identityValues),
+        selectRows(changedMetadata).map(identityValues),
       ),
     ]);
   if (changedStates.size > 0)
     transaction.sendWithCommit(updateStates, [
       userId,
-      ...arraysOf(['id', ...stateColumns.keys()], rowsOf(changedStates).map(stateValues)),
+      ...arraysOf(['id', ...stateColumns.keys()], selectRows(changedStates).map(stateValues)),
     ]);
   if (aliases.length > 0) transaction.sendWithCommit(addAliases, [userId, JSON.stringify(aliases)]);
-  const [added, addedAliases] = [inserted.size - changes.removed, changes.addedAliases];
-  if (added !== 0 || addedAliases > 0)
-    transaction.sendWithCommit(updateTotals, [userId, added, addedAliases]);
+  const addedEpisodes = inserted.size - changes.removed;
+  const { addedAliases } = changes;
+  if (addedEpisodes !== 0 || addedAliases > 0)
+    transaction.sendWithCommit(updateTotals, [userId, addedEpisodes, addedAliases]);
 }
 
 /** Returns the values of all rows by column, for {@link updateMetadata} and the like. */
@@ -255,7 +256,7 @@ export function arraysOf(
   return columns.map((column) => rows.map((row) => row[column]));
 }
 
-/** Field names of each status, built once: a page has hundreds of them. */
+/** Names and bit of each status. Built once, because a page has hundreds of statuses. */
 const statusFields = statusNames.map((name, index) => ({
   name,
   at: `${name}At` as const,
@@ -263,17 +264,17 @@ const statusFields = statusNames.map((name, index) => ({
 }));
 
 /**
- * Returns the statuses of a row that are set. `read` converts each of them; `mask` is the bit of
- * the status in `minute_forms`.
+ * Returns the statuses of a row that are set, each converted by `convert`. `mask` is the bit of the
+ * status in `minute_forms`.
  */
-export function statusesOf<Register>(
+export function statusesOf<Converted>(
   row: StatusFields,
-  read: (value: Status['value'], at: string, mask: number) => Register,
+  convert: (value: Status['value'], at: string, mask: number) => Converted,
 ) {
-  const statuses: Partial<Record<StatusName, Register>> = {};
+  const statuses: Partial<Record<StatusName, Converted>> = {};
   for (const { name, at: nameOfTime, mask } of statusFields) {
     const [value, at] = [row[name], row[nameOfTime]];
-    if (value !== null && at !== null) statuses[name] = read(value, at, mask);
+    if (value !== null && at !== null) statuses[name] = convert(value, at, mask);
   }
   return statuses;
 }
@@ -281,7 +282,7 @@ export function statusesOf<Register>(
 /** Converts `2023-02-23 14:00:00.5` (Postgres, UTC) to ISO 8601 with microseconds. */
 const toIsoMicroseconds = (time: string) =>
   `${time.slice(0, 10)}T${time.slice(11, 19)}.${time.slice(20).padEnd(6, '0')}Z`;
-/** Converts the same form to ISO 8601 with milliseconds. */
+/** Converts `2023-02-23 14:00:00.5` (Postgres, UTC) to ISO 8601 with milliseconds. */
 const toIsoMilliseconds = (time: string) => `${toIsoMicroseconds(time).slice(0, 23)}Z`;
 
 /** Converts a row that {@link selectIdentifiedEpisodes} or {@link selectAllCandidates} has read. */

@@ -42,7 +42,7 @@ export function toShownEpisode(
   for (const name of metadataNames) if (row[name] !== null) episode[wireNames[name]] = row[name];
   for (const name of statusNames) {
     const status = statuses[name];
-    if (status) episode[wireNames[name]] = { value: status.value, timestamp: minuteOf(status) };
+    if (status) episode[wireNames[name]] = { value: status.value, timestamp: cutToMinute(status) };
   }
   return episode as Episode;
 }
@@ -60,7 +60,7 @@ export type StatusChange = { status: Status; change: 'none' | 'time' | 'visible'
  * - The status with the later time wins. At equal times the sent one wins.
  * - If either time is in minute form, only the minutes are compared.
  * - A time more than 5 minutes after the arrival of the request is replaced by the arrival time.
- *   With the current value, such a status changes nothing.
+ *   If such a status has the current value, it changes nothing.
  * - For an equal value in the same minute, only the later time is stored.
  */
 export function applyStatus(
@@ -73,12 +73,15 @@ export function applyStatus(
   if (!current) return { status, change: 'visible' };
   if (clamped && status.value === current.value) return { status: current, change: 'none' };
   if (compareTimes(status, current) < 0) return { status: current, change: 'none' };
-  if (status.value !== current.value || minuteOf(status) !== minuteOf(current))
+  if (status.value !== current.value || cutToMinute(status) !== cutToMinute(current))
     return { status, change: 'visible' };
   return status.at > current.at ? { status, change: 'time' } : { status: current, change: 'none' };
 }
 
-/** Returns the status with the later time, or `first` if equal. In SQL: `episode.newer`. */
+/**
+ * Returns the status with the later time, or `first` if the times are equal; undefined without a
+ * status. `episode.newer` is the same rule in SQL.
+ */
 export function newerStatus(
   first: Status | undefined,
   second: Status | undefined,
@@ -88,13 +91,14 @@ export function newerStatus(
 }
 
 /** Returns the time of a status to the minute, without a zone, as clients see it. */
-function minuteOf(status: Pick<Status, 'at'>): string {
+function cutToMinute(status: Pick<Status, 'at'>): string {
   return status.at.slice(0, 16);
 }
 
+/** Returns 1 if the time of `a` is later, -1 if it is earlier, and 0 if the times are equal. */
 function compareTimes(a: Status, b: Status): number {
   const byMinute = a.minuteForm || b.minuteForm;
-  const [left, right] = byMinute ? [minuteOf(a), minuteOf(b)] : [a.at, b.at];
+  const [left, right] = byMinute ? [cutToMinute(a), cutToMinute(b)] : [a.at, b.at];
   if (left === right) return 0;
   return left > right ? 1 : -1;
 }
@@ -111,11 +115,11 @@ export function comparableEnclosure(enclosureUrl: string): string | null {
  */
 export function withMetadata(row: EpisodeRow, sent: SentMetadata): EpisodeRow {
   const keepsUrl = areEqualUrls(sent.enclosureUrl ?? '', row.enclosureUrl);
-  const next = keepsUrl ? { ...sent, enclosureUrl: row.enclosureUrl } : sent;
+  const newValues = keepsUrl ? { ...sent, enclosureUrl: row.enclosureUrl } : sent;
   const isSame = metadataNames.every(
-    (name) => next[name] === undefined || next[name] === row[name],
+    (name) => newValues[name] === undefined || newValues[name] === row[name],
   );
-  return isSame ? row : { ...row, ...next };
+  return isSame ? row : { ...row, ...newValues };
 }
 
 /** Returns the row after {@link applyStatus} for each sent status. */
@@ -125,21 +129,21 @@ export function withStatuses(
   arrivedMs: number,
 ): EpisodeRow {
   const statuses = { ...row.statuses };
-  let changed = false;
+  let isChanged = false;
   for (const name of statusNames) {
     const status = sent[name];
     if (!status) continue;
     const outcome = applyStatus(statuses[name], status, arrivedMs);
     if (outcome.change === 'none') continue;
     statuses[name] = outcome.status;
-    changed = true;
+    isChanged = true;
   }
-  return changed ? { ...row, statuses } : row;
+  return isChanged ? { ...row, statuses } : row;
 }
 
 /**
- * Returns `into` with the newer of each status; fields unknown in `into` get the values of `from`.
- * `episode.merge_subscriptions` is the same rule in SQL.
+ * Returns `into` with the newer of each status. Metadata that is unknown in `into` has the value of
+ * `from`. `episode.merge_subscriptions` is the same rule in SQL.
  */
 export function mergeRows(into: EpisodeRow, from: EpisodeRow): EpisodeRow {
   const statuses = { ...into.statuses };
@@ -147,10 +151,10 @@ export function mergeRows(into: EpisodeRow, from: EpisodeRow): EpisodeRow {
     const status = newerStatus(into.statuses[name], from.statuses[name]);
     if (status) statuses[name] = status;
   }
-  const completed = metadataNames
+  const filledFields = metadataNames
     .filter((name) => into[name] === unknownMetadata[name])
     .map((name) => [name, from[name]] as const);
-  return { ...into, ...(Object.fromEntries(completed) as Partial<Metadata>), statuses };
+  return { ...into, ...(Object.fromEntries(filledFields) as Partial<Metadata>), statuses };
 }
 
 /** Returns true if clients see equal metadata and statuses, with times to the minute. */
@@ -160,7 +164,7 @@ export function areEqualForClients(one: EpisodeRow, other: EpisodeRow): boolean 
     statusNames.every((name) => {
       const [left, right] = [one.statuses[name], other.statuses[name]];
       return left && right
-        ? left.value === right.value && minuteOf(left) === minuteOf(right)
+        ? left.value === right.value && cutToMinute(left) === cutToMinute(right)
         : left === right;
     })
   );

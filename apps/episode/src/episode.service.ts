@@ -30,8 +30,8 @@ import { applyUploads, validateEntry } from './upload.rules.js';
  * - A row gets a stamp if and only if a value that clients see changed.
  * - An upload runs a fixed number of statements under the lock of the user's clock. The read of all
  *   candidates runs only if reading by sync_id and episode_guid does not decide each match.
- * - The answer to an upload has at most `maxBytes`. An entry that would exceed them fails with
- *   `limit_reached`.
+ * - The answer to an upload has at most `maxBytes`. An entry that would exceed this limit fails
+ *   with `limit_reached`.
  */
 @Controller()
 export class EpisodeService {
@@ -50,7 +50,7 @@ export class EpisodeService {
     const { userId, body, maxBytes = defaultAnswerBytes } = request;
     const entries = body.episodes.map(validateEntry);
     const uploads = entries.filter((entry) => 'rawEntry' in entry);
-    const apply = (episodes: EpisodeSet) =>
+    const applyEntries = (episodes: EpisodeSet) =>
       applyUploads(episodes, entries, new AnswerBudget(maxBytes, entries));
     const write = {
       ...context.write,
@@ -60,17 +60,17 @@ export class EpisodeService {
       reads: selectIdentified(userId, uploads, this.quotas),
     };
     return this.database.write(write, async (transaction) => {
-      const setOf = (data: UploadData) =>
+      const createSet = (data: UploadData) =>
         new EpisodeSet(data, transaction.stamp, context.arrivedMs);
-      let episodes = setOf(toIdentifiedData(transaction.found));
-      let answer = episodes.isIncomplete ? undefined : await apply(episodes);
+      let episodes = createSet(toIdentifiedData(transaction.found));
+      let answer = episodes.isIncomplete ? undefined : await applyEntries(episodes);
       if (!answer) {
-        const [all, values] = selectCandidates(userId, uploads, this.quotas);
-        episodes = setOf(toUploadData(await transaction.query(all, values)));
-        answer = (await apply(episodes)) as JsonText<UploadAnswer>;
+        const [query, values] = selectCandidates(userId, uploads, this.quotas);
+        episodes = createSet(toUploadData(await transaction.query(query, values)));
+        answer = (await applyEntries(episodes)) as JsonText<UploadAnswer>;
       }
       const changes = episodes.changes();
-      // `false`: the answer is already built and could not show titles that are filled in now.
+      // `false` fills in no titles, because the answer is already built and would not show them.
       if (this.hasFeeds) await describeNew(transaction, userId, changes, false);
       await saveChanges(transaction, userId, changes);
       return answer;

@@ -3,25 +3,25 @@ import { statement } from '#database';
 
 /**
  * Returns the SQL of the columns that clients see, of an episode `e` and its state `s`. The
- * columns have the field names of the rules.
+ * columns are named like the fields of `Metadata` and `StatusFields`.
  *
- * @param time returns the SQL that converts the time in a column.
+ * @param convertTime returns the SQL that converts the time in a column.
  */
-export const shownColumns = (time: (column: string) => string) => {
+export const shownColumns = (convertTime: (column: string) => string) => {
   const metadata = metadataNames.map((name) => {
     const column = `e.${wireNames[name]}`;
-    return `${name === 'publishDate' ? time(column) : column} AS "${name}"`;
+    return `${name === 'publishDate' ? convertTime(column) : column} AS "${name}"`;
   });
   const statuses = statusNames.map((name) => {
     const column = `s.${wireNames[name]}`;
-    return `${column} AS "${name}", ${time(`${column}_at`)} AS "${name}At"`;
+    return `${column} AS "${name}", ${convertTime(`${column}_at`)} AS "${name}At"`;
   });
   return ['e.sync_id AS "syncId"', ...metadata, ...statuses].join(', ');
 };
 
 /**
- * SQL of a time as text in microseconds, `2026-01-01 10:00:00.5`, in UTC. The pool's parser would
- * cut it to milliseconds.
+ * Returns SQL of a time as text in UTC with microseconds, such as `2026-01-01 10:00:00.5`. The
+ * pool's parser would cut a `timestamptz` to milliseconds.
  */
 export const microsecondText = (time: string) => `(${time} AT TIME ZONE 'UTC')::text`;
 
@@ -31,8 +31,8 @@ export const rowColumns = `
            ${microsecondText('s.changed')} AS changed, ${shownColumns(microsecondText)}`;
 
 /**
- * The tables of {@link rowColumns}, for a condition on `s`. `OFFSET 0` fixes the plan: as a plain
- * join, Postgres without statistics read all episodes of the user for each row.
+ * The tables of {@link rowColumns}. A condition on `s` must follow. `OFFSET 0` fixes the plan. With
+ * a plain join and without statistics, Postgres read all episodes of the user for each row.
  */
 export const rowTables = `episode.states s CROSS JOIN LATERAL (
            SELECT * FROM episode.episodes e
@@ -40,13 +40,13 @@ export const rowTables = `episode.states s CROSS JOIN LATERAL (
            OFFSET 0
          ) e`;
 
-/** Maximum number of episodes that one upload reads. */
+/** Maximum number of episodes that one upload reads. Further candidates are omitted. */
 const maxRows = 2_000;
-/** Maximum bytes of JSON of the episodes that one upload reads. */
+/** Maximum bytes of JSON of the episodes that one upload reads. Further candidates are omitted. */
 const maxBytes = 6 * 1_024 * 1_024;
 /** Maximum rows that a lookup of match ranks 2 and 3 (`match.rules.ts`) reads for one entry. */
 const maxSimilarRows = 8;
-/** Maximum rows that the lookup of match rank 4 (by enclosure) reads for one entry, unfiltered. */
+/** Maximum rows that the lookup of match rank 4 reads for one entry before filtering them. */
 const maxRowsOfEnclosure = 500;
 
 /**
@@ -89,8 +89,8 @@ export const candidateLookupSql = (
 /** SQL of the comparable form of the enclosure URL of an episode `e`, as in the index. */
 export const comparableEnclosureUrl = 'coalesce(e.comparable_enclosure_url, e.enclosure_url)';
 /**
- * SQL condition: an episode `e` has the enclosure URL of an entry `x`, and has an episode_guid
- * unless `x.bare`.
+ * SQL condition: an episode `e` has the enclosure URL of an entry `x`. If `x.bare`, the episode
+ * has no episode_guid, else it has one.
  */
 export const sameEnclosure = `episode.enclosure_key(e.episode_guid = '', ${comparableEnclosureUrl})
          = episode.enclosure_key(x.bare, x."enclosureUrl")`;
@@ -98,8 +98,8 @@ export const sameEnclosure = `episode.enclosure_key(e.episode_guid = '', ${compa
 export const sameGuid = `e.episode_guid <> ''
          AND episode.guid_key(e.subscription_id, e.episode_guid)
            = episode.guid_key(x.subscription_id, x."episodeGuid")`;
-const samePair = (ofRow: string, ofEntry: string) =>
-  `episode.pair_key(e.episode_guid = '', ${ofRow}) = episode.pair_key(x.bare, ${ofEntry})`;
+const samePair = (rowPair: string, entryPair: string) =>
+  `episode.pair_key(e.episode_guid = '', ${rowPair}) = episode.pair_key(x.bare, ${entryPair})`;
 const hasDate = `e.publish_date <> '${unknownMetadata.publishDate}'`;
 const sameDateAndUrl = `${hasDate} AND e.episode_url <> ''
          AND ${samePair('e.publish_date, e.episode_url', 'x."publishDate", x."episodeUrl"')}`;
@@ -121,7 +121,7 @@ const currentGuids = `
         'id', subscription_id, 'currentGuid', current_guid
       )))
       FROM named_subscriptions) AS subscriptions`;
-/** Returns the SQL of the remaining quotas. */
+/** Returns SQL of the numbers of episodes and aliases that the quotas of user $1 still allow. */
 export const remainingQuotas = (episodes: string, aliases: string) => `
      (SELECT json_build_object(
         'episodes', ${episodes} - coalesce(max(t.episodes), 0),
@@ -130,9 +130,9 @@ export const remainingQuotas = (episodes: string, aliases: string) => `
       FROM episode.totals t WHERE t.user_id = $1) AS remaining`;
 
 /**
- * SQL that selects from the candidates in `found` those within the limits of one upload, in the
- * order of `place`. Place 0 is a match by sync_id or episode_guid, place n the n-th row of another
- * lookup.
+ * SQL of the candidates in `found` that are within the limits of one upload. Candidates with the
+ * lowest `place` come first. Place 0 is a match by sync_id or episode_guid, place n the n-th row of
+ * another lookup.
  */
 export const keptRows = `kept AS MATERIALIZED (
      SELECT id FROM (
@@ -149,8 +149,8 @@ export const keptEpisodes = `(SELECT json_agg(r) FROM (
        ) e
      ) r) AS episodes`;
 /**
- * SQL of the lookups (entry, rank) that omitted candidates because of the limits in `kept` or their
- * own row limit. Only candidates with ids up to `complete_to` were all read.
+ * SQL of the lookups (entry, rank) that omitted candidates because of the limits in `kept` or the
+ * row limit of the lookup. Each lookup read all candidates with ids up to `complete_to`.
  */
 export const incompleteLookups = `(
      SELECT json_agg(json_build_array(i.entry, i.rank, i.complete_to)) FROM (
@@ -162,14 +162,14 @@ export const incompleteLookups = `(
      ) i WHERE i.complete_to IS NOT NULL) AS incomplete`;
 
 /**
- * Reads the episodes that entries name, which suffices for most uploads. An entry names an episode
- * by its sync_id or alias, and by its episode_guid.
+ * Reads the episodes that the entries of an upload identify by sync_id, alias or episode_guid. Most
+ * uploads need no other episodes.
  * - An alias is looked up only if no episode has the sync_id.
  * - An episode_guid is not looked up if the episode of the sync_id has it.
- * - If the episodes have more than 6 MiB, none is returned (`reach` is `none`).
+ * - If the episodes have more than 6 MiB, no episode is returned (`reach` is `none`).
  *
- * One row has everything but the episodes, each of the others has one: Postgres takes several times
- * as long to print their columns as JSON.
+ * One row has all data but the episodes, and each other row has one episode. To return the episodes
+ * as JSON would take Postgres several times as long.
  *
  * $1 user; the podcast guids ($2), sync_ids ($3) and episode_guids ($4) of the entries; $5 quota of
  * episodes, $6 quota of aliases. {@link selectAllCandidates} also reads candidates by other
@@ -221,11 +221,11 @@ export const selectIdentifiedEpisodes = statement(
  * - Rank 0 (`named`): the episode with the entry's sync_id as its own or as an alias.
  * - Rank 1: the episode with the entry's episode_guid.
  * - Ranks 2 to 4: only for an entry without a match at rank 0.
- * - `completing`: entries that add an enclosure_url to a named episode. Episodes with that URL and
- *   without an episode_guid are the same episode.
+ * - `completing`: entries that add an enclosure_url to an episode of rank 0. Episodes with that URL
+ *   and without an episode_guid are the same episode.
  *
- * It returns at most 2,000 rows and 6 MiB (`kept`). `incomplete` lists the entries and ranks with
- * omitted rows.
+ * The statement returns at most 2,000 rows and 6 MiB (`kept`). `incomplete` lists the entries and
+ * ranks with omitted rows.
  */
 export const selectAllCandidates = statement(
   'episode.select_all_candidates',

@@ -16,16 +16,16 @@ export interface MatchKey {
   texts: readonly [string, string];
 }
 
-/** Key kinds for lookups of episodes with an episode_guid and of those without. */
+/** Prefixes of key kinds, for lookups of episodes with an episode_guid and without one. */
 const [withGuid, withoutGuid] = ['with guid', 'without guid'] as const;
-const keyKindsOf = (kind: string) => ({
+const createKeyKinds = (kind: string) => ({
   [withGuid]: `${withGuid} ${kind}`,
   [withoutGuid]: `${withoutGuid} ${kind}`,
 });
-const enclosureKinds = keyKindsOf('enclosure');
-const dateAndUrlKinds = keyKindsOf('date and url');
-const dateAndTitleKinds = keyKindsOf('date and title');
-const urlAndTitleKinds = keyKindsOf('url and title');
+const enclosureKinds = createKeyKinds('enclosure');
+const dateAndUrlKinds = createKeyKinds('date and url');
+const dateAndTitleKinds = createKeyKinds('date and title');
+const urlAndTitleKinds = createKeyKinds('url and title');
 
 /**
  * Returns the lookup keys of an episode. Two episodes of a subscription match if they share a key,
@@ -40,7 +40,7 @@ const urlAndTitleKinds = keyKindsOf('url and title');
  * Enclosure URLs are compared in their comparable form. Unknown values never match.
  *
  * At ranks 2 and 3, an episode with a guid must not match a candidate with a guid. The key kinds
- * ensure this: the episode of a lookup has keys of one kind, `with guid` or `without guid`. A
+ * ensure this. The episode of a lookup has keys of one kind, `with guid` or `without guid`. A
  * candidate with a guid has only keys of kind `without guid`; a candidate without a guid has both.
  *
  * @param isCandidate false for the episode of a lookup.
@@ -48,33 +48,35 @@ const urlAndTitleKinds = keyKindsOf('url and title');
  */
 export function matchKeys(episode: Identity, isCandidate: boolean, maxRank: Rank = 4): MatchKey[] {
   const { episodeGuid, title, episodeUrl } = episode;
-  const date = episode.publishDate === unknownMetadata.publishDate ? '' : episode.publishDate;
+  const publishDate =
+    episode.publishDate === unknownMetadata.publishDate ? '' : episode.publishDate;
   const hasGuid = episodeGuid !== '';
   const keys: MatchKey[] = [];
   /** Adds a key unless one of its values is unknown. */
-  const add = (rank: Rank, kind: string, text: string, other?: string) => {
-    if (text !== '' && other !== '') keys.push({ rank, kind, texts: [text, other ?? ''] });
+  const addKey = (rank: Rank, kind: string, text: string, secondText?: string) => {
+    if (text !== '' && secondText !== '')
+      keys.push({ rank, kind, texts: [text, secondText ?? ''] });
   };
-  add(1, 'guid', episodeGuid);
+  addKey(1, 'guid', episodeGuid);
   if (maxRank === 1) return keys;
   const enclosureUrl = comparableUrl(episode.enclosureUrl);
-  const lookup = [hasGuid ? withGuid : withoutGuid];
-  const candidate = [withoutGuid, ...(hasGuid ? [] : [withGuid])];
-  for (const side of isCandidate ? candidate : lookup) {
-    add(2, enclosureKinds[side], enclosureUrl);
-    add(3, dateAndUrlKinds[side], date, episodeUrl);
-    add(3, dateAndTitleKinds[side], date, title);
-    add(3, urlAndTitleKinds[side], episodeUrl, title);
+  const lookupKinds = [hasGuid ? withGuid : withoutGuid];
+  const candidateKinds = [withoutGuid, ...(hasGuid ? [] : [withGuid])];
+  for (const guidKind of isCandidate ? candidateKinds : lookupKinds) {
+    addKey(2, enclosureKinds[guidKind], enclosureUrl);
+    addKey(3, dateAndUrlKinds[guidKind], publishDate, episodeUrl);
+    addKey(3, dateAndTitleKinds[guidKind], publishDate, title);
+    addKey(3, urlAndTitleKinds[guidKind], episodeUrl, title);
   }
   if (hasGuid) {
-    add(4, 'enclosure and date', enclosureUrl, date);
-    add(4, 'enclosure and url', enclosureUrl, episodeUrl);
-    add(4, 'enclosure and title', enclosureUrl, title);
+    addKey(4, 'enclosure and date', enclosureUrl, publishDate);
+    addKey(4, 'enclosure and url', enclosureUrl, episodeUrl);
+    addKey(4, 'enclosure and title', enclosureUrl, title);
   }
   return keys;
 }
 
-/** An episode that can be matched. */
+/** A candidate for {@link MatchIndex}, with its row ids. */
 export interface IndexedEpisode extends Identity {
   readonly id: number;
   readonly subscriptionId: number;
@@ -88,7 +90,8 @@ interface RowSet {
 /** The ids of the rows under one key. A single row, the usual case, is a plain id. */
 type Bucket = number | RowSet;
 
-function lowestId(bucket: Bucket | undefined): number | undefined {
+/** Returns the lowest id; undefined without ids. */
+function findLowestId(bucket: Bucket | undefined): number | undefined {
   if (bucket === undefined || typeof bucket === 'number') return bucket;
   if (bucket.lowest === undefined && bucket.ids.size > 0) {
     bucket.lowest = Infinity;
@@ -97,7 +100,10 @@ function lowestId(bucket: Bucket | undefined): number | undefined {
   return bucket.lowest;
 }
 
-/** Upper bound of the numbers that replace texts. A pair (a, b) is encoded as a × maxTexts + b. */
+/**
+ * Upper bound of the numbers that replace texts. A pair of texts (a, b) is encoded as
+ * a × maxTexts + b, which is below 2^53.
+ */
 const maxTexts = 2 ** 26;
 
 /**
@@ -106,20 +112,23 @@ const maxTexts = 2 ** 26;
  */
 export class MatchIndex {
   private readonly textNumbers = new Map<string, number>();
-  /** By subscription and kind of key. */
+  /** By subscription id, kind of key, and encoded texts of the key. */
   private readonly buckets = new Map<number, Map<string, Map<number, Bucket>>>();
 
   /** @param maxRank the highest rank to find: 1 (by episode_guid only) or 4 (all). */
   constructor(private readonly maxRank: 1 | 4 = 4) {}
 
-  /** Returns the best match of an episode: the lowest rank, then the lowest row id. */
+  /**
+   * Returns the match of an episode with the lowest rank, then the lowest row id; undefined without
+   * a match.
+   */
   find(subscriptionId: number, lookup: Identity): { rank: Rank; id: number } | undefined {
-    const ofSubscription = this.buckets.get(subscriptionId);
-    if (!ofSubscription) return undefined;
+    const bucketsByKind = this.buckets.get(subscriptionId);
+    if (!bucketsByKind) return undefined;
     let best: { rank: Rank; id: number } | undefined;
     for (const key of matchKeys(lookup, false, this.maxRank)) {
       if (best && best.rank < key.rank) break;
-      const id = lowestId(ofSubscription.get(key.kind)?.get(this.numberOfKey(key)));
+      const id = findLowestId(bucketsByKind.get(key.kind)?.get(this.encodeKey(key)));
       if (id !== undefined && (!best || id < best.id)) best = { rank: key.rank, id };
     }
     return best;
@@ -130,21 +139,24 @@ export class MatchIndex {
     // Only candidates without a guid are indexed under this key.
     const texts = [comparableUrl(enclosureUrl), ''] as const;
     const key: MatchKey = { rank: 2, kind: enclosureKinds[withGuid], texts };
-    const bucket = this.buckets.get(subscriptionId)?.get(key.kind)?.get(this.numberOfKey(key));
+    const bucket = this.buckets.get(subscriptionId)?.get(key.kind)?.get(this.encodeKey(key));
     if (bucket === undefined) return [];
     return typeof bucket === 'number' ? [bucket] : [...bucket.ids].sort((a, b) => a - b);
   }
 
   add(row: IndexedEpisode): void {
     for (const key of matchKeys(row, true, this.maxRank)) {
-      const [buckets, number] = [
-        this.bucketsOfKind(row.subscriptionId, key.kind),
-        this.numberOfKey(key),
+      const [buckets, encodedKey] = [
+        this.ensureBuckets(row.subscriptionId, key.kind),
+        this.encodeKey(key),
       ];
-      const bucket = buckets.get(number);
-      if (bucket === undefined) buckets.set(number, row.id);
+      const bucket = buckets.get(encodedKey);
+      if (bucket === undefined) buckets.set(encodedKey, row.id);
       else if (typeof bucket === 'number')
-        buckets.set(number, { ids: new Set([bucket, row.id]), lowest: Math.min(bucket, row.id) });
+        buckets.set(encodedKey, {
+          ids: new Set([bucket, row.id]),
+          lowest: Math.min(bucket, row.id),
+        });
       else {
         bucket.ids.add(row.id);
         if (bucket.lowest !== undefined && row.id < bucket.lowest) bucket.lowest = row.id;
@@ -154,12 +166,12 @@ export class MatchIndex {
 
   remove(row: IndexedEpisode): void {
     for (const key of matchKeys(row, true, this.maxRank)) {
-      const [buckets, number] = [
-        this.bucketsOfKind(row.subscriptionId, key.kind),
-        this.numberOfKey(key),
+      const [buckets, encodedKey] = [
+        this.ensureBuckets(row.subscriptionId, key.kind),
+        this.encodeKey(key),
       ];
-      const bucket = buckets.get(number);
-      if (bucket === row.id) buckets.delete(number);
+      const bucket = buckets.get(encodedKey);
+      if (bucket === row.id) buckets.delete(encodedKey);
       else if (typeof bucket === 'object') {
         bucket.ids.delete(row.id);
         if (bucket.lowest === row.id) bucket.lowest = undefined;
@@ -167,7 +179,7 @@ export class MatchIndex {
     }
   }
 
-  private bucketsOfKind(subscriptionId: number, kind: string): Map<number, Bucket> {
+  private ensureBuckets(subscriptionId: number, kind: string): Map<number, Bucket> {
     let kinds = this.buckets.get(subscriptionId);
     if (!kinds) this.buckets.set(subscriptionId, (kinds = new Map()));
     let buckets = kinds.get(kind);
@@ -175,14 +187,14 @@ export class MatchIndex {
     return buckets;
   }
 
-  private numberOfKey({ texts: [a, b] }: MatchKey): number {
-    return this.numberOfText(a) * maxTexts + this.numberOfText(b);
+  private encodeKey({ texts: [a, b] }: MatchKey): number {
+    return this.encodeText(a) * maxTexts + this.encodeText(b);
   }
 
-  private numberOfText(text: string): number {
+  private encodeText(text: string): number {
     if (text === '') return 0;
-    const known = this.textNumbers.get(text);
-    if (known !== undefined) return known;
+    const storedNumber = this.textNumbers.get(text);
+    if (storedNumber !== undefined) return storedNumber;
     this.textNumbers.set(text, this.textNumbers.size + 1);
     return this.textNumbers.size;
   }

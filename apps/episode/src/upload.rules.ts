@@ -14,8 +14,8 @@ import { type EpisodeRow, mergeRows, withMetadata, withStatuses } from './episod
 import type { EpisodeSet, ReferencedSubscription } from './episode-set.js';
 
 /**
- * A valid entry. `rawEntry` is its JSON as received; a failure repeats the identifiers in it. For
- * an action of a gpodder client it is empty.
+ * A valid entry. `rawEntry` is the entry's JSON as received, and is empty for an action of a
+ * gpodder client. A failure repeats the identifiers in `rawEntry`.
  */
 export interface Upload extends Omit<EpisodeEntry, 'podcastGuid'> {
   /** Identifies the subscription: a guid, or the feed URL in an action of a gpodder client. */
@@ -30,16 +30,16 @@ export interface Upload extends Omit<EpisodeEntry, 'podcastGuid'> {
 export function validateEntry(rawEntry: unknown): Upload | FailedEntry {
   if (!isJsonObject(rawEntry))
     return { code: 'invalid_value', message: 'An entry must be an object' };
-  const parsed = parseEntry(rawEntry);
-  const isFault = 'code' in parsed;
+  const parsedEntry = parseEntry(rawEntry);
+  const isFault = 'code' in parsedEntry;
   // An entry with several faults reports a bad temporary_id first, then a missing podcast_guid.
   if (
     (rawEntry.podcast_guid ?? undefined) === undefined &&
-    !(isFault && parsed.field === 'temporary_id')
+    !(isFault && parsedEntry.field === 'temporary_id')
   )
     return failedEntry({ rawEntry }, 'missing_identifier', 'podcast_guid is missing');
-  if (isFault) return failedEntry({ rawEntry }, parsed.code, parsed.message);
-  const { podcastGuid, syncId, temporaryId, metadata, statuses } = parsed;
+  if (isFault) return failedEntry({ rawEntry }, parsedEntry.code, parsedEntry.message);
+  const { podcastGuid, syncId, temporaryId, metadata, statuses } = parsedEntry;
   return { podcast: podcastGuid as string, syncId, temporaryId, metadata, statuses, rawEntry };
 }
 
@@ -49,13 +49,14 @@ export function failedEntry(
   code: EntryFailureCode,
   message: string,
 ): FailedEntry {
-  const failed: Record<string, unknown> = {};
+  const identifiers: Record<string, unknown> = {};
   for (const [name, limit] of Object.entries(echoLimits)) {
     const value = rawEntry[name];
-    const isName = typeof value === 'string' && Buffer.byteLength(value) <= limit;
-    if (isName || (name === 'temporary_id' && Number.isFinite(value))) failed[name] = value;
+    const isShortText = typeof value === 'string' && Buffer.byteLength(value) <= limit;
+    if (isShortText || (name === 'temporary_id' && Number.isFinite(value)))
+      identifiers[name] = value;
   }
-  return { ...failed, code, message };
+  return { ...identifiers, code, message };
 }
 
 /** The outcome of an entry that was applied. */
@@ -76,14 +77,20 @@ const tooLarge = 'The answer exceeds its size limit: send fewer entries per requ
 const tooManyCandidates = 'Too many episodes can match this entry: send fewer entries per request';
 const quotaReached = 'The quota of episode states is reached: delete a subscription to free some';
 
-/** Returns true if an entry failed because of unread episodes: a smaller batch can succeed. */
+/**
+ * Returns true if an entry failed because too many episodes can match the entries of its batch. In
+ * a smaller batch, the entry can succeed.
+ */
 export const hasTooManyCandidates = ({ message }: FailedEntry): boolean =>
   message === tooManyCandidates;
 
 const unknownSyncId = 'Unknown sync_id: send an episode_guid or an enclosure_url';
 const noIdentifier = 'A sync_id, an episode_guid or an enclosure_url is missing';
 
-/** Entries per event loop iteration. 250 entries with long texts would block the event loop. */
+/**
+ * Maximum number of entries that are applied in one event loop iteration. 250 entries with long
+ * texts would block the event loop.
+ */
 export const entriesPerIteration = 25;
 
 /** A budget without a limit, for messages whose answers contain no uploaded episodes. */
@@ -98,10 +105,11 @@ export async function applyUploads(
   entries: readonly (Upload | FailedEntry)[],
   budget: AnswerBudget,
 ): Promise<JsonText<UploadAnswer> | undefined> {
-  let index = 0;
+  let validEntries = 0;
   const outcomes: (AppliedEntry | FailedEntry)[] = [];
   for (const entry of entries) {
-    const outcome = 'rawEntry' in entry ? applyUpload(episodes, entry, index++, budget) : entry;
+    const outcome =
+      'rawEntry' in entry ? applyUpload(episodes, entry, validEntries++, budget) : entry;
     if (episodes.isIncomplete) return undefined;
     if (
       outcomes.push('message' in outcome ? budget.reserveFailure(outcome) : outcome) %
@@ -123,7 +131,7 @@ export async function applyUploads(
  * Applies one entry after the earlier entries of its batch (docs/reference/episodes.md,
  * "Episodes"). A failed entry changes nothing.
  *
- * @param entry index of the upload among the valid entries, for which candidates were read.
+ * @param entry index of the upload among the valid entries of its batch.
  */
 export function applyUpload(
   episodes: EpisodeSet,
@@ -141,16 +149,16 @@ export function applyUpload(
   const match = matchEpisode(episodes, upload, entry, subscription.id);
   if ('message' in match) return match;
   const { row, duplicates } = match;
-  const next = withStatuses(
+  const newRow = withStatuses(
     withMetadata(duplicates.reduce(mergeRows, row), upload.metadata),
     upload.statuses,
     episodes.arrivedMs,
   );
-  if (!budget.reserve(next, subscription.currentGuid, duplicates))
+  if (!budget.reserve(newRow, subscription.currentGuid, duplicates))
     return failedEntry(upload, 'limit_reached', tooLarge);
-  episodes.setRow(next, duplicates);
-  if (upload.syncId !== undefined) episodes.addAlias(next.id, upload.syncId);
-  return { id: next.id, subscription, temporaryId: upload.temporaryId };
+  episodes.setRow(newRow, duplicates);
+  if (upload.syncId !== undefined) episodes.addAlias(newRow.id, upload.syncId);
+  return { id: newRow.id, subscription, temporaryId: upload.temporaryId };
 }
 
 /** Finds the episode of an entry by sync_id, else by metadata; without a match drafts a new row. */
@@ -161,18 +169,18 @@ function matchEpisode(
   subscriptionId: number,
 ): Match | FailedEntry {
   const { syncId, metadata } = upload;
-  const named = syncId === undefined ? undefined : episodes.bySyncId(syncId, entry);
-  if (named === 'unread') return failedEntry(upload, 'limit_reached', tooManyCandidates);
-  if (named && named.subscriptionId !== subscriptionId)
+  const rowOfSyncId = syncId === undefined ? undefined : episodes.bySyncId(syncId, entry);
+  if (rowOfSyncId === 'unread') return failedEntry(upload, 'limit_reached', tooManyCandidates);
+  if (rowOfSyncId && rowOfSyncId.subscriptionId !== subscriptionId)
     return failedEntry(
       upload,
       'wrong_subscription',
       'This sync_id belongs to an episode of another subscription',
     );
-  if (!named && metadata.episodeGuid === undefined && metadata.enclosureUrl === undefined)
+  if (!rowOfSyncId && metadata.episodeGuid === undefined && metadata.enclosureUrl === undefined)
     return failedEntry(upload, 'missing_identifier', syncId ? unknownSyncId : noIdentifier);
   const allMetadata = { ...unknownMetadata, ...metadata };
-  const found = named ?? episodes.findMatch(subscriptionId, allMetadata, entry);
+  const found = rowOfSyncId ?? episodes.findMatch(subscriptionId, allMetadata, entry);
   const duplicates =
     found && found !== 'unread' ? episodes.duplicatesOf(found, metadata, entry) : [];
   if (found === 'unread' || duplicates === 'unread')

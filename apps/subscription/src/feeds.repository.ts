@@ -81,14 +81,20 @@ export const selectFirstGuids = statement(
 const isOmitted = `s.user_id = $1 AND s.is_subscribed AND s.merged_into IS NULL
      AND s.id NOT IN (SELECT unnest($2::bigint[]))`;
 
-/** Reads the id of one subscribed subscription that is not in $2. $1 user, $2 subscriptions. */
+/**
+ * Reads the id of one subscribed subscription that is not in $2; no row without one. $1 user, $2
+ * subscriptions.
+ */
 export const selectOtherSubscribed = statement(
   'subscription.select_other_subscribed',
   // With ORDER BY, Postgres reads the user's rows by the primary key until the first match.
   `SELECT s.id FROM subscription.subscriptions s WHERE ${isOmitted} ORDER BY s.id LIMIT 1`,
 );
 
-/** Reads the key of one URL of the subscriptions $2 that is not in $3. $1 user, $3 URL keys. */
+/**
+ * Reads the key of one URL of the subscriptions $2 that is not in $3; no row without one. $1 user,
+ * $3 URL keys.
+ */
 export const selectOtherUrl = statement(
   'subscription.select_other_url',
   `SELECT found.* FROM unnest($2::bigint[]) of (id) CROSS JOIN LATERAL (
@@ -116,9 +122,9 @@ export const unsubscribeOthers = statement(
 );
 
 /**
- * Creates an unsubscribed subscription for each URL that matches none, and returns their number. $1
- * user, $2 URLs, $3 their derived guids, $4 their lookup keys, $5 stamp, $6 quota of live
- * subscriptions, $7 quota of guids and of URLs, each.
+ * Creates an unsubscribed subscription for each URL that matches none, until a quota is reached.
+ * Returns the number of new subscriptions. $1 user, $2 URLs, $3 their derived guids, $4 their
+ * lookup keys, $5 stamp, $6 quota of live subscriptions, $7 quota of guids and of URLs, each.
  */
 export const ensureSubscriptions = statement(
   'subscription.ensure_subscriptions',
@@ -150,7 +156,7 @@ export function selectMatchesOfEntries(
   });
 }
 
-/** Returns the first guid of each subscription whose guid has changed, by row id. */
+/** Returns the first guids by row id, for the rows whose guid has changed. */
 export async function readFirstGuids(
   query: Query,
   userId: string,
@@ -160,6 +166,6 @@ export async function readFirstGuids(
     ...new Set(rows.flatMap((row) => (row && row.guidChanged !== null ? [row.id] : []))),
   ];
   if (ids.length === 0) return new Map();
-  const found = await query<{ id: number; guid: string }>(selectFirstGuids, [userId, ids]);
-  return new Map(found.map(({ id, guid }) => [id, guid]));
+  const guidRows = await query<{ id: number; guid: string }>(selectFirstGuids, [userId, ids]);
+  return new Map(guidRows.map(({ id, guid }) => [id, guid]));
 }

@@ -16,7 +16,10 @@ export interface ValidatedFeeds {
   remove: readonly ValidatedEntry[];
 }
 
-/** The subscription of each entry, in the order of the entries; undefined if it was rejected. */
+/**
+ * The subscription of each entry, in the order of the entries. Undefined for a rejected entry of
+ * `add`, and for an entry of `remove` that matches no live subscription.
+ */
 export interface MatchedFeeds extends Record<'add' | 'remove', (SubscriptionRow | undefined)[]> {
   /** The failure codes of the rejected entries of `add`, in the order of the entries. */
   rejections: EntryFailureCode[];
@@ -33,20 +36,20 @@ export function applyFeeds(
   { add, remove }: ValidatedFeeds,
 ): MatchedFeeds {
   const rejections: EntryFailureCode[] = [];
-  const added = add.map((entry) => {
+  const addedRows = add.map((entry) => {
     const outcome = entry.fault ?? subscribeWithTitle(subscriptions, entry);
     if (!('code' in outcome)) return outcome;
     rejections.push(outcome.code);
     return undefined;
   });
   // A subscription that is in both lists, under different URLs, stays subscribed.
-  const addedIds = new Set(added.flatMap((row) => (row ? [row.id] : [])));
-  const removed = remove.map((entry) =>
-    entry.fault ? undefined : ifLive(matchEntry(subscriptions, entry).row),
+  const addedIds = new Set(addedRows.flatMap((row) => (row ? [row.id] : [])));
+  const removedRows = remove.map((entry) =>
+    entry.fault ? undefined : selectLive(matchEntry(subscriptions, entry).row),
   );
-  for (const row of removed)
+  for (const row of removedRows)
     if (row?.isSubscribed && !addedIds.has(row.id)) subscriptions.setSubscribed(row, false);
-  return { add: added, remove: removed, rejections };
+  return { add: addedRows, remove: removedRows, rejections };
 }
 
 /** Returns the live subscription that an entry matches by URL or derived guid. */
@@ -54,7 +57,7 @@ export function findFeed(
   subscriptions: SubscriptionSet,
   entry: ValidatedEntry,
 ): SubscriptionRow | undefined {
-  return entry.fault ? undefined : ifLive(matchEntry(subscriptions, entry).row);
+  return entry.fault ? undefined : selectLive(matchEntry(subscriptions, entry).row);
 }
 
 function subscribeWithTitle(
@@ -76,18 +79,18 @@ function subscribeEntry(
 ): SubscriptionRow | EntryFailure {
   const { row, url } = matchEntry(subscriptions, entry);
   if (!row?.isSubscribed) return applyEntry(subscriptions, entry, new MergeBudget());
-  // The client has stored the sent URL. As an alias, the URL is listed when the subscription is
-  // removed, so that the client removes it.
+  // The client has stored the sent URL. A removed subscription is listed with its aliases, so that
+  // the client then removes this URL.
   if (url !== undefined && subscriptions.quota.allows({ urls: 1 }))
     subscriptions.assignUrl(row, entry.feedUrl);
   return row;
 }
 
-const ifLive = (row: SubscriptionRow | undefined) => (isLive(row) ? row : undefined);
+const selectLive = (row: SubscriptionRow | undefined) => (isLive(row) ? row : undefined);
 
 /**
- * Returns the URL, guid and first guid of a subscription. `apps/gpodder` stores its data under the
- * first guid, which never changes.
+ * Returns the URL, guid and first guid of a subscription; null without a row. `apps/gpodder` stores
+ * its data under the first guid, because the first guid never changes.
  *
  * @param firstGuids first guids by row id, for the rows whose guid has changed.
  */

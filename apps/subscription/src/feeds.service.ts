@@ -23,8 +23,8 @@ import { QUOTAS, type SubscriptionQuotas } from './subscription.config.js';
 import type { SubscriptionRow } from './subscription-row.js';
 import { type SnapshotRow, saveChanges, toSnapshot } from './subscription.repository.js';
 
-type Rows = readonly (SubscriptionRow | undefined)[];
-type Further = NonNullable<RequestOf<typeof listFeeds>['further']>;
+type OptionalRows = readonly (SubscriptionRow | undefined)[];
+type PageRequest = NonNullable<RequestOf<typeof listFeeds>['further']>;
 
 /** Handles the messages of the gpodder API about subscriptions, which identify feeds by URL. */
 @Controller()
@@ -43,16 +43,20 @@ export class FeedUrlService {
   async list(request: RequestOf<typeof listFeeds>, context: CallContext) {
     const { userId, reader, readOnly = false, further } = request;
     if (further)
-      return { timestamp: Math.max(1, further.since), ...(await this.page(userId, further)) };
-    const read = {
+      return { timestamp: Math.max(1, further.since), ...(await this.readPage(userId, further)) };
+    const listRead = {
       userId,
       list: 'subscriptions',
       reader,
       updatesState: reader !== undefined && !readOnly,
     } as const;
-    const { timestamp, since, initial, unchanged } = await answerList(this.database, read, context);
+    const { timestamp, since, initial, unchanged } = await answerList(
+      this.database,
+      listRead,
+      context,
+    );
     if (unchanged) return { timestamp, add: [], remove: [] };
-    return { timestamp, ...(await this.page(userId, { after: 0, since, first: initial })) };
+    return { timestamp, ...(await this.readPage(userId, { after: 0, since, first: initial })) };
   }
 
   /**
@@ -80,47 +84,51 @@ export class FeedUrlService {
       ),
     };
     const { matched, timestamp } = await this.database.write(write, async (transaction) => {
-      const { query, found, stamp: before } = transaction;
+      const { query, found, stamp: previousStamp } = transaction;
       const snapshot = toSnapshot(found);
-      const apply = (stamp: string): { matched: MatchedFeeds; changes: SubscriptionChanges } => {
+      const applyEntries = (
+        stamp: string,
+      ): { matched: MatchedFeeds; changes: SubscriptionChanges } => {
         const subscriptions = new SubscriptionSet(snapshot, stamp, context.arrivedMs);
         return { matched: applyFeeds(subscriptions, entries), changes: subscriptions.changes() };
       };
-      const trial = apply(before);
-      const others =
-        whole && !transaction.repeated && (await hasOtherSubscribed(query, userId, trial.matched));
-      if (transaction.repeated || (isEmpty(trial.changes) && !others))
-        return { matched: trial.matched };
+      const trialRun = applyEntries(previousStamp);
+      const hasOthers =
+        whole &&
+        !transaction.repeated &&
+        (await hasOtherSubscribed(query, userId, trialRun.matched));
+      if (transaction.repeated || (isEmpty(trialRun.changes) && !hasOthers))
+        return { matched: trialRun.matched };
       const stamp = await transaction.advance();
-      const applied = apply(stamp);
-      if (!isEmpty(applied.changes))
-        await saveChanges({ ...transaction, stamp }, userId, applied.changes, this.quotas);
-      if (others)
+      const finalRun = applyEntries(stamp);
+      if (!isEmpty(finalRun.changes))
+        await saveChanges({ ...transaction, stamp }, userId, finalRun.changes, this.quotas);
+      if (hasOthers)
         transaction.sendWithCommit(store.unsubscribeOthers, [
           userId,
-          addedIds(applied.matched),
+          listAddedIds(finalRun.matched),
           stamp,
           snapshot.now,
         ]);
-      // The client can also have stored a removed subscription under its other URLs. Its next
-      // download lists them again, so that the client removes them.
-      const repeatsUpload = await hasOtherUrls(query, userId, applied.matched, remove);
+      // The client can have stored a removed subscription under another of its URLs. In this case
+      // the client's next download lists all URLs of the subscription as removed.
+      const repeatsUpload = await hasOtherUrls(query, userId, finalRun.matched, remove);
       return {
-        matched: applied.matched,
-        timestamp: await answerWrite(transaction, request, before, repeatsUpload),
+        matched: finalRun.matched,
+        timestamp: await answerWrite(transaction, request, previousStamp, repeatsUpload),
       };
     });
-    const answered =
+    const answeredTimestamp =
       timestamp ?? (await sessionTimestamp(this.database, userId, 'subscriptions', sessionId));
-    return { timestamp: answered, ...(await this.toResult(userId, matched)) };
+    return { timestamp: answeredTimestamp, ...(await this.toResult(userId, matched)) };
   }
 
   /** Returns the feeds of the reply to {@link changeFeeds}, and the reasons of rejections. */
   private async toResult(userId: string, { add, remove, rejections }: MatchedFeeds) {
-    const feedsOf = await this.toFeeds(userId, [...add, ...remove]);
+    const convertRows = await this.toFeeds(userId, [...add, ...remove]);
     return {
-      add: feedsOf(add),
-      remove: feedsOf(remove),
+      add: convertRows(add),
+      remove: convertRows(remove),
       ...(rejections.length > 0 && { rejections }),
     };
   }
@@ -134,20 +142,20 @@ export class FeedUrlService {
   async find({ userId, feedUrls }: RequestOf<typeof findFeeds>) {
     const query: store.Query = (...bound) => this.database.read(...bound);
     const entries = feedUrls.map(toEntry);
-    const [select, values] = store.selectMatchesOfEntries(userId, entries, 0, this.quotas);
-    const [[clock], found] = await Promise.all([
+    const [statement, values] = store.selectMatchesOfEntries(userId, entries, 0, this.quotas);
+    const [[clockRow], found] = await Promise.all([
       query<{ refused: number | null }>(selectClock, [userId]),
-      query<SnapshotRow>(select, values),
+      query<SnapshotRow>(statement, values),
     ]);
-    unlessRefused(clock);
+    unlessRefused(clockRow);
     const subscriptions = new SubscriptionSet(toSnapshot(found), '', 0);
     const rows = entries.map((entry) => findFeed(subscriptions, entry));
     return { feeds: (await this.toFeeds(userId, rows))(rows) };
   }
 
   /**
-   * Finds the subscription of a URL, or creates an unsubscribed one. `feed` is null for an invalid
-   * URL and if a quota is reached.
+   * Finds the subscription of a URL, or creates an unsubscribed subscription. `feed` is null for an
+   * invalid URL and if a quota is reached.
    *
    * @throws Failure `unauthorized` for a refused user.
    */
@@ -156,50 +164,54 @@ export class FeedUrlService {
     const { userId } = request;
     const entry = validateEntry(request);
     if (entry.fault) return { feed: null };
-    const find = async () =>
+    const readFeed = async () =>
       (await this.find({ userId, feedUrls: [entry.feedUrl] })).feeds[0] ?? null;
-    const found = await find();
-    if (found) return { feed: found };
-    const { QUOTA_LIVE_SUBSCRIPTIONS: live, QUOTA_SUBSCRIPTION_NAMES: names } = this.quotas;
+    const existingFeed = await readFeed();
+    if (existingFeed) return { feed: existingFeed };
+    const { QUOTA_LIVE_SUBSCRIPTIONS: liveQuota, QUOTA_SUBSCRIPTION_NAMES: nameQuota } =
+      this.quotas;
     const changes = ['subscriptions'] as const;
     const write = { ...context.write, userId, smallAnswer: false, changes };
     await this.database.write(write, async (transaction) => {
-      const [made] = await transaction.query<{ made: number }>(store.ensureSubscriptions, [
+      const [creation] = await transaction.query<{ made: number }>(store.ensureSubscriptions, [
         userId,
         [entry.feedUrl],
         [entry.derivedGuid],
         [Buffer.from(urlKey(entry.feedUrl), 'hex')],
         transaction.stamp,
-        live,
-        names,
+        liveQuota,
+        nameQuota,
       ]);
-      if (!made?.made) transaction.discard();
+      if (!creation?.made) transaction.discard();
     });
-    return { feed: await find() };
+    return { feed: await readFeed() };
   }
 
   /** Returns the number of subscribed feeds. @throws Failure `unauthorized` for a refused user. */
   @Handle(countFeeds)
   async count({ userId }: RequestOf<typeof countFeeds>) {
-    type Counted = { refused: number | null; subscribed: number };
-    const [counted] = await this.database.read<Counted>(store.countSubscribed, [userId]);
-    return { subscribed: unlessRefused(counted).subscribed };
+    type CountRow = { refused: number | null; subscribed: number };
+    const [countRow] = await this.database.read<CountRow>(store.countSubscribed, [userId]);
+    return { subscribed: unlessRefused(countRow).subscribed };
   }
 
-  /** Reads the first guids of rows. @returns a function that converts some of them to feeds. */
-  private async toFeeds(userId: string, all: Rows): Promise<(rows: Rows) => (Feed | null)[]> {
-    const first = await store.readFirstGuids(
+  /** Reads the first guids of `allRows`. @returns a function that converts these rows to feeds. */
+  private async toFeeds(
+    userId: string,
+    allRows: OptionalRows,
+  ): Promise<(rows: OptionalRows) => (Feed | null)[]> {
+    const firstGuids = await store.readFirstGuids(
       (...bound) => this.database.read(...bound),
       userId,
-      all,
+      allRows,
     );
-    return (rows) => rows.map((row) => toFeed(row, first));
+    return (rows) => rows.map((row) => toFeed(row, firstGuids));
   }
 
   /** Reads a page of the list of feeds. `next` is absent on the last page. */
-  private async page(
+  private async readPage(
     userId: string,
-    { after, since, first, key = '' }: Further,
+    { after, since, first, key = '' }: PageRequest,
   ): Promise<Omit<ReplyOf<typeof listFeeds>, 'timestamp'>> {
     type Row = {
       refused: number | null;
@@ -210,31 +222,31 @@ export class FeedUrlService {
       key: string | null;
     };
     // A client without data needs no removals. With `infinity` the statement selects none.
-    const from = since === 0 ? 'infinity' : new Date(since * 1_000).toISOString();
-    const list = first || since === 0 ? store.selectSubscribedFeeds : store.selectFlippedFeeds;
-    const rows = await this.database.read<Row>(list, [
+    const flippedAfter = since === 0 ? 'infinity' : new Date(since * 1_000).toISOString();
+    const statement = first || since === 0 ? store.selectSubscribedFeeds : store.selectFlippedFeeds;
+    const rows = await this.database.read<Row>(statement, [
       userId,
       after,
       store.maxUrlsPerPage + 1,
-      from,
+      flippedAfter,
       Buffer.from(key, 'hex'),
     ]);
     unlessRefused(rows[0]);
-    const shown = rows.slice(0, store.maxUrlsPerPage);
-    const last = rows.length > shown.length ? shown.at(-1) : undefined;
-    const listed = (isSubscribed: boolean) =>
-      shown.flatMap(({ url, title, ...row }) =>
+    const pageRows = rows.slice(0, store.maxUrlsPerPage);
+    const lastRow = rows.length > pageRows.length ? pageRows.at(-1) : undefined;
+    const selectFeeds = (isSubscribed: boolean) =>
+      pageRows.flatMap(({ url, title, ...row }) =>
         url !== null && row.isSubscribed === isSubscribed ? [{ url, title }] : [],
       );
-    const add = listed(true);
-    // Some clients normalize the URLs that they receive, and store only that form.
-    const remove = listed(false).flatMap(({ url }) => [url, normalizedUrl(url)]);
+    const add = selectFeeds(true);
+    // Both forms are listed, because some clients store only the normalized form.
+    const remove = selectFeeds(false).flatMap(({ url }) => [url, normalizedUrl(url)]);
     return {
       add: add.map(({ url }) => url),
       ...(add.some(({ title }) => title !== null) && { titles: add.map(({ title }) => title) }),
       remove: [...new Set(remove)],
-      ...(last?.id != null && {
-        next: { after: last.id, since, first, ...(last.key && { key: last.key }) },
+      ...(lastRow?.id != null && {
+        next: { after: lastRow.id, since, first, ...(lastRow.key && { key: lastRow.key }) },
       }),
     };
   }
@@ -249,14 +261,14 @@ async function hasOtherUrls(
   matched: MatchedFeeds,
   urls: readonly string[],
 ): Promise<boolean> {
-  const ids = [...new Set(matched.remove.flatMap((row) => (row ? [row.id] : [])))];
-  if (ids.length === 0) return false;
-  const keys = urls.map((url) => Buffer.from(urlKey(url), 'hex'));
-  return (await query(store.selectOtherUrl, [userId, ids, keys])).length > 0;
+  const removedIds = [...new Set(matched.remove.flatMap((row) => (row ? [row.id] : [])))];
+  if (removedIds.length === 0) return false;
+  const excludedKeys = urls.map((url) => Buffer.from(urlKey(url), 'hex'));
+  return (await query(store.selectOtherUrl, [userId, removedIds, excludedKeys])).length > 0;
 }
 
 /** Returns the ids of the subscriptions in `add`. A `whole` upload unsubscribes all others. */
-const addedIds = ({ add }: MatchedFeeds) => add.flatMap((row) => (row ? [row.id] : []));
+const listAddedIds = ({ add }: MatchedFeeds) => add.flatMap((row) => (row ? [row.id] : []));
 
 /** Returns true if the user has subscribed subscriptions other than those in `add`. */
 async function hasOtherSubscribed(
@@ -264,5 +276,5 @@ async function hasOtherSubscribed(
   userId: string,
   matched: MatchedFeeds,
 ): Promise<boolean> {
-  return (await query(store.selectOtherSubscribed, [userId, addedIds(matched)])).length > 0;
+  return (await query(store.selectOtherSubscribed, [userId, listAddedIds(matched)])).length > 0;
 }

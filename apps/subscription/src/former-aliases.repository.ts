@@ -1,7 +1,7 @@
 import type { listFormerNames, ReplyOf, RequestOf } from '#contracts';
 import { clockOfUser, type Database, statement, unlessRefused } from '#database';
 
-/** Number of former URLs or guids per page. A URL has at most 4,096 bytes. */
+/** Maximum number of former URLs or guids per page. A URL has at most 4,096 bytes. */
 const perPage = 250;
 
 /**
@@ -49,7 +49,7 @@ const statementsByKind = {
 };
 
 /** The value of `after` for the first page, lower than any key, by kind of name. */
-const first = { feed_url: '', guid: '00000000-0000-0000-0000-000000000000' };
+const afterOfFirstPage = { feed_url: '', guid: '00000000-0000-0000-0000-000000000000' };
 
 interface Row {
   refused: number | null;
@@ -65,18 +65,18 @@ interface Row {
  */
 export async function listFormer(
   database: Database,
-  { userId, kind, after = first[kind] }: RequestOf<typeof listFormerNames>,
+  { userId, kind, after = afterOfFirstPage[kind] }: RequestOf<typeof listFormerNames>,
 ): Promise<ReplyOf<typeof listFormerNames>> {
   const rows = await database.read<Row>(statementsByKind[kind], [userId, after]);
   unlessRefused(rows[0]);
-  const found = rows.filter(({ key }) => key !== null);
-  const last = found.at(-1)?.key;
+  const aliases = rows.filter(({ key }) => key !== null);
+  const lastKey = aliases.at(-1)?.key;
   return {
-    names: found.map(({ name, guid }) => ({ name, guid })),
-    ...(found.length === perPage && { next: keyText(last) }),
+    names: aliases.map(({ name, guid }) => ({ name, guid })),
+    ...(aliases.length === perPage && { next: formatKey(lastKey) }),
   };
 }
 
-function keyText(key: Buffer | string | null | undefined): string {
+function formatKey(key: Buffer | string | null | undefined): string {
   return Buffer.isBuffer(key) ? key.toString('hex') : String(key);
 }

@@ -13,7 +13,7 @@ type PublisherChange = Omit<RequestOf<typeof applyFeed>, 'userId'>;
  * - Another live subscription with the new URL as its current one is merged, within the limits of a
  *   POST. If it has a declared guid, the result is `taken` and nothing changes.
  * - The guid is applied only to a subscription without a declared guid, and only if no other
- *   subscription has that guid.
+ *   subscription has that guid. Above a quota, the guid is ignored.
  * - The result is `limit`, and nothing changes, if the move or its merge exceeds a limit.
  */
 export function applyFeedChange(
@@ -23,10 +23,11 @@ export function applyFeedChange(
 ): FeedChangeOutcome {
   const row = subscriptions.byUrl(fromUrl);
   if (!row || !isLive(row) || !row.isSubscribed || row.feedUrl !== fromUrl) return 'unchanged';
-  const moved = toUrl === undefined ? 'unchanged' : applyMove(subscriptions, row, toUrl, budget);
-  if (moved === 'taken' || moved === 'limit') return moved;
+  const moveOutcome =
+    toUrl === undefined ? 'unchanged' : applyMove(subscriptions, row, toUrl, budget);
+  if (moveOutcome === 'taken' || moveOutcome === 'limit') return moveOutcome;
   const isGuidApplied = guid !== undefined && applyDeclaredGuid(subscriptions, row, guid);
-  return isGuidApplied ? 'applied' : moved;
+  return isGuidApplied ? 'applied' : moveOutcome;
 }
 
 function applyMove(
@@ -35,13 +36,14 @@ function applyMove(
   toUrl: string,
   budget: MergeBudget,
 ): FeedChangeOutcome {
-  const owner = subscriptions.byCurrentUrl(toUrl);
-  const other = isLive(owner) && owner !== row ? owner : undefined;
-  if (other && other.declaredGuids > 0) return 'taken';
-  const needed = { urls: subscriptions.byUrl(toUrl) ? 0 : 1, pointers: other ? 1 : 0 };
-  if (!subscriptions.quota.allows(needed) || (other && !budget.countMerge(other, row)))
+  const currentUrlOwner = subscriptions.byCurrentUrl(toUrl);
+  const mergedRow =
+    isLive(currentUrlOwner) && currentUrlOwner !== row ? currentUrlOwner : undefined;
+  if (mergedRow && mergedRow.declaredGuids > 0) return 'taken';
+  const addedRows = { urls: subscriptions.byUrl(toUrl) ? 0 : 1, pointers: mergedRow ? 1 : 0 };
+  if (!subscriptions.quota.allows(addedRows) || (mergedRow && !budget.countMerge(mergedRow, row)))
     return 'limit';
-  if (other) subscriptions.merge(other, row);
+  if (mergedRow) subscriptions.merge(mergedRow, row);
   subscriptions.setCurrentUrl(row, toUrl);
   return 'applied';
 }
@@ -52,10 +54,10 @@ function applyDeclaredGuid(
   guid: string,
 ): boolean {
   if (row.declaredGuids > 0 || row.guid === guid) return false;
-  const owner = subscriptions.byGuid(guid);
-  if (owner && owner !== row) return false;
-  const changes = subscriptions.addsFormerGuid(row, guid) ? 1 : 0;
-  if (!subscriptions.quota.allows({ guids: owner ? 0 : 1, guidChanges: changes })) return false;
+  const guidOwner = subscriptions.byGuid(guid);
+  if (guidOwner && guidOwner !== row) return false;
+  const guidChanges = subscriptions.addsFormerGuid(row, guid) ? 1 : 0;
+  if (!subscriptions.quota.allows({ guids: guidOwner ? 0 : 1, guidChanges })) return false;
   subscriptions.changeGuid(row, guid);
   return true;
 }

@@ -5,13 +5,13 @@
 export const quotaKinds = ['live', 'pointers', 'guidChanges', 'guids', 'urls'] as const;
 type QuotaKind = (typeof quotaKinds)[number];
 
-/** Numbers of rows by kind: kind the quotas still allow, or kind a write adds. */
+/** Numbers of rows by kind: those that the quotas still allow, or those that a write adds. */
 export type RowCounts = Record<QuotaKind, number>;
 
 /**
  * Tracks the remaining quotas of a user during one write
- * (docs/reference/subscriptions.md, "Quotas"). A user who is above a quota, because it was lowered,
- * keeps all rows and gets no new ones of that kind.
+ * (docs/reference/subscriptions.md, "Quotas"). A user who is above a quota, because the quota was
+ * lowered, keeps all rows and gets no new ones of that kind.
  */
 export class RemainingQuota {
   /** Rows added by this write, by kind; negative if it removed more than it added. */
@@ -25,7 +25,7 @@ export class RemainingQuota {
 
   /** Returns true if the quotas allow these numbers of rows in addition to `added`. */
   allows(more: Partial<RowCounts>): boolean {
-    return quotaKinds.every((kind) => this.fits(kind, more[kind] ?? 0));
+    return quotaKinds.every((kind) => this.isWithinQuota(kind, more[kind] ?? 0));
   }
 
   /** True if this write added more rows of a kind than the quotas allow. */
@@ -35,7 +35,7 @@ export class RemainingQuota {
     );
   }
 
-  private fits(kind: QuotaKind, more: number): boolean {
+  private isWithinQuota(kind: QuotaKind, more: number): boolean {
     return more <= 0 || this.added[kind] + more <= this.remaining[kind];
   }
 }

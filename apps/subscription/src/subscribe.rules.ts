@@ -11,10 +11,13 @@ import type { SubscriptionSet } from './subscription-set.js';
 import { isLive, isStillSubscribed, type SubscriptionRow } from './subscription-row.js';
 import type { MergeBudget } from './merge-budget.js';
 
-/** The failure of an entry. `guid` is that of the other subscription that has the URL. */
+/**
+ * The failure of an entry. If another subscription has the URL of the entry, `guid` is the guid of
+ * that subscription.
+ */
 export type EntryFailure = { code: EntryFailureCode; message: string; guid?: string };
 
-/** A valid entry. `guid` was sent by the client, `derivedGuid` is derived from the URL. */
+/** A valid entry. The client sent `guid`, if any; `derivedGuid` is derived from the URL. */
 export interface ValidEntry {
   feedUrl: string;
   guid?: string;
@@ -32,11 +35,12 @@ export type ValidatedEntry = ValidEntry | { feedUrl: string; fault: EntryFailure
 /**
  * The match of an entry (docs/reference/subscriptions.md, "Identifiers").
  * - `row`: the matched subscription; undefined if the entry creates one.
- * - `url`: whether the entry's URL becomes the current one of `row` or an alias; undefined if it
- *   stays as it is.
+ * - `url`: whether the entry's URL becomes the current one of `row` or an alias; undefined if
+ *   the URL stays as it is.
  * - `guid`: the same for the entry's guid.
  * - `duplicate`: another subscription of the same podcast, to merge into `row`.
- * - `conflict`: a subscription of another podcast whose current URL is the entry's: it fails.
+ * - `conflict`: a subscription of another podcast with the entry's URL as its current URL. The
+ *   entry fails.
  */
 export interface EntryMatch {
   row?: SubscriptionRow;
@@ -69,41 +73,42 @@ export interface SentEntry {
   title?: unknown;
 }
 
-/** Built once, because building a zod schema takes longer than parsing a guid. */
-const sentGuid = guidSchema.nullish();
+/** Schema of a guid. Built once, because that takes longer than parsing a guid. */
+const sentGuidSchema = guidSchema.nullish();
 
 /** Validates one entry (docs/reference/subscriptions.md, "Subscriptions"). */
 export function validateEntry({
-  feedUrl: sent,
+  feedUrl: sentUrl,
   guid,
   timestamp,
   title,
 }: SentEntry): ValidatedEntry {
-  const feedUrl = sent.trim();
+  const feedUrl = sentUrl.trim();
   const fault = faultInHttpUrl(feedUrl);
-  if (fault !== undefined) return { feedUrl: sent, fault: { code: 'invalid_url', message: fault } };
-  const parsed = sentGuid.safeParse(guid);
-  if (!parsed.success)
+  if (fault !== undefined)
+    return { feedUrl: sentUrl, fault: { code: 'invalid_url', message: fault } };
+  const parsedGuid = sentGuidSchema.safeParse(guid);
+  if (!parsedGuid.success)
     return { feedUrl, fault: { code: 'invalid_guid', message: 'The guid is not a valid UUID' } };
-  const time = typeof timestamp === 'string' ? parseTime(timestamp) : undefined;
-  if ((timestamp ?? undefined) !== undefined && !time)
+  const parsedTime = typeof timestamp === 'string' ? parseTime(timestamp) : undefined;
+  if ((timestamp ?? undefined) !== undefined && !parsedTime)
     return {
       feedUrl,
       fault: { code: 'invalid_value', message: 'The timestamp is not a date and time (RFC 3339)' },
     };
   return {
     feedUrl,
-    guid: parsed.data ?? undefined,
+    guid: parsedGuid.data ?? undefined,
     derivedGuid: podcastGuid(feedUrl),
-    timestamp: time?.instant,
+    timestamp: parsedTime?.instant,
     title: readTitle(title, feedUrl),
   };
 }
 
-/** Returns the stored form of a title; undefined if it is no text, empty or the feed URL. */
-function readTitle(sent: unknown, feedUrl: string): string | undefined {
-  if (typeof sent !== 'string' || sent.trim() === feedUrl) return undefined;
-  return storedTitle(sent) || undefined;
+/** Returns the stored form of a title; undefined if it is no string, empty, or the feed URL. */
+function readTitle(title: unknown, feedUrl: string): string | undefined {
+  if (typeof title !== 'string' || title.trim() === feedUrl) return undefined;
+  return storedTitle(title) || undefined;
 }
 
 /** Applies a batch in order. Each item in `success` has the values after the whole batch. */
@@ -113,13 +118,13 @@ export function applyBatch(
   budget: MergeBudget,
 ): SubscribeAnswer {
   const failure: SubscribeAnswer['failure'] = [];
-  const accepted: { feedUrl: string; id: number }[] = [];
+  const acceptedEntries: { feedUrl: string; id: number }[] = [];
   for (const entry of entries) {
     const outcome = entry.fault ?? applyEntry(subscriptions, entry, budget);
     if ('code' in outcome) failure.push({ feed_url: entry.feedUrl, ...outcome });
-    else accepted.push({ feedUrl: entry.feedUrl, id: outcome.id });
+    else acceptedEntries.push({ feedUrl: entry.feedUrl, id: outcome.id });
   }
-  const success = accepted.map(({ feedUrl, id }) => {
+  const success = acceptedEntries.map(({ feedUrl, id }) => {
     const { guid, subscriptionChanged } = subscriptions.byId(id);
     return {
       feed_url: feedUrl,
@@ -131,7 +136,7 @@ export function applyBatch(
   return { success, failure };
 }
 
-/** Applies one entry after the earlier entries of its batch. @returns its row or its failure. */
+/** Applies one entry after the earlier entries of its batch. @returns the row or the failure. */
 export function applyEntry(
   subscriptions: SubscriptionSet,
   entry: ValidEntry,
@@ -156,7 +161,7 @@ export function applyEntry(
       message: 'Another subscription has this feed_url',
       guid: conflict.guid,
     };
-  const owner = guid === undefined ? undefined : subscriptions.byGuid(guid);
+  const guidOwner = guid === undefined ? undefined : subscriptions.byGuid(guid);
   const newGuid = guid ?? (row ? undefined : derivedGuid);
   const isAllowed = subscriptions.quota.allows({
     live: (isLive(row) ? 0 : 1) - (duplicate ? 1 : 0),
@@ -169,7 +174,7 @@ export function applyEntry(
       subscriptions.addsFormerGuid(row, guid)
         ? 1
         : 0,
-    pointers: duplicate || (owner && owner !== row && owner.guid === guid) ? 1 : 0,
+    pointers: duplicate || (guidOwner && guidOwner !== row && guidOwner.guid === guid) ? 1 : 0,
   });
   if (!isAllowed) return limitReachedFailure;
   if (duplicate && row && !budget.countMerge(duplicate, row)) return mergeTooLargeFailure;
@@ -180,7 +185,7 @@ export function applyEntry(
       guid !== undefined,
       timestamp,
     );
-    return withTitle(subscriptions, entry, created);
+    return applyTitle(subscriptions, entry, created);
   }
   if (duplicate) subscriptions.merge(duplicate, row);
   if (guid !== undefined && roles.guid === 'current') subscriptions.changeGuid(row, guid);
@@ -190,11 +195,11 @@ export function applyEntry(
   else if (roles.url === 'alias') subscriptions.assignUrl(row, feedUrl);
   if (duplicate || !subscriptions.isUnchangedBy(row, timestamp))
     subscriptions.subscribe(row, timestamp);
-  return withTitle(subscriptions, entry, row);
+  return applyTitle(subscriptions, entry, row);
 }
 
 /** Applies the title of an entry, if it has one, with the entry's time. Returns the row. */
-function withTitle(
+function applyTitle(
   subscriptions: SubscriptionSet,
   { title, timestamp }: ValidEntry,
   row: SubscriptionRow,
@@ -205,7 +210,7 @@ function withTitle(
 
 /**
  * Applies an entry that is older than the current state: only its guid, URL and title, and only to
- * a live subscription. @returns `superseded` unless the subscription is still subscribed.
+ * a live subscription. @returns the row if it is still subscribed, else a `superseded` failure.
  */
 function applySuperseded(
   subscriptions: SubscriptionSet,
@@ -214,7 +219,7 @@ function applySuperseded(
 ): SubscriptionRow | EntryFailure {
   if (!isLive(row)) return supersededFailure;
   addUnusedAliases(subscriptions, entry, row);
-  withTitle(subscriptions, entry, row);
+  applyTitle(subscriptions, entry, row);
   return isStillSubscribed(row) ? row : supersededFailure;
 }
 
@@ -245,7 +250,10 @@ export function matchEntry(subscriptions: SubscriptionSet, entry: ValidEntry): E
     : matchByGuid(subscriptions, entry, entry.guid);
 }
 
-/** Matches an entry without a guid by its URL, else by the derived guid. It moves no URL. */
+/**
+ * Matches an entry without a guid by its URL, else by the derived guid. No live subscription loses
+ * a URL.
+ */
 function matchByUrl(
   subscriptions: SubscriptionSet,
   { feedUrl, derivedGuid }: ValidEntry,
@@ -260,8 +268,8 @@ function matchByUrl(
 
 /**
  * Matches an entry with a guid by that guid, else by its URL, else by the derived guid. If the guid
- * matches, its subscription gets the URL as current one, even from a former URL of another
- * subscription.
+ * matches a subscription, the URL becomes its current URL, even if the URL is a former URL of
+ * another subscription.
  */
 function matchByGuid(
   subscriptions: SubscriptionSet,
@@ -269,23 +277,24 @@ function matchByGuid(
   guid: string,
 ): EntryMatch {
   const match = subscriptions.byGuid(guid);
-  const owner = subscriptions.byUrl(feedUrl);
-  const current = subscriptions.byCurrentUrl(feedUrl);
-  // If no subscription has the URL, the guid derived from it can still match one.
-  const byDerived = owner ? undefined : subscriptions.byGuid(derivedGuid);
+  const urlOwner = subscriptions.byUrl(feedUrl);
+  const currentUrlOwner = subscriptions.byCurrentUrl(feedUrl);
+  // If no subscription has the URL, the guid derived from the URL can still match a subscription.
+  const derivedGuidOwner = urlOwner ? undefined : subscriptions.byGuid(derivedGuid);
   if (!match) {
-    if (owner) return { row: owner, guid: current ? 'current' : 'alias' };
-    return byDerived && byDerived.declaredGuids === 0
-      ? { row: byDerived, guid: 'current', url: 'alias' }
+    if (urlOwner) return { row: urlOwner, guid: currentUrlOwner ? 'current' : 'alias' };
+    return derivedGuidOwner && derivedGuidOwner.declaredGuids === 0
+      ? { row: derivedGuidOwner, guid: 'current', url: 'alias' }
       : {};
   }
   if (!isLive(match)) {
-    if (isLive(current)) return { row: current, guid: 'alias' };
-    if (isLive(byDerived)) return { row: byDerived, guid: 'alias', url: 'alias' };
+    if (isLive(currentUrlOwner)) return { row: currentUrlOwner, guid: 'alias' };
+    if (isLive(derivedGuidOwner)) return { row: derivedGuidOwner, guid: 'alias', url: 'alias' };
   }
-  if (owner === match) return { row: match };
-  if (isLive(current) && current.declaredGuids > 0) return { row: match, conflict: current };
-  const other = isLive(current) ? current : byDerived;
+  if (urlOwner === match) return { row: match };
+  if (isLive(currentUrlOwner) && currentUrlOwner.declaredGuids > 0)
+    return { row: match, conflict: currentUrlOwner };
+  const other = isLive(currentUrlOwner) ? currentUrlOwner : derivedGuidOwner;
   const isDuplicate = isLive(other) && other !== match && other.declaredGuids === 0;
   return { row: match, url: 'current', duplicate: isDuplicate ? other : undefined };
 }

@@ -2,8 +2,8 @@ import type { RowCounts } from './remaining-quota.js';
 import { earliestTime, type SubscriptionRow } from './subscription-row.js';
 
 /**
- * The owner of a guid. `declared`: a client or a feed ever declared the guid. `derived`: it is the
- * derived guid of a URL of the owner.
+ * The owner of a guid. `declared`: a client or a feed ever declared the guid. `derived`: the guid
+ * is derived from a URL of the owner.
  */
 export type GuidEntry = [subscriptionId: number, declared: boolean, derived: boolean];
 
@@ -34,7 +34,7 @@ export interface Merge {
 export interface SubscriptionChanges {
   rows: (SubscriptionRow & { changed: string })[];
   guids: [guid: string, ...entry: GuidEntry][];
-  /** `url` is null for the current URL, which is in the row, and if only the key was read. */
+  /** `url` is null if it is the current URL, which the row has, or if only its key was read. */
   urls: [key: string, subscriptionId: number, url: string | null][];
   /** URLs that were current before this write. */
   formerUrls: string[];

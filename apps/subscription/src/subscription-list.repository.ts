@@ -1,7 +1,7 @@
 import type { ListRequest, ReplyOf, listSubscriptions } from '#contracts';
 import { type Database, listing, listPage } from '#database';
 
-/** SQL condition: the current guid of a subscription other than `r` and its survivor is `guid`. */
+/** SQL condition: `guid` is the current guid of a subscription other than `r` or its survivor. */
 const belongsToAnother = (guid: string) => `EXISTS (
   SELECT 1 FROM subscription.guids g
   JOIN subscription.subscriptions x ON x.user_id = $1 AND x.id = g.subscription_id
@@ -24,8 +24,9 @@ const shownRows = `subscription.subscriptions r
 
 /**
  * Lists one item per changed subscription.
- * - `guid` is its guid at `since`, or without `since` its first guid. Guids that are now current
- *   for another subscription are skipped: a client would overwrite the entry of that subscription.
+ * - `guid` is the guid of the subscription at `since`, or without `since` its first guid. Guids
+ *   that are now current for another subscription are skipped, because a client would overwrite the
+ *   entry of that subscription.
  * - A merged subscription has the values of its survivor. It is omitted if its guid is the current
  *   guid of the survivor or of another subscription.
  */
@@ -54,7 +55,7 @@ interface ListRow {
   deleted: string | null;
 }
 
-/** Returns one page of the subscriptions that changed after `since`; without it of all. */
+/** Returns one page of the subscriptions that changed after `since`, or of all without `since`. */
 export function listChanged(
   database: Database,
   request: ListRequest,

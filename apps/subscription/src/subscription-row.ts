@@ -21,17 +21,17 @@ export interface SubscriptionRow {
   /** Stamp of the last change of the current guid; null before the first change. */
   guidChanged: string | null;
   /**
-   * Number of its declared guids: those that a client or the feed sent and that are not derived
-   * from a URL of the subscription.
+   * Number of declared guids of the subscription: those that a client or the feed sent and that are
+   * not derived from a URL of the subscription.
    */
   declaredGuids: number;
-  /** The id of its PENDING deletion, or null. */
+  /** The id of the PENDING deletion of the subscription; null without one. */
   deletionId: number | null;
-  /** Stamp of the deletion, which made the row a tombstone; null otherwise. */
+  /** Stamp of the deletion that made the row a tombstone; null unless it is a tombstone. */
   deleted: string | null;
-  /** The id of the subscription that absorbed this one, which made the row a pointer; or null. */
+  /** The id of the subscription into which this one was merged; null unless it is a pointer. */
   mergedInto: number | null;
-  /** Stamp of the merge into that subscription; null otherwise. */
+  /** Stamp of the merge into `mergedInto`; null unless the row is a pointer. */
   mergedAt: string | null;
   /** The title that the user gave the subscription, or null. */
   title: string | null;
@@ -41,7 +41,7 @@ export interface SubscriptionRow {
   hasLostUrl: boolean;
 }
 
-/** The time of a value that the user never set: every change of the user is later and wins. */
+/** The time of a value that the user never set. Every change by the user is later, and so wins. */
 export const earliestTime = '1970-01-01T00:00:00.000000Z';
 
 /** Returns a new row, not yet subscribed. */

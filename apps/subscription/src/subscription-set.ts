@@ -12,9 +12,10 @@ const { isLive, isStillSubscribed } = stored;
 /**
  * The subscriptions that one write has read, with the owners of guids and URLs, and the changes of
  * the write so far. The owner of a guid or URL is the subscription that it belongs to. Invariants:
- * - A guid or URL has exactly one owner and never loses it.
- * - The owner changes in three cases: a merge, to the survivor; a tombstone's guid or URL that a
- *   live subscription gets; a former URL that becomes the current one of another subscription.
+ * - A guid or URL always has exactly one owner.
+ * - The owner changes in three cases: a merge makes the survivor the owner; a live subscription
+ *   gets a guid or URL of a tombstone; a former URL becomes the current URL of another
+ *   subscription.
  * - The current guid of a subscription is one of its guids.
  * - The guid derived from each of its URLs is one of its guids, unless another live subscription
  *   has it or a quota is reached.
@@ -22,11 +23,12 @@ const { isLive, isStillSubscribed } = stored;
  * Maps identify URLs by their lookup keys, which are the same for equal URLs.
  */
 export class SubscriptionSet {
-  /** Remaining quotas of the user. This class counts rows; most limits are checked by the rules. */
+  /** Remaining quotas of the user. This class counts added rows; the rules check most limits. */
   readonly quota: RemainingQuota;
   private readonly rows: Map<number, SubscriptionRow>;
   private readonly guidEntries: Map<string, GuidEntry>;
-  private readonly urls: Map<string, number>;
+  /** By lookup key of the URL: id of the owner. */
+  private readonly urlOwners: Map<string, number>;
   private readonly subscribedBeforeWrite: ReadonlySet<number>;
   private readonly urlKeys = new stored.UrlKeys();
   private readonly createdIds = new Set<number>();
@@ -36,7 +38,7 @@ export class SubscriptionSet {
   private readonly formerUrls = new Set<string>();
   private readonly formerGuids = new Map<number, string>();
   private readonly merges: Merge[] = [];
-  private usedIds = 0;
+  private usedIdCount = 0;
 
   constructor(
     private readonly snapshot: Snapshot,
@@ -46,7 +48,7 @@ export class SubscriptionSet {
   ) {
     this.rows = new Map(snapshot.rows.map((row) => [row.id, { ...row }]));
     this.guidEntries = new Map(snapshot.guids.map(([guid, ...entry]) => [guid, entry]));
-    this.urls = new Map(snapshot.urls);
+    this.urlOwners = new Map(snapshot.urls);
     this.subscribedBeforeWrite = new Set(
       snapshot.rows.filter(({ isSubscribed }) => isSubscribed).map(({ id }) => id),
     );
@@ -59,7 +61,7 @@ export class SubscriptionSet {
   }
 
   byUrl(feedUrl: string): SubscriptionRow | undefined {
-    const id = this.urls.get(this.urlKeys.keyOf(feedUrl));
+    const id = this.urlOwners.get(this.urlKeys.keyOf(feedUrl));
     return id === undefined ? undefined : this.byId(id);
   }
 
@@ -83,7 +85,7 @@ export class SubscriptionSet {
 
   /** Creates a subscription that is subscribed. @param isDeclared see {@link assignGuid}. */
   create(feedUrl: string, guid: string, isDeclared: boolean, timestamp?: string): SubscriptionRow {
-    const id = this.snapshot.newIds[this.usedIds++];
+    const id = this.snapshot.newIds[this.usedIdCount++];
     if (id === undefined)
       throw new Error('reserved subscription ids exhausted: more new rows than entries (bug)');
     const row = stored.blankRow(id, feedUrl, guid, this.stamp);
@@ -103,7 +105,7 @@ export class SubscriptionSet {
    */
   isUnchangedBy(row: SubscriptionRow, timestamp?: string): boolean {
     if (timestamp === undefined || !isLive(row) || !isStillSubscribed(row)) return false;
-    return this.effectiveTime(row, true, timestamp) === row.subscribedAt;
+    return this.chooseTime(row, true, timestamp) === row.subscribedAt;
   }
 
   /** Returns true if the current state is newer than a change of `isSubscribed` at `timestamp`. */
@@ -112,7 +114,7 @@ export class SubscriptionSet {
     return isSuperseded({ ...row, isSubscribed: isStillSubscribed(row) }, isSubscribed, at);
   }
 
-  /** Subscribes by POST. Revives a tombstone, and cancels a PENDING deletion. */
+  /** Subscribes a row, as POST does. Revives a tombstone, and cancels a PENDING deletion. */
   subscribe(row: SubscriptionRow, timestamp?: string): void {
     if (row.deleted !== null) this.quota.countAdded('live');
     row.deleted = null;
@@ -122,8 +124,7 @@ export class SubscriptionSet {
 
   /** Sets `isSubscribed` and, unless a deletion is PENDING, its time. */
   setSubscribed(row: SubscriptionRow, isSubscribed: boolean, timestamp?: string): void {
-    if (row.deletionId === null)
-      row.subscribedAt = this.effectiveTime(row, isSubscribed, timestamp);
+    if (row.deletionId === null) row.subscribedAt = this.chooseTime(row, isSubscribed, timestamp);
     row.isSubscribed = isSubscribed;
     this.stampSubscription(row);
   }
@@ -133,13 +134,13 @@ export class SubscriptionSet {
    * has a later time. For an equal title it stores only the time and does not stamp the row.
    */
   setTitle(row: SubscriptionRow, title: string, timestamp?: string): void {
-    const at =
+    const newTitleAt =
       timestamp === undefined ? this.snapshot.now : clampedTime(timestamp, this.arrivedMs).at;
-    if (row.titleAt !== null && at < row.titleAt) return;
+    if (row.titleAt !== null && newTitleAt < row.titleAt) return;
     if ((row.title ?? '') !== title) this.stampSubscription(row);
-    else if (at === row.titleAt) return;
+    else if (newTitleAt === row.titleAt) return;
     row.title = title || null;
-    row.titleAt = at;
+    row.titleAt = newTitleAt;
     this.changedRows.add(row.id);
   }
 
@@ -202,12 +203,12 @@ export class SubscriptionSet {
 
   /** Assigns a URL, and the guid derived from it unless another live subscription has it. */
   assignUrl(row: SubscriptionRow, feedUrl: string): void {
-    const [key, former] = [this.urlKeys.keyOf(feedUrl), this.byUrl(feedUrl)];
-    if (!former) this.quota.countAdded('urls');
-    else if (former !== row) this.transferUrl(feedUrl, former, row);
-    this.urls.set(key, row.id);
+    const [key, formerOwner] = [this.urlKeys.keyOf(feedUrl), this.byUrl(feedUrl)];
+    if (!formerOwner) this.quota.countAdded('urls');
+    else if (formerOwner !== row) this.transferUrl(feedUrl, formerOwner, row);
+    this.urlOwners.set(key, row.id);
     this.changedUrls.add(key);
-    this.assignDerivedGuid(row, podcastGuid(feedUrl), former);
+    this.assignDerivedGuid(row, podcastGuid(feedUrl), formerOwner);
   }
 
   /**
@@ -231,15 +232,15 @@ export class SubscriptionSet {
       rows: [...this.changedRows].map((id) => {
         const row = this.rows.get(id) as SubscriptionRow;
         const flippedAt = this.lastChangeOfIsSubscribed(row);
-        const pointsTo = row.mergedInto === null ? {} : { mergedInto: this.byId(id).id };
-        return stored.withChanged({ ...row, ...pointsTo, flippedAt });
+        const survivor = row.mergedInto === null ? {} : { mergedInto: this.byId(id).id };
+        return stored.withChanged({ ...row, ...survivor, flippedAt });
       }),
       guids: [...this.changedGuids].map((guid) => {
         const [id, ...flags] = this.guidEntries.get(guid) as GuidEntry;
         return [guid, this.byId(id).id, ...flags];
       }),
       urls: [...this.changedUrls].map((key) =>
-        urlChange(key, this.byId(this.urls.get(key) as number), this.urlKeys.urlOf(key)),
+        urlChange(key, this.byId(this.urlOwners.get(key) as number), this.urlKeys.urlOf(key)),
       ),
       formerUrls: [...this.formerUrls],
       formerGuids: [...this.formerGuids],
@@ -283,12 +284,12 @@ export class SubscriptionSet {
    * timestamp more than 5 minutes in the future is replaced by the arrival of the request, and
    * counts only if `isSubscribed` changes.
    */
-  private effectiveTime(row: SubscriptionRow, isSubscribed: boolean, timestamp?: string): string {
-    const unclamped = { at: this.snapshot.now, clamped: false };
+  private chooseTime(row: SubscriptionRow, isSubscribed: boolean, timestamp?: string): string {
+    const databaseTime = { at: this.snapshot.now, clamped: false };
     const { at, clamped } =
-      timestamp === undefined ? unclamped : clampedTime(timestamp, this.arrivedMs);
-    const stays = at < row.subscribedAt || (clamped && row.isSubscribed === isSubscribed);
-    return stays ? row.subscribedAt : at;
+      timestamp === undefined ? databaseTime : clampedTime(timestamp, this.arrivedMs);
+    const keepsStored = at < row.subscribedAt || (clamped && row.isSubscribed === isSubscribed);
+    return keepsStored ? row.subscribedAt : at;
   }
 
   /** Makes `from`, a live subscription or a tombstone, a pointer to `into`. */
@@ -316,7 +317,7 @@ export class SubscriptionSet {
   private assignDerivedGuid(
     row: SubscriptionRow,
     guid: string,
-    formerOfUrl: SubscriptionRow | undefined,
+    formerUrlOwner: SubscriptionRow | undefined,
   ): void {
     const owner = this.byGuid(guid);
     if (!owner && !this.quota.allows({ guids: 1 })) return;
@@ -324,7 +325,7 @@ export class SubscriptionSet {
     if (owner && owner !== row) {
       const isCurrent = owner.guid === guid;
       if (isLive(owner)) {
-        if (owner !== formerOfUrl) return;
+        if (owner !== formerUrlOwner) return;
         if (isCurrent)
           return this.setOwner(guid, [owner.id, wasDeclared, podcastGuid(owner.feedUrl) === guid]);
       } else if (isCurrent) {
@@ -337,9 +338,9 @@ export class SubscriptionSet {
 
   /** Sets the owner of a guid, and updates `declaredGuids` of the old and the new owner. */
   private setOwner(guid: string, entry: GuidEntry): void {
-    const before = this.guidEntries.get(guid);
-    if (before?.every((part, index) => part === entry[index])) return;
-    if (before) this.countDeclared(before, -1);
+    const oldEntry = this.guidEntries.get(guid);
+    if (oldEntry?.every((field, index) => field === entry[index])) return;
+    if (oldEntry) this.countDeclared(oldEntry, -1);
     else this.quota.countAdded('guids');
     this.countDeclared(entry, 1);
     this.guidEntries.set(guid, entry);

@@ -14,7 +14,7 @@ import { quotaKinds } from './remaining-quota.js';
 import type { SubscriptionQuotas } from './subscription.config.js';
 import type { SubscriptionRow } from './subscription-row.js';
 
-const columns = `
+const subscriptionColumns = `
   s.id, s.feed_url AS "feedUrl", s.guid, s.is_subscribed AS "isSubscribed",
   ${isoTimeSql('s.is_subscribed_at')} AS "subscribedAt",
   s.subscription_changed AS "subscriptionChanged", s.flipped AS "flippedAt",
@@ -23,7 +23,7 @@ const columns = `
   s.merged_into AS "mergedInto", s.merged_at AS "mergedAt", s.has_lost_url AS "hasLostUrl",
   s.title, ${isoTimeSql('s.title_at')} AS "titleAt"`;
 
-const remainingQuota = (limit: string, total: string) =>
+const selectRemainingQuota = (limit: string, total: string) =>
   `${limit}::bigint - coalesce(max(t.${total}), 0)`;
 
 /**
@@ -49,24 +49,24 @@ export const selectSnapshot = statement(
       FROM g) AS guids,
      (SELECT json_agg(json_build_array(u.key, u.subscription_id)) FROM u) AS urls,
      (SELECT json_agg(r) FROM (
-       SELECT ${columns} FROM subscription.subscriptions s
+       SELECT ${subscriptionColumns} FROM subscription.subscriptions s
        WHERE s.user_id = $1
          AND s.id IN (SELECT subscription_id FROM g UNION SELECT subscription_id FROM u)
      ) r) AS rows,
      (SELECT json_agg(nextval('subscription.subscription_id'))
       FROM generate_series(1, $4)) AS "newIds",
      (SELECT json_build_object(
-        'live', ${remainingQuota('$5', 'live')},
-        'pointers', ${remainingQuota('$6', 'pointers')},
-        'guidChanges', ${remainingQuota('$6', 'guid_changes')},
-        'guids', ${remainingQuota('$6', 'guids')},
-        'urls', ${remainingQuota('$6', 'urls')}
+        'live', ${selectRemainingQuota('$5', 'live')},
+        'pointers', ${selectRemainingQuota('$6', 'pointers')},
+        'guidChanges', ${selectRemainingQuota('$6', 'guid_changes')},
+        'guids', ${selectRemainingQuota('$6', 'guids')},
+        'urls', ${selectRemainingQuota('$6', 'urls')}
       )
       FROM subscription.totals t WHERE t.user_id = $1) AS remaining,
      ${isoTimeSql('clock_timestamp()')} AS now`,
 );
 
-/** Counts the episode states of each subscription of $2, at most up to $3. $1 user. */
+/** Counts the episode states of each subscription of $2, up to $3 per subscription. $1 user. */
 const selectStateCounts = statement(
   'subscription.select_state_counts',
   'SELECT subscription_id AS id, states FROM episode.count_states($1, $2::bigint[], $3)',
@@ -74,7 +74,7 @@ const selectStateCounts = statement(
 
 /**
  * Moves the guids, URLs and pointers of merged subscriptions to their survivors. $1 user, $2 merged
- * subscriptions, $3 the subscription that each of them ends up in, $4 stamp.
+ * subscriptions, $3 the survivor of each after all merges of the write, $4 stamp.
  */
 export const moveAliases = statement(
   'subscription.move_aliases',
@@ -131,7 +131,7 @@ const upsertRows = `
        changed = excluded.changed, has_lost_url = excluded.has_lost_url,
        title = excluded.title, title_at = excluded.title_at`;
 
-/** Writes subscriptions only, as most writes change no guid or URL. $1 user, $2 rows. */
+/** Writes only subscriptions, because most writes change no guid or URL. $1 user, $2 rows. */
 const saveRows = statement('subscription.save_rows', upsertRows);
 
 /**
@@ -166,8 +166,8 @@ const saveRowsAndAliases = statement(
 );
 
 /**
- * Stores the texts of URLs that are no longer current: only the row of the subscription had them.
- * $1 user, $2 JSON object of URLs by their lookup keys in hexadecimal.
+ * Stores the texts of URLs that are no longer current. Before, only the row of the subscription had
+ * these texts. $1 user, $2 JSON object of URLs by their lookup keys in hexadecimal.
  */
 export const storeFormerUrls = statement(
   'subscription.store_former_urls',
@@ -191,12 +191,12 @@ const updateTotals = statement(
      guid_changes = t.guid_changes + $4, guids = t.guids + $5, urls = t.urls + $6`,
 );
 
-/** Reads the subscription that has or had guid $2. $1 user. */
+/** Reads the subscription that has or had guid $2; NULL columns without one. $1 user. */
 export const selectByGuid = statement(
   'subscription.select_by_guid',
   `SELECT c.refused, found.* FROM ${clockOfUser} c
    LEFT JOIN (
-     SELECT ${columns}, g.attached
+     SELECT ${subscriptionColumns}, g.attached
      FROM subscription.guids g
      JOIN subscription.subscriptions s ON s.user_id = $1 AND s.id = g.subscription_id
      WHERE g.user_id = $1 AND g.guid = $2
@@ -222,8 +222,8 @@ interface Lookup {
 export function selectMatches(userId: string, lookup: Lookup): Bound<SnapshotRow> {
   const { guids, urls, newRows, quotas } = lookup;
   const keys = urls.map((url) => Buffer.from(urlKey(url), 'hex'));
-  const limits = [quotas.QUOTA_LIVE_SUBSCRIPTIONS, quotas.QUOTA_SUBSCRIPTION_NAMES];
-  return [selectSnapshot, [userId, guids, keys, newRows, ...limits]];
+  const quotaValues = [quotas.QUOTA_LIVE_SUBSCRIPTIONS, quotas.QUOTA_SUBSCRIPTION_NAMES];
+  return [selectSnapshot, [userId, guids, keys, newRows, ...quotaValues]];
 }
 
 /** Converts the result row of {@link selectSnapshot} to a snapshot. */
@@ -244,17 +244,17 @@ export async function countStates(
   userId: string,
   ids: readonly number[],
 ): Promise<Map<number, number>> {
-  const counted = await transaction.query<{ id: number; states: number }>(selectStateCounts, [
+  const countRows = await transaction.query<{ id: number; states: number }>(selectStateCounts, [
     userId,
     ids,
     maxMergedStates + 1,
   ]);
-  return new Map(counted.map((row) => [row.id, row.states]));
+  return new Map(countRows.map((row) => [row.id, row.states]));
 }
 
 /**
- * Writes changes. Episodes of merged subscriptions are merged immediately, all other statements run
- * with the commit.
+ * Writes changes. Merges the episodes of merged subscriptions immediately, and queues all other
+ * statements to run with the commit.
  */
 export async function saveChanges(
   transaction: Transaction,
@@ -263,41 +263,42 @@ export async function saveChanges(
   quotas: SubscriptionQuotas,
 ): Promise<void> {
   const { merges, added } = changes;
-  const rounds = roundsOf(merges.filter(({ hasStates }) => hasStates));
+  const rounds = groupIntoRounds(merges.filter(({ hasStates }) => hasStates));
   if (rounds.length > 0) transaction.addEventKinds('episodes');
   for (const round of rounds) {
-    const ids = [round.map(({ from }) => from), round.map(({ into }) => into)];
     await transaction.query(mergeStates, [
       userId,
-      ...ids,
+      round.map(({ from }) => from),
+      round.map(({ into }) => into),
       transaction.stamp,
       quotas.QUOTA_SYNC_ID_ALIASES,
     ]);
   }
   const [rows, ...aliases] = [changes.rows, changes.guids, changes.urls, changes.formerGuids];
   const values = [userId, JSON.stringify(rows)];
-  if (aliases.every((set) => set.length === 0)) transaction.sendWithCommit(saveRows, values);
+  if (aliases.every((array) => array.length === 0)) transaction.sendWithCommit(saveRows, values);
   else
     transaction.sendWithCommit(saveRowsAndAliases, [
       ...values,
-      ...aliases.map((set) => JSON.stringify(set)),
+      ...aliases.map((array) => JSON.stringify(array)),
       transaction.stamp,
     ]);
   if (changes.formerUrls.length > 0) {
-    const byKey = Object.fromEntries(changes.formerUrls.map((url) => [urlKey(url), url]));
-    transaction.sendWithCommit(storeFormerUrls, [userId, JSON.stringify(byKey)]);
+    const urlsByKey = Object.fromEntries(changes.formerUrls.map((url) => [urlKey(url), url]));
+    transaction.sendWithCommit(storeFormerUrls, [userId, JSON.stringify(urlsByKey)]);
   }
   const increments = quotaKinds.map((kind) => added[kind]);
-  if (increments.some((number) => number !== 0))
+  if (increments.some((increment) => increment !== 0))
     transaction.sendWithCommit(updateTotals, [userId, ...increments]);
   if (merges.length === 0) return;
   // Aliases move after the rows were written, because a survivor can be a new row.
-  const ids = [merges.map(({ from }) => from), merges.map(({ survivor }) => survivor)];
-  transaction.sendWithCommit(moveAliases, [userId, ...ids, transaction.stamp]);
+  const mergedIds = merges.map(({ from }) => from);
+  const survivorIds = merges.map(({ survivor }) => survivor);
+  transaction.sendWithCommit(moveAliases, [userId, mergedIds, survivorIds, transaction.stamp]);
 }
 
 /**
- * Returns the subscription that has or had a guid.
+ * Returns the subscription that has or had a guid; undefined without one.
  *
  * @throws Failure `unauthorized` for a refused user.
  */
@@ -315,15 +316,15 @@ export async function findByGuid(
 
 /** Rewrites the stamps of a row to end in `Z`, because Postgres writes a UTC offset in JSON. */
 function normalizeStamps(row: SubscriptionRow): SubscriptionRow {
-  const stamp = (time: string) => new Date(time).toISOString();
-  const optional = (time: string | null) => time && stamp(time);
+  const toIso = (time: string) => new Date(time).toISOString();
+  const toIsoOrNull = (time: string | null) => time && toIso(time);
   return {
     ...row,
-    subscriptionChanged: stamp(row.subscriptionChanged),
-    flippedAt: optional(row.flippedAt),
-    guidChanged: optional(row.guidChanged),
-    deleted: optional(row.deleted),
-    mergedAt: optional(row.mergedAt),
+    subscriptionChanged: toIso(row.subscriptionChanged),
+    flippedAt: toIsoOrNull(row.flippedAt),
+    guidChanged: toIsoOrNull(row.guidChanged),
+    deleted: toIsoOrNull(row.deleted),
+    mergedAt: toIsoOrNull(row.mergedAt),
   };
 }
 
@@ -331,7 +332,7 @@ function normalizeStamps(row: SubscriptionRow): SubscriptionRow {
  * Groups merges into rounds, each for one statement. No two merges of a round share a subscription,
  * and merges that share one keep their order.
  */
-function roundsOf(merges: readonly Merge[]): Merge[][] {
+function groupIntoRounds(merges: readonly Merge[]): Merge[][] {
   const rounds: Merge[][] = [];
   const roundOf = new Map<number, number>();
   for (const merge of merges) {

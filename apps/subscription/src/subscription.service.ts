@@ -39,7 +39,7 @@ import { applyPatch } from './update.rules.js';
  * - A guid or URL belongs to at most one subscription of a user (primary keys of `guids` and
  *   `feed_urls`).
  * - A write runs a fixed number of statements under the lock of the user's clock, plus one per
- *   round of merges (`roundsOf` in subscription.repository.ts).
+ *   round of merges (`groupIntoRounds` in subscription.repository.ts).
  * - No write adds rows above a quota of the user.
  * - Rules are pure functions over the result of one statement.
  */
@@ -54,16 +54,16 @@ export class SubscriptionService {
   @Handle(subscribe)
   async subscribe(request: RequestOf<typeof subscribe>, context: CallContext) {
     const { userId, body } = request;
-    const entries = body.subscriptions.map(({ feed_url: feedUrl, ...more }) =>
-      validateEntry({ feedUrl, ...more }),
+    const entries = body.subscriptions.map(({ feed_url: feedUrl, ...fields }) =>
+      validateEntry({ feedUrl, ...fields }),
     );
-    const accepted = entries.filter((entry) => entry.fault === undefined);
+    const validEntries = entries.filter((entry) => entry.fault === undefined);
     const reads = selectMatches(userId, {
-      guids: accepted.flatMap(({ guid, derivedGuid }) =>
+      guids: validEntries.flatMap(({ guid, derivedGuid }) =>
         guid === undefined ? derivedGuid : [guid, derivedGuid],
       ),
-      urls: accepted.map((entry) => entry.feedUrl),
-      newRows: accepted.length,
+      urls: validEntries.map((entry) => entry.feedUrl),
+      newRows: validEntries.length,
       quotas: this.quotas,
     });
     const write = { userId, smallAnswer: false, changes: changedKinds, reads, ...context.write };
@@ -72,7 +72,7 @@ export class SubscriptionService {
         transaction,
         userId,
         context,
-        (batch, merges) => applyBatch(batch, entries, merges),
+        (set, budget) => applyBatch(set, entries, budget),
       );
       await saveChanges(transaction, userId, subscriptions.changes(), this.quotas);
       return JsonText.of(result);
@@ -130,7 +130,7 @@ export class SubscriptionService {
         transaction,
         userId,
         context,
-        (snapshot, merges) => applyFeedChange(snapshot, change, merges),
+        (set, budget) => applyFeedChange(set, change, budget),
       );
       if (outcome === 'applied')
         await saveChanges(transaction, userId, subscriptions.changes(), this.quotas);
@@ -174,7 +174,7 @@ export class SubscriptionService {
   }
 }
 
-/** The kind of event of every write. `saveChanges` adds `episodes` if it merges subscriptions. */
+/** The kinds of every write's event. `saveChanges` adds `episodes` if it merges subscriptions. */
 const changedKinds = ['subscriptions'] as const;
 
 /**
@@ -192,9 +192,9 @@ async function applyWithMerges<Result>(
     const subscriptions = new SubscriptionSet(snapshot, transaction.stamp, context.arrivedMs);
     return { result: apply(subscriptions, budget), subscriptions };
   };
-  const emptyBudget = new MergeBudget();
-  const firstRun = applyWithBudget(emptyBudget);
-  if (emptyBudget.uncounted.size === 0) return firstRun;
-  const counts = await countStates(transaction, userId, [...emptyBudget.uncounted]);
+  const firstBudget = new MergeBudget();
+  const firstRun = applyWithBudget(firstBudget);
+  if (firstBudget.uncounted.size === 0) return firstRun;
+  const counts = await countStates(transaction, userId, [...firstBudget.uncounted]);
   return applyWithBudget(new MergeBudget(counts));
 }

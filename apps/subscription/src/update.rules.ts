@@ -14,7 +14,7 @@ type SubscriptionPatch = Omit<RequestOf<typeof updateSubscription>, 'userId' | '
  * - It first merges into `row` any other subscription that has the new guid, or has the new URL as
  *   its current URL.
  * - A new guid, a new URL and `isSubscribed` get the stamp of the write even if they equal the
- *   current value. A title gets it only if it differs.
+ *   current value. A title gets the stamp only if it differs from the current title.
  * - An `isSubscribed` or title whose `timestamp` is older than that of the current value is
  *   ignored. The answer has the current value.
  */
@@ -25,28 +25,32 @@ export function applyPatch(
 ): UpdateAnswer {
   const { newFeedUrl, newGuid, isSubscribed, timestamp, title } = patch;
   const wasSubscribed = row.isSubscribed;
-  if (newGuid !== undefined) absorb(subscriptions, row, subscriptions.byGuid(newGuid));
-  if (newFeedUrl !== undefined) absorb(subscriptions, row, subscriptions.byCurrentUrl(newFeedUrl));
+  if (newGuid !== undefined) mergeIfOther(subscriptions, row, subscriptions.byGuid(newGuid));
+  if (newFeedUrl !== undefined)
+    mergeIfOther(subscriptions, row, subscriptions.byCurrentUrl(newFeedUrl));
   if (newGuid !== undefined) subscriptions.changeGuid(row, newGuid);
   if (newFeedUrl !== undefined) subscriptions.setCurrentUrl(row, newFeedUrl);
-  const isMerged = row.isSubscribed !== wasSubscribed;
+  const isSubscribedByMerge = row.isSubscribed !== wasSubscribed;
   if (isSubscribed !== undefined && !subscriptions.isSuperseded(row, isSubscribed, timestamp))
     subscriptions.setSubscribed(row, isSubscribed, timestamp);
-  else if (isMerged) subscriptions.stampSubscription(row);
+  else if (isSubscribedByMerge) subscriptions.stampSubscription(row);
   if (title !== undefined) subscriptions.setTitle(row, storedTitle(title), timestamp);
   const { subscriptionChanged, guidChanged } = row;
-  const isStamped = [newFeedUrl, isSubscribed, title].some((value) => value !== undefined);
+  const showsStamp = [newFeedUrl, isSubscribed, title].some((value) => value !== undefined);
   return {
     ...(newFeedUrl !== undefined && { new_feed_url: newFeedUrl }),
     ...(isSubscribed !== undefined && { is_subscribed: row.isSubscribed }),
-    ...(isStamped && { subscription_changed: subscriptionChanged }),
+    ...(showsStamp && { subscription_changed: subscriptionChanged }),
     ...(newGuid !== undefined && { new_guid: newGuid, guid_changed: guidChanged as string }),
     ...(title !== undefined && { title: row.title ?? '' }),
   };
 }
 
-/** Merges `other` into the row, which is subscribed afterwards if either of them was. */
-function absorb(
+/**
+ * Merges `other` into the row, unless both are the same row or `other` is undefined. The row is
+ * subscribed afterwards if either row was subscribed.
+ */
+function mergeIfOther(
   subscriptions: SubscriptionSet,
   row: SubscriptionRow,
   other: SubscriptionRow | undefined,

@@ -12,23 +12,23 @@ const pauseMs = 1_000;
  * - While Postgres is available, it is not polled. After a failed statement ({@link suspect}) one
  *   poll decides, because a single lost connection is not an outage.
  * - A poll that fails while statements use every connection changes nothing, because it waited for
- *   a connection. If Postgres hangs, these statements time out, which drops their connections.
+ *   a connection. If Postgres hangs, these statements time out, and their errors start a new poll.
  * - While Postgres is unavailable, it is polled every 1 to 1.5 s, one poll at a time.
  * - Listeners are notified when availability changes, in the order of their registration.
  */
 export class Availability {
   private lastProblems: readonly string[] = [];
   private readonly listeners: ((isAvailable: boolean) => void)[] = [];
-  private polling: Promise<readonly string[]> | undefined;
+  private runningPoll: Promise<readonly string[]> | undefined;
   private pollTimer: NodeJS.Timeout | undefined;
   private isClosed = false;
 
   /**
-   * @param findMissing returns the missing migrations; rejects if Postgres can't answer.
+   * @param findMissingMigrations returns the missing migrations; rejects if Postgres can't answer.
    * @param isPoolBusy returns true if statements use every connection of the pool.
    */
   constructor(
-    private readonly findMissing: () => Promise<readonly string[]>,
+    private readonly findMissingMigrations: () => Promise<readonly string[]>,
     private readonly isPoolBusy: () => boolean,
   ) {}
 
@@ -45,22 +45,25 @@ export class Availability {
   }
 
   /**
-   * Registers a listener, which gets the new value at each change. It is not called with the value
-   * at the registration.
+   * Registers a listener. It is called with the new value at each change, but not at its
+   * registration.
    */
   onChange(listener: (isAvailable: boolean) => void): void {
     this.listeners.push(listener);
   }
 
-  /** Polls Postgres. To be called after a statement failed with an error that an outage causes. */
+  /**
+   * Polls Postgres, unless it is already unavailable. Callers use this method after an error that
+   * an outage can cause.
+   */
   suspect(): void {
     if (this.isAvailable && !this.isClosed) void this.check();
   }
 
   /** Polls now, or joins the running poll. Resolves to {@link problems}; never rejects. */
   check(): Promise<readonly string[]> {
-    this.polling ??= this.poll().finally(() => (this.polling = undefined));
-    return this.polling;
+    this.runningPoll ??= this.poll().finally(() => (this.runningPoll = undefined));
+    return this.runningPoll;
   }
 
   close(): void {
@@ -69,21 +72,21 @@ export class Availability {
   }
 
   private async poll(): Promise<readonly string[]> {
-    const found = await this.findMissingInTime();
+    const problems = await this.findProblems();
     if (this.isClosed) return this.lastProblems;
     const wasAvailable = this.isAvailable;
-    this.lastProblems = found;
+    this.lastProblems = problems;
     clearTimeout(this.pollTimer);
     if (!this.isAvailable)
       this.pollTimer = setTimeout(() => void this.check(), pauseMs * (1 + Math.random() / 2));
     if (wasAvailable !== this.isAvailable)
-      for (const notify of this.listeners) notify(this.isAvailable);
-    return found;
+      for (const listener of this.listeners) listener(this.isAvailable);
+    return problems;
   }
 
-  private async findMissingInTime(): Promise<readonly string[]> {
+  private async findProblems(): Promise<readonly string[]> {
     try {
-      return await withTimeLimit(this.findMissing(), pollLimitMs);
+      return await withTimeLimit(this.findMissingMigrations(), pollLimitMs);
     } catch (error) {
       if (this.isPoolBusy()) return this.lastProblems;
       return [`Postgres: ${rootCauseOf(error)}`];

@@ -3,23 +3,25 @@ import pg from 'pg';
 /** Time for which a node gets no new connections after a failed one, in milliseconds. */
 const nodePauseMs = 5_000;
 
-/** Splits a list of Postgres URLs at its commas. */
+/** Splits a list of Postgres URLs at each comma before a URL. Other commas are part of a URL. */
 export function nodesOf(urls: string): string[] {
   return urls.split(/,\s*(?=postgres(?:ql)?:\/\/)/);
 }
 
 /**
- * Returns a class of `pg` clients. Each new client connects to the next of the nodes. A node to
- * which a connection failed is skipped for {@link nodePauseMs}, unless all nodes failed.
+ * Returns a class of `pg` clients. Each new client connects to the next of the nodes. After a
+ * failed connection, a node is skipped for {@link nodePauseMs}. If all nodes are in this pause,
+ * none is skipped.
  */
 export function clientOfNodes(nodes: readonly string[]): typeof pg.Client {
-  const pausedUntil = new Map<string, number>();
+  /** By node: the end of its pause, as a value of `performance.now()`. */
+  const pauseEnds = new Map<string, number>();
   let nextIndex = Math.floor(Math.random() * nodes.length);
-  const nextNode = (): string => {
-    const first = nextIndex % nodes.length;
+  const chooseNode = (): string => {
+    const startIndex = nextIndex % nodes.length;
     nextIndex += 1;
-    const inRotation = [...nodes.slice(first), ...nodes.slice(0, first)];
-    const isReady = (node: string) => (pausedUntil.get(node) ?? 0) <= performance.now();
+    const inRotation = [...nodes.slice(startIndex), ...nodes.slice(0, startIndex)];
+    const isReady = (node: string) => (pauseEnds.get(node) ?? 0) <= performance.now();
     return inRotation.find(isReady) ?? (inRotation[0] as string);
   };
 
@@ -27,7 +29,7 @@ export function clientOfNodes(nodes: readonly string[]): typeof pg.Client {
     private readonly node: string;
 
     constructor(config?: pg.ClientConfig) {
-      const node = nextNode();
+      const node = chooseNode();
       super({ ...config, connectionString: node });
       this.node = node;
     }
@@ -35,16 +37,16 @@ export function clientOfNodes(nodes: readonly string[]): typeof pg.Client {
     override connect(): Promise<this>;
     override connect(callback: (error: Error) => void): void;
     override connect(callback?: (error: Error) => void): Promise<this> | void {
-      const connected = super.connect().then(
+      const connection = super.connect().then(
         () => this,
         (error: unknown) => {
-          pausedUntil.set(this.node, performance.now() + nodePauseMs);
+          pauseEnds.set(this.node, performance.now() + nodePauseMs);
           throw error;
         },
       );
-      if (!callback) return connected;
-      const succeed = callback as (error?: Error) => void;
-      connected.then(() => succeed(), callback);
+      if (!callback) return connection;
+      const reportSuccess = callback as (error?: Error) => void;
+      connection.then(() => reportSuccess(), callback);
     }
   };
 }

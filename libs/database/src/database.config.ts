@@ -2,15 +2,18 @@ import { integer } from '#runtime';
 import { z } from 'zod';
 import { nodesOf } from './cluster-nodes.js';
 
-/** Default of the maximum bytes of one user's stored answers. */
+/** Default limit of all stored answers of a user together, in bytes. */
 export const defaultStoredAnswerBytes = 16 * 1_024 * 1_024;
 
-/** Returns the schema of a variable that limits the number of a user's rows, with a default. */
-export function quotaVariable(count: number, description: string) {
-  return integer(1, 1_000_000_000).default(count).describe(description);
+/** Returns the schema of an environment variable that limits a user's rows of one kind. */
+export function quotaVariable(defaultQuota: number, description: string) {
+  return integer(1, 1_000_000_000).default(defaultQuota).describe(description);
 }
 
-/** The quota variable of services that create aliases of sync_ids: in uploads and merges. */
+/**
+ * The quota variable of services that create aliases of sync_ids. The episode service creates them
+ * in uploads, the subscription service in merges.
+ */
 export const syncIdQuota = z.object({
   QUOTA_SYNC_ID_ALIASES: quotaVariable(
     2_000_000,
@@ -19,7 +22,10 @@ export const syncIdQuota = z.object({
   ),
 });
 
-/** The quota variables of services that create subscriptions, also for actions on new feeds. */
+/**
+ * The quota variables of services that create subscriptions. The episode service creates them for
+ * actions on new feeds.
+ */
 export const subscriptionQuotas = z.object({
   QUOTA_LIVE_SUBSCRIPTIONS: quotaVariable(
     10_000,
@@ -46,10 +52,13 @@ export const distribution = z
   );
 export type Distribution = z.output<typeof distribution>;
 
-/** `DATABASE_URL` of services whose statements each use rows of one user: any node can run them. */
+/**
+ * `DATABASE_URL` of services whose statements each use rows of one user. It can list several nodes,
+ * because each node of a Citus cluster can run such a statement.
+ */
 export const databaseNodes = z
   .string()
-  .refine((text) => nodesOf(text).every((node) => postgresUrl.safeParse(node).success), {
+  .refine((urls) => nodesOf(urls).every((node) => postgresUrl.safeParse(node).success), {
     error: 'must be URLs like postgres://user:password@host:5432/database, separated by commas',
   })
   .describe(

@@ -19,13 +19,13 @@ import type { z } from 'zod';
 export interface Write<Found extends object = object> {
   userId: string;
   /**
-   * A UUID. Repeating a request within an hour has no effect, and returns the first answer if that
-   * is still stored.
+   * A UUID. A request that is repeated within an hour takes effect once. The repetition returns the
+   * first answer if that is still stored, else a newly computed answer.
    */
   requestId: string;
   /**
-   * Hash (hex) of a request with an `Idempotency-Key`. If the first request had another hash, the
-   * write fails with `invalid`.
+   * Hash (hexadecimal) of a request with an `Idempotency-Key`, else undefined. If the first request
+   * with this `requestId` had another hash, the write fails with `invalid`.
    */
   fingerprint?: string | undefined;
   /** True if the answer is always stored. Otherwise it is stored only with a fingerprint. */
@@ -39,35 +39,42 @@ export interface Write<Found extends object = object> {
    * current clock, and the write is rolled back unless it calls {@link Transaction.advance}.
    */
   advances?: boolean;
-  /** A query to run under the lock of the clock, in the round trip that takes the lock. */
+  /**
+   * A query that runs under the lock of the clock, in the same round trip as the lock.
+   * {@link Transaction.found} has its rows.
+   */
   reads?: Bound<Found>;
 }
 
 /** A running write, as {@link Database.write} passes it to its callback. */
 export interface Transaction<Found extends object = object> {
-  /** The stamp of the write, which is the advanced clock. Exception: {@link Write.advances}. */
+  /** The stamp of the write: the advanced clock, or the current one if `advances` is false. */
   readonly stamp: string;
   /**
    * True for a repeated request without a stored answer. `stamp` is then that of the first run. The
    * callback computes the answer again, and the transaction is rolled back.
    */
   readonly repeated: boolean;
-  /** The rows of {@link Write.reads}. */
+  /** The rows of {@link Write.reads}; empty without a query. */
   readonly found: Found[];
-  /** Runs a statement together with the commit, without an extra round trip. */
+  /** Queues a statement to run immediately before the commit, in the same round trip. */
   sendWithCommit(query: Statement, values: readonly unknown[]): void;
   query<Row extends object>(query: Statement, values: readonly unknown[]): Promise<Row[]>;
   /** Advances the clock of a write with `advances: false`. @returns the stamp of the write. */
   advance(): Promise<string>;
-  /** Rolls the write back, including its marker and the advance of the clock. */
+  /**
+   * Makes the write roll back after its callback, including its marker and the advance of the
+   * clock. The reply of the callback is still returned.
+   */
   discard(): void;
   /** Adds kinds of events to {@link Write.changes}. */
   addEventKinds(...kinds: EventKind[]): void;
 }
 
 /**
- * Starts a write: locks the clock, and inserts the marker or finds that of an earlier run. $1 user,
- * $2 request id, $3 fingerprint, $4 true to advance the clock, $5 kinds of events as bits.
+ * Starts a write: locks the clock, and inserts the marker of the request or reads the marker of its
+ * first run. $1 user, $2 request id, $3 fingerprint in hexadecimal or null, $4 true to advance the
+ * clock, $5 kinds of the event as bits; 0 adds no event.
  */
 export const beginWrite = statement(
   'sync.begin_write',
@@ -77,20 +84,22 @@ export const beginWrite = statement(
 );
 
 /**
- * Stores the answer of a write. $1 user, $2 request id, $3 stamp, $4 answer, $5 maximum bytes of
- * all stored answers of the user.
+ * Stores the answer of a write, unless the answer alone exceeds $5. $1 user, $2 request id, $3
+ * stamp, $4 answer as JSON, $5 maximum bytes of all stored answers of the user. Above $5, the
+ * oldest answers are deleted.
  */
 export const storeAnswer = statement(
   'sync.store_answer',
   'SELECT sync.keep_answer($1, $2, $3, $4, $5)',
 );
 
-/** Adds an event to a running write. $1 user, $2 kinds as bits. */
+/** Adds an event to the outbox, in the transaction of a write. $1 user, $2 kinds as bits. */
 export const addEvent = statement(
   'sync.add_event',
   'INSERT INTO sync.events (user_id, kinds) VALUES ($1, $2)',
 );
-/** Advances an existing clock and returns its stamp. $1 user. */
+
+/** Advances the existing clock of user $1, and returns the new stamp. */
 export const advanceClock = statement(
   'sync.advance_clock',
   'SELECT stamp, stamp AS moved FROM sync.advance_clock($1) stamp',
@@ -108,31 +117,37 @@ interface BeginWriteRow {
   fingerprint: string | null;
   answer: StoredAnswer | null;
 }
-/** A stored answer: `json` is a reply of type {@link JsonText}, `reply` a reply of another type. */
+/**
+ * A stored answer: `json` is a reply of type {@link JsonText}, `reply` a reply of another type, and
+ * `failure` the code of a {@link StoredFailure}.
+ */
 type StoredAnswer = { reply: unknown } | { json: unknown } | { failure: { code: FailureCode } };
 
 /** Failures that are stored as answers, so that a repetition of the request fails the same way. */
 const storedFailures: ReadonlySet<FailureCode> = new Set(['invalid', 'not_found', 'gone']);
 
-/** Matches the pool's error when no connection became free in time: Postgres can be available. */
+/**
+ * Matches the pool's error when no connection became free in time. This error indicates no outage,
+ * because slow statements can cause it, too.
+ */
 const busyPoolMessage = /^timeout exceeded/;
 
 /**
  * Runs the statements of a service in Postgres. Invariants:
- * - A write first locks the user's clock, and advances it. So writes of one user run one after
- *   another, and their stamps become visible in order.
+ * - A write first locks the user's clock, and by default advances it. So writes of one user run one
+ *   after another, and their stamps become visible in order.
  * - A write commits a marker of its request together with its effect, so it takes effect once. If a
  *   repeated request has no stored answer, the answer is computed again from the current state, in
  *   a transaction that is rolled back.
- * - A write adds its event to the outbox in its own transaction.
- * - Writes of a disabled or erased user fail with `unauthorized`. Reads do so only if their
- *   statement reads `refused` (refused-users.ts).
+ * - A write adds its event to the outbox in the same transaction as its effect.
+ * - Writes of a disabled or erased user fail with `unauthorized`. Reads fail so only if the caller
+ *   reads `refused` and passes the row to `unlessRefused` (refused-users.ts).
  * - The stored answers of a user have at most `maxStoredAnswerBytes` in total. Above that, the
  *   oldest are deleted until a sixteenth of the limit is free.
  * - A write never starts after its caller stopped waiting. The remaining time limits the wait for
  *   the lock of the clock and every statement.
  * - A read is one statement, so it sees one snapshot.
- * - A fault that indicates an unavailable Postgres makes {@link availability} check immediately.
+ * - After a fault that indicates an outage, {@link availability} polls Postgres immediately.
  */
 export class Database {
   /** The availability of Postgres, by the last check of this process. */
@@ -142,27 +157,30 @@ export class Database {
   );
   private readonly reads: SharedReads;
   private readonly queue = new UserQueue();
-  private readonly clocks = new Set<ClockCallback>();
+  private readonly clockListeners = new Set<ClockCallback>();
   /** Connections that run statements or transactions. */
   private readonly clientsInUse = new Set<PoolClient>();
 
   constructor(
     readonly pool: Pool,
-    private readonly prepared = true,
+    /** False behind a pooler in transaction mode. */
+    private readonly usesPreparedStatements = true,
     /** Maximum total bytes per user of the answers that are stored for repeated requests. */
     private readonly maxStoredAnswerBytes = defaultStoredAnswerBytes,
-    private readonly events = false,
+    private readonly storesEvents = false,
     readonly distribution: Distribution = 'none',
   ) {
     this.reads = new SharedReads(pool);
     // The pool does not handle errors of a connection in use, and an unhandled error ends the
-    // process. 'acquire' is early enough: the connection can be lost before the caller's code runs.
+    // process. The listener is added on 'acquire', because the connection can be lost before the
+    // code of the caller runs.
     pool.on('acquire', (client) => {
       this.clientsInUse.add(client);
-      if (!client.listeners('error').includes(lostConnection)) client.on('error', lostConnection);
+      if (!client.listeners('error').includes(ignoreConnectionError))
+        client.on('error', ignoreConnectionError);
     });
     pool.on('release', (_, client) => this.clientsInUse.delete(client));
-    // The pool reports errors of idle connections, such as a restart of Postgres.
+    // The pool emits the errors of idle connections. A restart of Postgres causes such errors.
     pool.on('error', () => this.availability.suspect());
   }
 
@@ -174,7 +192,7 @@ export class Database {
    */
   async read<Row extends object>(query: Statement, values: readonly unknown[]): Promise<Row[]> {
     return this.runWithoutTransaction(query, () =>
-      this.reads.read<Row>(bind(query, values, this.prepared)),
+      this.reads.read<Row>(bind(query, values, this.usesPreparedStatements)),
     );
   }
 
@@ -185,10 +203,10 @@ export class Database {
    */
   async change<Row extends object>(query: Statement, values: readonly unknown[]): Promise<Row[]> {
     const rows = await this.runWithoutTransaction(query, () =>
-      this.pool.query<Row>(bind(query, values, this.prepared)),
+      this.pool.query<Row>(bind(query, values, this.usesPreparedStatements)),
     );
-    const clock = clockIn(values, rows);
-    if (clock) this.onMoved(...clock);
+    const advancedClock = clockIn(values, rows);
+    if (advancedClock) this.notifyClockListeners(...advancedClock);
     return rows;
   }
 
@@ -197,27 +215,27 @@ export class Database {
    * before the answer to the write, so it must be fast and must not throw.
    */
   onClock(listener: ClockCallback): void {
-    this.clocks.add(listener);
+    this.clockListeners.add(listener);
   }
 
-  private readonly onMoved: ClockCallback = (userId, stamp) => {
-    for (const listener of this.clocks) listener(userId, stamp);
+  private readonly notifyClockListeners: ClockCallback = (userId, stamp) => {
+    for (const listener of this.clockListeners) listener(userId, stamp);
   };
 
   private async runWithoutTransaction<Row>(
     { name }: Statement,
-    run: () => Promise<{ rows: Row[] }>,
+    runStatement: () => Promise<{ rows: Row[] }>,
   ): Promise<Row[]> {
     try {
-      return (await inStatementSpan(name, run)).rows;
+      return (await inStatementSpan(name, runStatement)).rows;
     } catch (error) {
-      throw this.asFailure(error);
+      throw this.toFailure(error);
     }
   }
 
   /** Returns the kinds of an event as bits for the outbox, or 0 if events are off. */
   eventBits(kinds: readonly EventKind[]): number {
-    return this.events ? kindBits(kinds) : 0;
+    return this.storesEvents ? kindBits(kinds) : 0;
   }
 
   /**
@@ -243,40 +261,40 @@ export class Database {
     }
   }
 
+  /** @param hasEffect false only stores a failure as the answer, and does not advance the clock. */
   private async runOnce<Reply, Found extends object>(
     write: Write<Found>,
     run: (transaction: Transaction<Found>) => Promise<Reply | StoredFailure>,
-    changes = true,
+    hasEffect = true,
   ): Promise<Reply> {
     const { userId, requestId, fingerprint = null, reads, advances = true } = write;
-    const begin = async (transaction: PgTransaction) => {
-      const kinds = this.eventBits(write.changes);
-      const locked = transaction.query<BeginWriteRow>(beginWrite, [
+    const runInTransaction = async (transaction: PgTransaction) => {
+      const beginning = transaction.query<BeginWriteRow>(beginWrite, [
         userId,
         requestId,
         fingerprint,
-        changes && advances,
-        kinds,
+        hasEffect && advances,
+        this.eventBits(write.changes),
       ]);
-      const [[started], found] = await Promise.all([
-        locked,
+      const [[beginRow], found] = await Promise.all([
+        beginning,
         reads ? transaction.query<Found>(reads[0], reads[1]) : [],
       ]);
-      const { stamp, repeated, answer, ...first } = started as BeginWriteRow;
+      const { stamp, repeated, answer, ...first } = beginRow as BeginWriteRow;
       if (repeated && first.fingerprint !== fingerprint) throw new Failure('invalid');
       if (answer) return toReply<Reply>(answer);
-      const last: Bound[] = [];
+      const lastStatements: Bound[] = [];
       const { query } = transaction;
-      const addEventKinds = (...more: EventKind[]) => {
-        if (this.events) last.push([addEvent, [userId, kindBits(more)]]);
+      const addEventKinds = (...kinds: EventKind[]) => {
+        if (this.storesEvents) lastStatements.push([addEvent, [userId, kindBits(kinds)]]);
       };
-      const add = (...bound: Bound) => void last.push(bound);
+      const sendWithCommit = (...bound: Bound) => void lastStatements.push(bound);
       let advanced = advances;
       const advance = async () => {
         advanced = true;
-        const [clock] = await query<{ stamp: string }>(advanceClock, [userId]);
+        const [clockRow] = await query<{ stamp: string }>(advanceClock, [userId]);
         addEventKinds(...write.changes);
-        return (clock as { stamp: string }).stamp;
+        return (clockRow as { stamp: string }).stamp;
       };
       const discard = () => void (advanced = false);
       const reply = await run({
@@ -284,23 +302,23 @@ export class Database {
         repeated,
         found,
         query,
-        sendWithCommit: add,
+        sendWithCommit,
         advance,
         discard,
         addEventKinds,
       });
       if (!repeated && (advanced || reply instanceof StoredFailure)) {
         if (write.smallAnswer || reply instanceof StoredFailure || fingerprint !== null)
-          last.push([
+          lastStatements.push([
             storeAnswer,
             [userId, requestId, stamp, toJson(reply), this.maxStoredAnswerBytes],
           ]);
-        await transaction.commit(...last);
+        await transaction.commit(...lastStatements);
       }
       if (reply instanceof StoredFailure) throw new Failure(reply.code);
       return reply;
     };
-    return this.inUserTransaction(write.userId, write.remainingMs, begin);
+    return this.inUserTransaction(write.userId, write.remainingMs, runInTransaction);
   }
 
   /**
@@ -325,23 +343,23 @@ export class Database {
     run: (transaction: PgTransaction) => Promise<Result>,
   ): Promise<Result> {
     const client = await this.pool.connect().catch((error: unknown) => {
-      throw this.asFailure(error);
+      throw this.toFailure(error);
     });
-    let broken = false;
+    let isBroken = false;
     const transaction = new PgTransaction(
       client,
       remainingMs,
-      this.prepared,
-      this.onMoved,
+      this.usesPreparedStatements,
+      this.notifyClockListeners,
       planModes[this.distribution],
     );
     try {
       return await run(await transaction.begin());
     } catch (error) {
-      throw this.asFailure(error);
+      throw this.toFailure(error);
     } finally {
-      if (!transaction.committed) await transaction.rollback().catch(() => (broken = true));
-      client.release(broken);
+      if (!transaction.committed) await transaction.rollback().catch(() => (isBroken = true));
+      client.release(isBroken);
     }
   }
 
@@ -373,30 +391,30 @@ export class Database {
   /** Returns a text for each migration of this build that is not applied to the database. */
   private async findMissingMigrations(): Promise<string[]> {
     const client = await this.pool.connect();
-    // A poll that has a connection and gets no answer shows an outage, so this connection does not
-    // make the pool busy.
+    // This connection does not count as in use. If Postgres does not answer on it, that is an
+    // outage and no busy pool.
     this.clientsInUse.delete(client);
     let isBroken = true;
-    const names = new Set<string>();
+    const appliedNames = new Set<string>();
     try {
-      const query = bind(selectMigrations, [], this.prepared);
+      const query = bind(selectMigrations, [], this.usesPreparedStatements);
       const { rows } = await client.query<{ name: string }>(query);
-      for (const { name } of rows) names.add(name);
+      for (const { name } of rows) appliedNames.add(name);
       isBroken = false;
     } finally {
       client.release(isBroken);
     }
     const expected = migrations.map(({ name }) => name);
     return expected
-      .filter((name) => !names.has(name))
+      .filter((name) => !appliedNames.has(name))
       .map((name) => `migration not applied: ${name}`);
   }
 
   /**
    * Returns the failure `unauthorized` for a refused user, and `unavailable` for a transient fault
-   * or an unavailable Postgres. Returns other errors unchanged, which are bugs.
+   * or an unavailable Postgres. Other errors are bugs and are returned unchanged.
    */
-  private asFailure(error: unknown): unknown {
+  private toFailure(error: unknown): unknown {
     if (error instanceof Failure) return error;
     if ((error as { code?: unknown }).code === refusedUser) return new Failure('unauthorized');
     const kind = faultKind(error);
@@ -430,8 +448,8 @@ export function openDatabase(
   );
 }
 
-/** Ignores a connection error: the running statement fails, and the pool drops the connection. */
-function lostConnection(): void {}
+/** Ignores the error, because the running statement fails and the pool drops the connection. */
+function ignoreConnectionError(): void {}
 
 /** A failure that is stored as the answer of a write. */
 class StoredFailure {

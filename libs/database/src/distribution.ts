@@ -1,9 +1,9 @@
 import type { QueryRunner } from 'typeorm';
 
 /**
- * The functions that Citus runs on the node of the user in their first argument, `p_user`, together
- * with the functions that they call. `deletion.record_erasure` is not in the list, because it also
- * changes an account, and accounts are on the coordinator.
+ * The functions that Citus runs on the node with the rows of their first argument, the user
+ * `p_user`. The functions that they call run on the same node. `deletion.record_erasure` is not in
+ * the list, because it also changes an account, and accounts are on the coordinator.
  */
 export const delegatedFunctions: readonly string[] = [
   'deletion.add_pending',
@@ -27,7 +27,10 @@ export const delegatedFunctions: readonly string[] = [
 /** The table with which Citus colocates the others, so that all rows of a user are on one node. */
 const colocationTable = 'sync.user_clock';
 
-/** Selects the tables with rows of users. A table follows the tables that its foreign keys need. */
+/**
+ * Selects the tables with rows of users: first {@link colocationTable}, then each table after the
+ * tables that its foreign keys reference.
+ */
 const selectTablesOfUsers = `
   WITH RECURSIVE tables AS (
     SELECT c.oid, 0 AS level FROM pg_class c
@@ -49,9 +52,9 @@ export async function readTablesOfUsers(runner: Pick<QueryRunner, 'query'>): Pro
 
 /**
  * Checks that the database can be distributed. Before Citus 13.2, an UPDATE with a list of columns
- * could set the wrong ones (https://github.com/citusdata/citus/issues/7674).
+ * could set the wrong columns (https://github.com/citusdata/citus/issues/7674).
  *
- * @throws Error without the extension `citus`, or with an earlier version.
+ * @throws Error without the extension `citus`, or with a version before 13.2.
  */
 export async function requireCitus(runner: Pick<QueryRunner, 'query'>): Promise<void> {
   const [citus] = (await runner.query(
@@ -60,28 +63,28 @@ export async function requireCitus(runner: Pick<QueryRunner, 'query'>): Promise<
      FROM pg_extension WHERE extname = 'citus'`,
   )) as { version: string; isSupported: boolean }[];
   if (citus?.isSupported) return;
-  const needed = citus
+  const requirement = citus
     ? `Citus 13.2 or later, not ${citus.version}`
     : 'the extension: run CREATE EXTENSION citus on each node (docs/guide/citus.md)';
-  throw new Error(`DATABASE_DISTRIBUTION=citus needs ${needed}`);
+  throw new Error(`DATABASE_DISTRIBUTION=citus needs ${requirement}`);
 }
 
 /** Returns true if Citus distributes the tables with rows of users. */
 export async function isDistributed(runner: QueryRunner): Promise<boolean> {
-  const [table] = (await runner.query(
+  const [catalogRow] = (await runner.query(
     `SELECT to_regclass('pg_catalog.pg_dist_partition') IS NOT NULL
        AND to_regclass('${colocationTable}') IS NOT NULL AS "isPossible"`,
   )) as { isPossible: boolean }[];
-  if (!table?.isPossible) return false;
-  const found: unknown[] = await runner.query(
+  if (!catalogRow?.isPossible) return false;
+  const distributedTables: unknown[] = await runner.query(
     `SELECT 1 FROM pg_dist_partition WHERE logicalrelid = '${colocationTable}'::regclass`,
   );
-  return found.length > 0;
+  return distributedTables.length > 0;
 }
 
 /**
  * Distributes the tables and functions of users that are not yet distributed. Citus copies existing
- * rows to their nodes. The originals stay in the tables of the coordinator, hidden, until
+ * rows to their nodes. The coordinator keeps the original rows, which no query sees, until
  * `truncate_local_data_after_distributing_table` removes them.
  */
 export async function distributeTablesOfUsers(runner: QueryRunner): Promise<void> {
@@ -91,7 +94,8 @@ export async function distributeTablesOfUsers(runner: QueryRunner): Promise<void
        WHERE NOT EXISTS (SELECT 1 FROM pg_dist_partition WHERE logicalrelid = $1::regclass)`,
       [table, table === colocationTable ? 'none' : colocationTable],
     );
-  // Citus creates new functions on all nodes. Functions older than the extension are created here.
+  // Citus creates only new functions on all nodes. This statement does the same for functions that
+  // are older than the extension.
   await runner.query(
     `SELECT create_distributed_function(p.oid::regprocedure) FROM pg_proc p
      WHERE p.pronamespace::regnamespace::text IN ('sync', 'subscription', 'episode', 'deletion')
@@ -116,7 +120,7 @@ export async function distributeTablesOfUsers(runner: QueryRunner): Promise<void
 /**
  * Creates the views for other services, with their grants, and a copy of `sync.migrations` on all
  * nodes. It must run again after a node was added, because Citus does not copy grants of views. The
- * tables must be committed.
+ * distribution of the tables must be committed.
  *
  * @throws Error if a node is unreachable.
  */

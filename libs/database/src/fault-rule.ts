@@ -30,13 +30,16 @@ const connectionLostMessage = new RegExp(
 );
 
 /**
- * SQLSTATEs of transient faults: 26000 the statement is not prepared, because the one that prepares
- * it was cancelled; 40 serialization failure or deadlock, 53 resources, 55P03 lock timeout, 57014
+ * SQLSTATEs of transient faults: 26000 no such prepared statement, because its preparation was
+ * cancelled; 40 serialization failure or deadlock, 53 resources, 55P03 lock timeout, 57014
  * cancelled, 58 disk.
  */
 const transientCodes = /^(26000|40|53|55P03|57014|58)/;
 
-/** Fault kinds of errors with SQLSTATE XX000, by message. Citus sends the second during a move. */
+/**
+ * Fault kinds of errors with SQLSTATE XX000, by message. Citus sends the second message while it
+ * moves a shard.
+ */
 const internalFaults: readonly [message: RegExp, kind: FaultKind][] = [
   [/^postmaster was shut down/, 'unavailable'],
   [/^cannot execute a distributed query from a query on a shard/, 'transient'],
@@ -44,12 +47,13 @@ const internalFaults: readonly [message: RegExp, kind: FaultKind][] = [
 
 type ErrorCause = { code?: unknown; message?: unknown; cause?: unknown } | undefined;
 
-/** SQLSTATE of a write for a refused user: disabled, being erased, or erased. */
+/** SQLSTATE of a write for a user who is disabled, being erased, or erased. */
 export const refusedUser = 'PS401';
 
 /**
  * Returns the kind of fault of an error, by the first known code or message among the error and its
- * causes. A `Failure` `unavailable` without a known cause is `unavailable`, any other `permanent`.
+ * causes. Without one, the fault is `unavailable` if the error or a cause is a `Failure`
+ * `unavailable`, else `permanent`.
  */
 export function faultKind(error: unknown): FaultKind {
   let isUnavailable = false;
@@ -58,16 +62,17 @@ export function faultKind(error: unknown): FaultKind {
     const message = String(cause.message ?? '');
     if (unavailableCodes.test(code) || connectionLostMessage.test(message)) return 'unavailable';
     if (transientCodes.test(code)) return 'transient';
-    const internal = code === 'XX000' && internalFaults.find(([text]) => text.test(message));
-    if (internal) return internal[1];
+    const internalFault =
+      code === 'XX000' && internalFaults.find(([pattern]) => pattern.test(message));
+    if (internalFault) return internalFault[1];
     isUnavailable ||= code === 'unavailable';
   }
   return isUnavailable ? 'unavailable' : 'permanent';
 }
 
 /**
- * Returns `Postgres` if an error of `Database` shows that Postgres is unavailable, as value of the
- * log field `outage`; else undefined.
+ * Returns the value of the log field `outage` for an error of `Database`: `Postgres` if the error
+ * shows that Postgres is unavailable, else undefined.
  */
 export function postgresOutage(error: unknown): 'Postgres' | undefined {
   return error instanceof Failure && faultKind(error) === 'unavailable' ? 'Postgres' : undefined;

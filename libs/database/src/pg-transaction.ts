@@ -3,7 +3,10 @@ import type { PoolClient, QueryConfig, QueryResult } from 'pg';
 import { queryTogether } from './query-batch.js';
 import { bind, type Bound, inStatementSpan, statement, type Statement } from './statement.js';
 
-/** Time in milliseconds after which a connection counts as lost if Postgres exceeds its timeout. */
+/**
+ * Time in milliseconds that Postgres has to report the timeout of a statement. After that, the
+ * connection counts as lost.
+ */
 const graceMs = 1_000;
 
 const begin = statement('sync.begin', 'BEGIN');
@@ -20,19 +23,19 @@ const choosePlans = statement(
   "SELECT set_config('plan_cache_mode', $1, true)",
 );
 
-/** A statement that is sent at the end of this event loop iteration. */
-interface Waiting {
+/** A statement to send in the next tick, with the callbacks of its promise. */
+interface QueuedStatement {
   readonly query: QueryConfig;
-  readonly answered: (result: QueryResult) => void;
-  readonly failed: (error: unknown) => void;
+  readonly resolve: (result: QueryResult) => void;
+  readonly reject: (error: unknown) => void;
 }
 
 /** Receives a user's clock after a commit that advanced it. `stamp` is an ISO time in UTC. */
 export type ClockCallback = (userId: string, stamp: string) => void;
 
 /**
- * Returns the user id and the new stamp of a statement that advanced a clock, or undefined if it
- * did not. The statement's $1 is the user; its column `moved` is the new stamp.
+ * Returns the user id ($1) and the new stamp (column `moved`) of a statement that advanced a clock.
+ * Returns undefined for a statement that advanced none.
  */
 export function clockIn(
   values: readonly unknown[],
@@ -46,36 +49,37 @@ export function clockIn(
  * A transaction on one connection, with a time limit. Invariants:
  * - Once time is up, no statement starts and nothing is committed.
  * - A statement that is running or waiting for a lock when time is up ends within about a second.
- * - `onMoved` receives advanced clocks after the commit, never before.
+ * - `onClockAdvanced` receives the advanced clocks after the commit, never before.
  */
 export class PgTransaction {
   committed = false;
-  private readonly moved = new Map<string, string>();
-  private waiting: Waiting[] = [];
+  /** By user id: the new stamp of the clock. */
+  private readonly advancedClocks = new Map<string, string>();
+  private queuedStatements: QueuedStatement[] = [];
 
   constructor(
     private readonly client: PoolClient,
     private readonly remainingMs: () => number,
-    private readonly prepared: boolean,
-    private readonly onMoved: ClockCallback,
-    /** Postgres' `plan_cache_mode`. */
+    private readonly usesPreparedStatements: boolean,
+    private readonly onClockAdvanced: ClockCallback,
+    /** The `plan_cache_mode` to set if statements are not prepared. */
     private readonly planMode: string,
   ) {}
 
   /**
-   * Queues BEGIN and the time limit, to send them together with the first statements. Behind a
-   * pooler it also sets the plan mode, which other connections have from their start.
+   * Queues BEGIN and the time limit, which are sent together with the first statement. Behind a
+   * pooler it also queues the plan mode; other connections have that mode from their start.
    */
   async begin(): Promise<this> {
-    const limit = this.requireRemainingMs();
-    const first: Bound[] = [
+    const limitMs = this.requireRemainingMs();
+    const firstStatements: Bound[] = [
       [begin, []],
-      [limitStatements, [String(limit)]],
+      [limitStatements, [String(limitMs)]],
     ];
-    if (!this.prepared) first.push([choosePlans, [this.planMode]]);
+    if (!this.usesPreparedStatements) firstStatements.push([choosePlans, [this.planMode]]);
     // Errors of these statements are ignored, because the statements after them then fail as well.
-    for (const [query, values] of first)
-      this.send(query, values, limit + graceMs).catch(() => undefined);
+    for (const [query, values] of firstStatements)
+      this.queueStatement(query, values, limitMs + graceMs).catch(() => undefined);
     return this;
   }
 
@@ -84,67 +88,70 @@ export class PgTransaction {
     query: Statement,
     values: readonly unknown[],
   ): Promise<Row[]> => {
-    const limit = this.requireRemainingMs() + graceMs;
-    const { rows } = await inStatementSpan(query.name, () => this.send(query, values, limit));
-    this.reportClock(values, rows as Row[]);
+    const timeoutMs = this.requireRemainingMs() + graceMs;
+    const { rows } = await inStatementSpan(query.name, () =>
+      this.queueStatement(query, values, timeoutMs),
+    );
+    this.recordClock(values, rows as Row[]);
     return rows as Row[];
   };
 
   /**
    * Runs the last statements and commits, all in one round trip. If a statement fails, COMMIT does
-   * not run and the call rejects: the caller must roll back.
+   * not run and the call rejects. The caller must then roll back.
    */
-  async commit(...last: Bound[]): Promise<void> {
-    const limit = this.requireRemainingMs() + graceMs;
-    const sent: Promise<unknown>[] = last.map(async ([query, values]) => {
-      const { rows } = await this.send(query, values, limit);
-      this.reportClock(values, rows as object[]);
+  async commit(...lastStatements: Bound[]): Promise<void> {
+    const timeoutMs = this.requireRemainingMs() + graceMs;
+    const results: Promise<unknown>[] = lastStatements.map(async ([query, values]) => {
+      const { rows } = await this.queueStatement(query, values, timeoutMs);
+      this.recordClock(values, rows as object[]);
     });
-    sent.push(this.send(commit, [], limit));
-    await inStatementSpan('commit', () => Promise.all(sent));
+    results.push(this.queueStatement(commit, [], timeoutMs));
+    await inStatementSpan('commit', () => Promise.all(results));
     this.committed = true;
-    for (const clock of this.moved) this.onMoved(...clock);
+    for (const clock of this.advancedClocks) this.onClockAdvanced(...clock);
   }
 
-  private reportClock(values: readonly unknown[], rows: readonly object[]): void {
+  private recordClock(values: readonly unknown[], rows: readonly object[]): void {
     const clock = clockIn(values, rows);
-    if (clock) this.moved.set(...clock);
+    if (clock) this.advancedClocks.set(...clock);
   }
 
   async rollback(): Promise<void> {
-    await this.send(rollback, [], graceMs);
+    await this.queueStatement(rollback, [], graceMs);
   }
 
-  /** Queues a statement. All statements of an event loop iteration are sent together. */
-  private send(
+  /** Queues a statement. All statements that are queued in one tick are sent together. */
+  private queueStatement(
     query: Statement,
     values: readonly unknown[],
     timeoutMs: number,
   ): Promise<QueryResult> {
-    return new Promise((answered, failed) => {
-      const bound = bind(query, values, this.prepared, timeoutMs);
-      if (this.waiting.push({ query: bound, answered, failed }) === 1)
-        process.nextTick(() => void this.flush());
+    return new Promise((resolve, reject) => {
+      const bound = bind(query, values, this.usesPreparedStatements, timeoutMs);
+      if (this.queuedStatements.push({ query: bound, resolve, reject }) === 1)
+        process.nextTick(() => void this.sendQueued());
     });
   }
 
-  private async flush(): Promise<void> {
-    const sent = this.waiting;
-    this.waiting = [];
-    const [first, ...others] = sent.map(({ query }) => query);
-    if (!first) return;
+  private async sendQueued(): Promise<void> {
+    const statements = this.queuedStatements;
+    this.queuedStatements = [];
+    const [firstQuery, ...otherQueries] = statements.map(({ query }) => query);
+    if (!firstQuery) return;
     try {
-      const results = await queryTogether(this.client, [first, ...others]);
-      for (const [index, { answered }] of sent.entries()) answered(results[index] as QueryResult);
+      const results = await queryTogether(this.client, [firstQuery, ...otherQueries]);
+      for (const [index, { resolve }] of statements.entries())
+        resolve(results[index] as QueryResult);
     } catch (error) {
-      for (const { failed } of sent) failed(error);
+      for (const { reject } of statements) reject(error);
     }
   }
 
-  /** @throws Failure `unavailable` if no time is left for a statement. */
+  /** Returns the remaining whole milliseconds. @throws Failure `unavailable` if none is left. */
   private requireRemainingMs(): number {
-    const limit = Math.floor(this.remainingMs());
-    if (limit < 1) throw unavailable('the deadline of the transaction passed');
-    return limit;
+    const remainingMs = Math.floor(this.remainingMs());
+    if (remainingMs < 1) throw unavailable('the deadline of the transaction passed');
+    return remainingMs;
   }
 }

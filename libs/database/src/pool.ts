@@ -4,9 +4,9 @@ import { clientOfNodes, nodesOf } from './cluster-nodes.js';
 import type { Distribution } from './database.config.js';
 
 interface PoolOptions {
-  /** A URL, or those of several nodes ({@link nodesOf}). */
+  /** URL of Postgres, or several URLs, separated by commas, of the nodes of a Citus cluster. */
   url: string;
-  /** Default 10. */
+  /** Maximum number of connections. Default 10. */
   poolSize?: number;
   /** Shown in `pg_stat_activity`. */
   applicationName?: string;
@@ -15,9 +15,9 @@ interface PoolOptions {
    * for none. The deadline of a transaction limits its statements.
    */
   statementTimeoutMs?: number;
-  /** Default `none`. */
+  /** Selects the plan mode ({@link planModes}). Default `none`. */
   distribution?: Distribution | undefined;
-  /** True behind a pooler in transaction mode, which rejects settings of a connection. */
+  /** True behind a pooler in transaction mode, which rejects connection settings. Default false. */
   pooled?: boolean;
 }
 
@@ -44,15 +44,18 @@ const connectTimeoutMs = 5_000;
 const idleLimitMs = 30_000;
 
 /**
- * Time in milliseconds after which a connection counts as lost if Postgres has not reported the
- * timeout of a statement.
+ * Time in milliseconds that Postgres has to report the timeout of a statement. After that, the
+ * connection counts as lost.
  */
 const silenceLimitMs = 5_000;
 
 const timestamptz = pg.types.builtins.TIMESTAMPTZ;
 const int8 = pg.types.builtins.INT8;
 
-/** Parses `timestamptz` to ISO strings in milliseconds, and `bigint` (below 2^53) to numbers. */
+/**
+ * Parses `timestamptz` to ISO strings, cut to milliseconds, and `bigint` to numbers, which are
+ * exact below 2^53.
+ */
 const typeParsers = {
   getTypeParser(oid: number, format?: 'text' | 'binary'): (value: never) => unknown {
     if (oid === timestamptz) return formatTimestamp;
@@ -65,7 +68,7 @@ const typeParsers = {
 const parseDate = pg.types.getTypeParser(timestamptz) as unknown as (text: string) => Date;
 
 function formatTimestamp(text: string): string {
-  // Fast path: a session in UTC and a year of four digits.
+  // The fast path below needs a session in UTC and a year of four digits.
   if (!text.endsWith('+00') || text.charAt(4) !== '-') return parseDate(text).toISOString();
   const milliseconds = text.slice(20, -3).slice(0, 3).padEnd(3, '0');
   return `${text.slice(0, 10)}T${text.slice(11, 19)}.${milliseconds}Z`;
@@ -88,17 +91,17 @@ export function createPool(options: PoolOptions): Pool {
       statement_timeout: statementTimeoutMs,
       options: `-c plan_cache_mode=${planModes[distribution]}`,
     }),
-    // This timeout is for a Postgres that no longer answers. Postgres itself cancels slow
-    // statements earlier.
+    // pg applies this timeout if Postgres no longer answers. Postgres cancels slow statements
+    // earlier.
     query_timeout: statementTimeoutMs === 0 ? 0 : statementTimeoutMs + silenceLimitMs,
     idleTimeoutMillis: idleLimitMs,
     keepAlive: true,
   });
 }
 
-/** Registers a gauge of this process's connections to Postgres. @param read returns the numbers. */
+/** Registers a gauge of this process's connections to Postgres, which `readCounts` counts. */
 export function registerPoolMetrics(
-  read: () => { total: number; idle: number; waiting: number },
+  readCounts: () => { total: number; idle: number; waiting: number },
 ): void {
   register.registerMetric(
     new Gauge({
@@ -107,7 +110,7 @@ export function registerPoolMetrics(
       help: 'Connections to Postgres by state; `waiting` are statements that wait for one.',
       labelNames: ['state'],
       collect() {
-        for (const [state, count] of Object.entries(read())) this.set({ state }, count);
+        for (const [state, count] of Object.entries(readCounts())) this.set({ state }, count);
       },
     }),
   );

@@ -1,7 +1,7 @@
 import type { Duplex } from 'node:stream';
 import pg, { type PoolClient, type QueryConfig, type QueryResult } from 'pg';
 
-/** The members of pg's connection that are missing in its types. */
+/** The members of a connection of pg that pg's types lack. */
 interface Connection {
   readonly stream: Duplex;
   /** Texts of the statements that were sent for preparation, by name. */
@@ -10,13 +10,16 @@ interface Connection {
   sync(): void;
 }
 
-/** The members of pg's query that are missing in its types. */
+/** The members of a query of pg that pg's types lack. */
 interface Query {
   name?: string | undefined;
   text: string;
   callback?: (error: Error | null, results?: unknown) => void;
   readonly _result: { _types: unknown };
-  /** Sends Parse, unless the connection has the statement, Bind and Describe; then `_getRows`. */
+  /**
+   * Sends Parse (unless the connection has prepared the statement), Bind and Describe. Then calls
+   * `_getRows`.
+   */
   prepare(connection: Connection): void;
   /** Sends Execute and Sync. */
   _getRows(connection: Connection): void;
@@ -28,8 +31,8 @@ interface Query {
 }
 const Query = pg.Query as unknown as new (config: QueryConfig) => Query;
 
-/** A statement of a batch: it sends no Sync, because the batch sends one at its end. */
-class Part extends Query {
+/** A statement of a batch. It sends no Sync, because the batch sends one after all statements. */
+class BatchStatement extends Query {
   result?: QueryResult;
 
   constructor(config: QueryConfig) {
@@ -43,30 +46,31 @@ class Part extends Query {
 }
 
 /**
- * Several statements with one Sync at their end. Postgres sends its output at each Sync, so it
- * sends all answers of a batch together. After an error it skips the following statements. pg alone
- * sends a Sync after each statement, which tripled the sends of a PATCH (ADR 59).
+ * Several statements with one Sync at their end. Postgres sends its output at each Sync, so all
+ * answers of a batch arrive together. After an error, Postgres skips the following statements.
+ * Without this class, pg sends a Sync after each statement, which tripled the sends of a PATCH
+ * (ADR 59).
  *
- * The class uses private parts of pg. `query-batch.int-spec.ts` fails if a release changes them:
+ * The class uses private members of pg. `query-batch.int-spec.ts` fails if a release changes them:
  * the number of Syncs (`_getRows`), type parsers (`_types`), and a statement that is prepared again
  * after a failure (`submittedNamedStatements`).
  */
 class QueryBatch extends Query {
   readonly query_timeout: number | undefined;
-  private readonly parts: Part[];
-  private completed = 0;
+  private readonly statements: BatchStatement[];
+  private completedCount = 0;
 
   constructor(configs: readonly [QueryConfig, ...QueryConfig[]]) {
     super(configs[0]);
     this.query_timeout = (configs[0] as { query_timeout?: number }).query_timeout;
-    this.parts = configs.map((config) => new Part(config));
+    this.statements = configs.map((config) => new BatchStatement(config));
   }
 
   submit(connection: Connection): null {
     connection.stream.cork();
-    for (const part of this.parts) {
-      part._result._types = this._result._types;
-      part.prepare(connection);
+    for (const statement of this.statements) {
+      statement._result._types = this._result._types;
+      statement.prepare(connection);
     }
     connection.sync();
     connection.stream.uncork();
@@ -74,27 +78,27 @@ class QueryBatch extends Query {
   }
 
   override handleRowDescription(message: unknown): void {
-    this.parts[this.completed]?.handleRowDescription(message);
+    this.statements[this.completedCount]?.handleRowDescription(message);
   }
 
   override handleDataRow(message: unknown): void {
-    this.parts[this.completed]?.handleDataRow(message);
+    this.statements[this.completedCount]?.handleDataRow(message);
   }
 
   override handleCommandComplete(message: unknown, connection: Connection): void {
-    const part = this.parts[this.completed];
-    part?.handleCommandComplete(message, connection);
-    part?.handleReadyForQuery(connection);
-    this.completed += 1;
-    // pg registers the next prepared statement under the name and text of its running query, which
-    // is this batch.
-    const next = this.parts[this.completed];
+    const statement = this.statements[this.completedCount];
+    statement?.handleCommandComplete(message, connection);
+    statement?.handleReadyForQuery(connection);
+    this.completedCount += 1;
+    // pg registers the next prepared statement under the name and text of the running query. For
+    // pg, the running query is this batch.
+    const next = this.statements[this.completedCount];
     if (next) Object.assign(this, { name: next.name, text: next.text });
   }
 
   override handleError(error: Error, connection: Connection): void {
     // Postgres did not prepare the statements after the failed one, so pg must prepare them again.
-    for (const { name } of this.parts.slice(this.completed))
+    for (const { name } of this.statements.slice(this.completedCount))
       if (name !== undefined) delete connection.submittedNamedStatements[name];
     this.callback?.(error);
   }
@@ -102,7 +106,7 @@ class QueryBatch extends Query {
   override handleReadyForQuery(): void {
     this.callback?.(
       null,
-      this.parts.map(({ result }) => result),
+      this.statements.map(({ result }) => result),
     );
   }
 }

@@ -5,14 +5,14 @@ import type { Database } from './database.js';
 import { faultKind } from './fault-rule.js';
 import { statement } from './statement.js';
 
-/** Interval between the starts of two sweeps in milliseconds. */
-const sweepMs = 60_000;
-/** Maximum number of rows per statement, so that it holds its locks only briefly. */
+/** Pause between the end of a sweep and the start of the next one, in milliseconds. */
+const pauseMs = 60_000;
+/** Maximum number of markers that a statement deletes, so that it holds its locks only briefly. */
 const batchSize = 5_000;
 
 /**
- * Deletes markers that are older than an hour and not locked, with their stored answers. $1 maximum
- * number of rows.
+ * Deletes the oldest request markers that are older than an hour and not locked, with their stored
+ * answers. $1 maximum number of markers.
  */
 export const sweepRequests = statement(
   'sync.sweep_requests',
@@ -28,8 +28,9 @@ export const sweepRequests = statement(
 );
 
 /**
- * Finds the oldest markers older than an hour on the reachable nodes of a Citus cluster: their
- * number, their users, and the time of the latest one. $1 maximum number of markers.
+ * Finds the oldest request markers that are older than an hour on the reachable nodes of a Citus
+ * cluster. Reads their number, their users, and the creation time of the latest of them. $1 maximum
+ * number of markers.
  */
 const findOldMarkers = statement(
   'sync.find_old_markers',
@@ -45,8 +46,9 @@ const findOldMarkers = statement(
 );
 
 /**
- * Deletes the markers of users $1 up to the time $2, with their answers. Citus accesses only the
- * nodes of these users, and locks rows of several users only by deleting them.
+ * Deletes the request markers of users $1 that were created at the time $2 or before, with their
+ * stored answers. Citus accesses only the nodes of these users. The statement waits for locked
+ * markers, because Citus accepts SKIP LOCKED only in statements about one user.
  */
 const deleteMarkers = statement(
   'sync.delete_markers',
@@ -54,10 +56,13 @@ const deleteMarkers = statement(
    WHERE r.user_id = ANY ($1::uuid[]) AND r.created_at <= $2::timestamptz`,
 );
 
-/** Once a minute deletes the markers of all services that are older than an hour, with answers. */
+/**
+ * Deletes the request markers of all services that are older than an hour, with their stored
+ * answers, about once a minute.
+ */
 export class RequestSweep implements OnApplicationBootstrap, BeforeApplicationShutdown {
   private readonly task = new RepeatingTask(
-    () => sweepMs,
+    () => pauseMs,
     () => this.sweep(),
   );
 
@@ -78,11 +83,12 @@ export class RequestSweep implements OnApplicationBootstrap, BeforeApplicationSh
   async sweep(): Promise<void> {
     try {
       const sweepBatch = this.database.distribution === 'citus' ? sweepShards : sweepTable;
-      let swept: number;
-      do swept = await sweepBatch(this.database);
-      while (swept === batchSize);
+      let deletedMarkers: number;
+      do deletedMarkers = await sweepBatch(this.database);
+      while (deletedMarkers === batchSize);
     } catch (error) {
-      // An outage has its own log lines. A missing privilege is no outage and is logged here.
+      // Outages are logged elsewhere. A missing privilege has the same kind of fault, but is no
+      // outage and is logged here.
       const { availability } = this.database;
       if (faultKind(error) === 'unavailable' && (await availability.check()).length > 0) return;
       this.log.warn({ err: error }, 'expired request markers not deleted, retrying in a minute');
@@ -102,8 +108,8 @@ async function sweepTable(database: Database): Promise<number> {
  */
 async function sweepShards(database: Database): Promise<number> {
   type OldMarkers = { found: number; users: string[]; until: string };
-  const [old] = await database.change<OldMarkers>(findOldMarkers, [batchSize]);
-  if (!old?.found) return 0;
-  await database.change(deleteMarkers, [old.users, old.until]);
-  return old.found;
+  const [oldMarkers] = await database.change<OldMarkers>(findOldMarkers, [batchSize]);
+  if (!oldMarkers?.found) return 0;
+  await database.change(deleteMarkers, [oldMarkers.users, oldMarkers.until]);
+  return oldMarkers.found;
 }

@@ -11,7 +11,11 @@ export const groups = {
   feed: 'podcast_sync_feed_group',
 } as const;
 
-/** SQLSTATEs if a role was created concurrently: databases of one server share their roles. */
+/**
+ * SQLSTATEs of CREATE ROLE if a concurrent migration created the role: duplicate_object and
+ * unique_violation. The migration can be of another database, because a server's databases share
+ * their roles.
+ */
 const duplicateCodes = ['42710', '23505'];
 /** SQLSTATE of "tuple concurrently updated" (internal_error). */
 const catalogRaceCode = 'XX000';
@@ -27,21 +31,25 @@ const isGroupGrant = (sql: string) =>
   /\b(?:GRANT|REVOKE)\b/.test(sql) && Object.values(groups).some((group) => sql.includes(group));
 
 /**
- * Makes a runner skip grants to groups, for an owner of a database who cannot create roles, so that
- * the groups do not exist.
+ * Makes a runner skip each GRANT and REVOKE that names a group. It is for a database owner without
+ * the privilege to create roles. In that case, the groups do not exist.
  */
 export function skipGroupGrants(runner: QueryRunner): void {
-  const query = runner.query.bind(runner) as (sql: string, ...rest: unknown[]) => Promise<unknown>;
-  runner.query = (sql: string, ...rest: unknown[]) =>
-    query(withoutGroupGrants(sql), ...rest) as never;
+  type RunQuery = (sql: string, ...options: unknown[]) => Promise<unknown>;
+  const runQuery = runner.query.bind(runner) as RunQuery;
+  runner.query = (sql: string, ...options: unknown[]) =>
+    runQuery(removeGroupGrants(sql), ...options) as never;
 }
 
-function withoutGroupGrants(sql: string): string {
+function removeGroupGrants(sql: string): string {
   const statements = sql.split(';');
   return statements.filter((statement) => !isGroupGrant(statement)).join(';');
 }
 
-/** Creates or updates a login from the user and password of its URL, and adds it to its group. */
+/**
+ * Creates or updates the login role with the user name and password in `url`, and adds the role to
+ * a group. The statements of the role get the default time limit.
+ */
 export async function ensureLogin(runner: QueryRunner, group: string, url: string): Promise<void> {
   const { username, password } = new URL(url);
   const roleName = decodeURIComponent(username);
@@ -56,14 +64,17 @@ export async function ensureLogin(runner: QueryRunner, group: string, url: strin
     ),
   );
   await retryOnCatalogRace(runner, await formatSql(runner, 'GRANT %I TO %I', group, roleName));
-  const limit = String(defaultStatementTimeoutMs);
+  const timeoutMs = String(defaultStatementTimeoutMs);
   await retryOnCatalogRace(
     runner,
-    await formatSql(runner, 'ALTER ROLE %I SET statement_timeout = %L', roleName, limit),
+    await formatSql(runner, 'ALTER ROLE %I SET statement_timeout = %L', roleName, timeoutMs),
   );
 }
 
-/** Runs a statement, and repeats it if a concurrent migration changed the same catalog row. */
+/**
+ * Runs a statement, at most `attempts` times. Repeats it only if a concurrent migration changed the
+ * same catalog row.
+ */
 async function retryOnCatalogRace(runner: QueryRunner, sql: string, attempts = 10): Promise<void> {
   try {
     await runner.query(sql);
@@ -74,8 +85,10 @@ async function retryOnCatalogRace(runner: QueryRunner, sql: string, attempts = 1
 }
 
 async function createRole(runner: QueryRunner, role: string, sql: string): Promise<void> {
-  const found: unknown[] = await runner.query('SELECT 1 FROM pg_roles WHERE rolname = $1', [role]);
-  if (found.length > 0) return;
+  const existing: unknown[] = await runner.query('SELECT 1 FROM pg_roles WHERE rolname = $1', [
+    role,
+  ]);
+  if (existing.length > 0) return;
   await runner.query(sql).catch((error: { code?: string }) => {
     if (!duplicateCodes.includes(error.code ?? '')) throw error;
   });

@@ -23,25 +23,26 @@ export async function applyMigrations(
   distribution: Distribution = 'none',
 ): Promise<string[]> {
   if (distribution === 'citus') await requireCitus(runner);
-  const isInCluster = await isDistributed(runner);
-  if (isInCluster && distribution !== 'citus')
+  const isAlreadyDistributed = await isDistributed(runner);
+  if (isAlreadyDistributed && distribution !== 'citus')
     throw new Error('the rows of users are distributed: set DATABASE_DISTRIBUTION=citus');
-  if (isInCluster) for (const migration of runner.dataSource.migrations) distributeAfter(migration);
+  if (isAlreadyDistributed)
+    for (const migration of runner.dataSource.migrations) distributeNewTables(migration);
   const executor = new MigrationExecutor(runner.dataSource, runner);
   executor.transaction = 'each';
-  const applied = (await executor.executePendingMigrations()).map(({ name }) => name);
+  const appliedNames = (await executor.executePendingMigrations()).map(({ name }) => name);
   if (distribution === 'citus') {
     await distributeTablesOfUsers(runner);
     await publishOnAllNodes(runner);
   }
-  return applied;
+  return appliedNames;
 }
 
 /** Makes a migration distribute its new tables and functions in its own transaction. */
-function distributeAfter(migration: MigrationInterface): void {
+function distributeNewTables(migration: MigrationInterface): void {
   const up = migration.up.bind(migration);
   migration.up = async (runner) => {
-    // Citus requires this mode, because TypeORM then changes sync.migrations, a table on all nodes,
+    // Citus requires this mode, because TypeORM also changes sync.migrations, a table on all nodes,
     // in the same transaction.
     await runner.query(`SET LOCAL citus.multi_shard_modify_mode = 'sequential'`);
     await up(runner);

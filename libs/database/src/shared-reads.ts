@@ -1,9 +1,12 @@
 import type { Pool, QueryConfig, QueryResult, QueryResultRow } from 'pg';
 
-/** Maximum number of reads that share a connection. A slow read delays the reads after it. */
-const maxTogether = 4;
+/**
+ * Maximum number of reads that are sent together on one connection; further reads use others. A
+ * slow read delays the reads after it on its connection.
+ */
+const maxReadsPerConnection = 4;
 
-/** A read that waits for the end of the event loop iteration, with its callbacks. */
+/** A read that waits for the end of the event loop iteration, with the callbacks of its promise. */
 interface QueuedRead {
   readonly query: QueryConfig;
   readonly resolve: (result: QueryResult) => void;
@@ -29,22 +32,22 @@ export class SharedReads {
   private sendQueued(): void {
     const reads = this.queuedReads;
     this.queuedReads = [];
-    for (let from = 0; from < reads.length; from += maxTogether)
-      void this.sendTogether(reads.slice(from, from + maxTogether));
+    for (let start = 0; start < reads.length; start += maxReadsPerConnection)
+      void this.sendTogether(reads.slice(start, start + maxReadsPerConnection));
   }
 
   private async sendTogether(reads: readonly QueuedRead[]): Promise<void> {
     try {
       const client = await this.pool.connect();
-      let left = reads.length;
-      let error: Error | undefined;
-      // The pool drops a connection with a failed statement, as `pool.query` does.
-      const ended = () => (left -= 1) === 0 && client.release(error);
+      let runningReads = reads.length;
+      let lastError: Error | undefined;
+      // After a failed statement, `release` closes the connection, as `pool.query` does.
+      const endRead = () => (runningReads -= 1) === 0 && client.release(lastError);
       for (const { query, resolve, reject } of reads) {
         client
           .query(query)
-          .then(resolve, (reason: Error) => reject((error = reason)))
-          .finally(ended);
+          .then(resolve, (reason: Error) => reject((lastError = reason)))
+          .finally(endRead);
       }
     } catch (error) {
       for (const { reject } of reads) reject(error);

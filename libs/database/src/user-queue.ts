@@ -3,8 +3,8 @@ import { withTimeLimit } from '#runtime';
 
 /** Runs the writes of each user one after another, in the order of arrival. */
 export class UserQueue {
-  /** By user: a promise that resolves when the last write and all earlier ones have ended. */
-  private readonly lastWrites = new Map<string, Promise<void>>();
+  /** By user id: a promise that resolves when all queued writes of the user have ended. */
+  private readonly pendingWrites = new Map<string, Promise<void>>();
 
   /**
    * Runs a write after all earlier writes of the user.
@@ -14,30 +14,33 @@ export class UserQueue {
   async run<Result>(
     userId: string,
     remainingMs: () => number,
-    run: () => Promise<Result>,
+    write: () => Promise<Result>,
   ): Promise<Result> {
-    const earlier = this.lastWrites.get(userId);
-    let end: () => void = () => undefined;
-    const mine = new Promise<void>((resolve) => (end = resolve));
-    const last = earlier ? earlier.then(() => mine) : mine;
-    this.lastWrites.set(userId, last);
-    void last.then(() => this.lastWrites.get(userId) === last && this.lastWrites.delete(userId));
+    const earlierWrites = this.pendingWrites.get(userId);
+    let endWrite: () => void = () => undefined;
+    const thisWrite = new Promise<void>((resolve) => (endWrite = resolve));
+    const allWrites = earlierWrites ? earlierWrites.then(() => thisWrite) : thisWrite;
+    this.pendingWrites.set(userId, allWrites);
+    void allWrites.then(
+      () => this.pendingWrites.get(userId) === allWrites && this.pendingWrites.delete(userId),
+    );
     try {
-      if (earlier) await withTimeLimit(earlier, remainingMs(), deadlineError);
-      return await run();
+      if (earlierWrites) await withTimeLimit(earlierWrites, remainingMs(), createDeadlineError);
+      return await write();
     } finally {
-      end();
+      endWrite();
     }
   }
 }
 
-const deadlineError = () => unavailable('the deadline passed while earlier writes of the user ran');
+const createDeadlineError = () =>
+  unavailable('the deadline passed while earlier writes of the user ran');
 
 /**
  * Starts a countdown. Returns a function that returns the remaining milliseconds, negative after
  * the deadline.
  */
 export function countdown(milliseconds: number): () => number {
-  const end = performance.now() + milliseconds;
-  return () => end - performance.now();
+  const deadlineMs = performance.now() + milliseconds;
+  return () => deadlineMs - performance.now();
 }

@@ -10,11 +10,14 @@ export class AccountEntity {
   @PrimaryColumn({ type: 'uuid' })
   id!: string;
 
-  /** Unique regardless of case. Null until a user of an identity provider chooses one. */
+  /** Unique regardless of case. Null until a user of an identity provider chooses a name. */
   @Column({ type: 'text', nullable: true })
   name!: string | null;
 
-  /** With `subject`, the identity at an external identity provider; null without one. */
+  /**
+   * `issuer` and `subject` identify the person at an external identity provider. Both are null for
+   * an account without an identity provider.
+   */
   @Column({ type: 'text', nullable: true })
   issuer!: string | null;
 
@@ -25,18 +28,18 @@ export class AccountEntity {
   @Column({ type: 'text', nullable: true })
   password!: string | null;
 
-  /** The encrypted secret of time-based codes (TOTP); null without one. */
+  /** The encrypted secret of time-based codes (TOTP); null if the account has no secret. */
   @Column({ name: 'totp_secret', type: 'bytea', nullable: true })
   totpSecret!: Buffer | null;
 
   @Column({ name: 'totp_confirmed_at', type: 'timestamp with time zone', nullable: true })
   totpConfirmedAt!: Date | null;
 
-  /** Time step of the last accepted TOTP code. It makes each code valid only once. */
+  /** Time step of the last accepted TOTP code. Only codes of later time steps are accepted. */
   @Column({ name: 'totp_step', type: 'bigint', nullable: true })
   totpStep!: number | null;
 
-  /** Time of the last accepted passkey challenge. It makes each challenge valid only once. */
+  /** Time of the last accepted passkey challenge. Only later challenges are accepted. */
   @Column({ name: 'passkey_challenge_at', type: 'timestamp with time zone', nullable: true })
   passkeyChallengeAt!: Date | null;
 
@@ -63,7 +66,7 @@ export class AccountEntity {
   @Column({ name: 'disabled_at', type: 'timestamp with time zone', nullable: true })
   disabledAt!: Date | null;
 
-  /** True for people who manage the accounts of others on the pages. */
+  /** True for people who manage the accounts of others on the web pages. */
   @Column({ name: 'is_administrator', type: 'boolean', default: false })
   isAdministrator!: boolean;
 }

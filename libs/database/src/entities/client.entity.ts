@@ -18,7 +18,10 @@ export class ClientEntity {
   @Column({ name: 'created_at', type: 'timestamp with time zone', default: () => 'now()' })
   createdAt!: Date;
 
-  /** Time of the last consent, to the hour. Unused clients are deleted after a day. */
+  /**
+   * Time of the last consent, exact to the hour. Null before the first consent; such a client is
+   * deleted a day after `createdAt`.
+   */
   @Column({ name: 'used_at', type: 'timestamp with time zone', nullable: true })
   usedAt!: Date | null;
 }

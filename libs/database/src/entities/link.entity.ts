@@ -1,6 +1,6 @@
 import { Check, Column, Entity, Index, PrimaryColumn } from 'typeorm';
 
-/** A single-use link that was sent by mail, passed on by a person or printed in a terminal. */
+/** A single-use link, sent by mail, passed on by a person, or printed in a terminal. */
 @Entity({ schema: 'account', name: 'links' })
 @Index('links_account', ['accountId'])
 @Index('links_expiry', ['expiresAt'])
@@ -13,13 +13,14 @@ export class LinkEntity {
   @Column({ type: 'text' })
   kind!: 'first' | 'invite' | 'reset' | 'verify';
 
-  /** The account to reset or verify, or the id of the new account. */
+  /** The account of a `reset` or `verify` link; null for `first` and `invite`. */
   @Column({ name: 'account_id', type: 'uuid', nullable: true })
   accountId!: string | null;
 
   @Column({ type: 'text', nullable: true })
   name!: string | null;
 
+  /** The address that a `verify` link verifies; null for other links. */
   @Column({ type: 'text', nullable: true })
   email!: string | null;
 

@@ -29,7 +29,7 @@ export class LoginEntity {
   @Column({ type: 'text' })
   address!: string;
 
-  /** Network of the app's address, by which rate limits count. */
+  /** Network of the app's address. Rate limits count flows by network. */
   @Column({ type: 'text' })
   network!: string;
 
@@ -46,10 +46,14 @@ export class LoginEntity {
   @Column({ name: 'account_id', type: 'uuid', nullable: true })
   accountId!: string | null;
 
-  /** Id of the app password of the last poll. For a minute, a repeated poll replaces it. */
+  /**
+   * Id of the app password that the last poll created; null before. A repeated poll replaces this
+   * app password, until a minute after `answeredAt`.
+   */
   @Column({ name: 'credential_id', type: 'uuid', nullable: true })
   credentialId!: string | null;
 
+  /** Time of the first response with an app password; null before. */
   @Column({ name: 'answered_at', type: 'timestamp with time zone', nullable: true })
   answeredAt!: Date | null;
 

@@ -39,11 +39,11 @@ export class NoticeEntity {
     | 'passkey'
     | 'passkey_removed';
 
-  /** Name of the app password or passkey that the change is about; null for other changes. */
+  /** Name of the app password or passkey that the notice is about; null for other notices. */
   @Column({ type: 'text', nullable: true })
   label!: string | null;
 
-  /** Address and user agent of the browser or app. */
+  /** Address of the browser or app that caused the notice. */
   @Column({ type: 'text' })
   address!: string;
 

@@ -27,11 +27,11 @@ export class OidcEntity {
   @Column({ name: 'user_code', type: 'bytea', nullable: true })
   userCode!: Buffer | null;
 
-  /** Address of the client whose request waits for a person's consent. */
+  /** Address of the client whose request waits for a person's consent; null for other records. */
   @Column({ type: 'text', nullable: true })
   address!: string | null;
 
-  /** Network of the address, for rate limits; null after the person decided. */
+  /** Network of `address`, for rate limits; null after the person decided. */
   @Column({ type: 'text', nullable: true })
   network!: string | null;
 

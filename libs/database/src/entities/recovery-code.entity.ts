@@ -7,7 +7,7 @@ export class RecoveryCodeEntity {
   @PrimaryColumn({ name: 'account_id', type: 'uuid' })
   accountId!: string;
 
-  /** Hash of the code. */
+  /** SHA-256 of the code. */
   @PrimaryColumn({ type: 'bytea' })
   hash!: Buffer;
 

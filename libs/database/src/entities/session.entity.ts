@@ -15,7 +15,7 @@ import { AccountEntity } from './account.entity.js';
 @Index('sessions_account', ['accountId'])
 @Index('sessions_expiry', ['expiresAt'])
 export class SessionEntity {
-  /** Hash of the session's cookie. */
+  /** SHA-256 of the value of the session's cookie. */
   @PrimaryColumn({ type: 'bytea' })
   hash!: Buffer;
 

@@ -1,18 +1,18 @@
-// Functions that run on plain Postgres and on Citus distributed by user_id. Each statement has one
-// user_id, so Citus routes it to one node. Exceptions: sync.read_reachable reads rows of all users,
-// and sync.take_events deletes rows of a set of users.
+// SQL functions for plain Postgres and for Citus, which distributes the rows by user_id. Each
+// statement has one user_id, so Citus routes the statement to one node. Exceptions:
+// sync.read_reachable reads rows of all users, and sync.take_events deletes rows of a set of users.
 
 import { refusedUser } from '../fault-rule.js';
 
 /**
- * SQL of the new stamp of a clock `c`: v_now, or a millisecond after the clock if that is ahead. In
- * an UPDATE, Citus accepts no volatile function, and on a column only immutable ones. timestamptz +
- * interval is stable, so the SQL uses timestamp + interval, which is immutable.
+ * SQL of the new stamp of a clock `c`: v_now, but at least a millisecond after the old stamp. In an
+ * UPDATE, Citus accepts no volatile function, and on a column only immutable functions. timestamptz
+ * + interval is stable, so the SQL uses timestamp + interval, which is immutable.
  */
 export const nextStampSql = `greatest(
         v_now, (c.stamp AT TIME ZONE 'UTC' + interval '1 millisecond') AT TIME ZONE 'UTC'
       )`;
-/** SQL that declares v_now, the time of the database cut to milliseconds. */
+/** SQL that declares v_now, the time of the database, cut to milliseconds. */
 export const declareNowSql = `v_now timestamptz := date_trunc('milliseconds', clock_timestamp())`;
 
 /** SQL of the functions about the clock, markers and answers of a user. */

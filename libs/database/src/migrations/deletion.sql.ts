@@ -1,20 +1,20 @@
-// Functions that run on plain Postgres and on Citus distributed by user_id. Each statement has one
-// user_id, so Citus routes it to one node. Exceptions: claim_due and claim_due_erasures first
-// find records by sync.read_reachable, and make_due searches all users.
+// SQL functions for plain Postgres and for Citus, which distributes the rows by user_id. Each
+// statement has one user_id, so Citus routes the statement to one node. Exceptions: claim_due and
+// claim_due_erasures first find records by sync.read_reachable, and make_due searches all users.
 
 import { declareNowSql, nextStampSql } from './clock.sql.js';
 
-const definer = 'LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp';
+const functionOptions = 'LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp';
 
 /** SQL condition `status = 'PENDING'`, in a form that cannot use the partial index of PENDING. */
 const isPending = "d.status IS NOT DISTINCT FROM 'PENDING'";
 
 /**
- * SQL of the functions that insert and update the records of deletions: no service has the
- * privileges to do so itself. They are called by deletion.repository.ts, due.repository.ts and
- * operator.repository.ts. The functions of relays
- * read due records of all users and then claim each one separately, because Citus accepts SKIP
- * LOCKED only in statements about one user.
+ * SQL of the functions that insert and update the records of deletions, because services have no
+ * privilege to INSERT or UPDATE. deletion.repository.ts, due.repository.ts and
+ * operator.repository.ts call the functions. claim_due reads the due records of all users, and then
+ * claims each record separately, because Citus accepts SKIP LOCKED only in statements about one
+ * user.
  */
 export const deletionFunctions = `
   -- Adds a PENDING record and returns its id. It is a function, because on Citus an INSERT also
@@ -22,7 +22,7 @@ export const deletionFunctions = `
   CREATE FUNCTION deletion.add_pending(
     p_user uuid, p_subscription bigint, p_requested timestamptz, p_origin json
   ) RETURNS bigint
-  ${definer} AS $$
+  ${functionOptions} AS $$
   DECLARE
     v_id bigint;
   BEGIN
@@ -37,7 +37,7 @@ export const deletionFunctions = `
   CREATE FUNCTION deletion.end_pending(
     p_user uuid, p_id bigint, p_status text, p_cause text, p_kinds smallint
   ) RETURNS TABLE (age double precision)
-  ${definer} AS $$
+  ${functionOptions} AS $$
   DECLARE
     v_subscription bigint;
     v_requested timestamptz;
@@ -61,7 +61,7 @@ export const deletionFunctions = `
   -- Counts an attempt with a transient fault. Returns no row for a final record.
   CREATE FUNCTION deletion.count_attempt(p_user uuid, p_id bigint)
   RETURNS TABLE (attempts integer)
-  ${definer} AS $$
+  ${functionOptions} AS $$
   BEGIN
     RETURN QUERY UPDATE deletion.deletions d SET attempts = d.attempts + 1
     WHERE d.user_id = p_user AND d.id = p_id AND ${isPending} RETURNING d.attempts;
@@ -72,7 +72,7 @@ export const deletionFunctions = `
   -- is in seconds since the request.
   CREATE FUNCTION deletion.claim(p_user uuid, p_id bigint)
   RETURNS TABLE (status text, subscription_id bigint, is_current boolean, age double precision)
-  ${definer} AS $$
+  ${functionOptions} AS $$
   BEGIN
     RETURN QUERY
     SELECT d.status, d.subscription_id,
@@ -89,7 +89,7 @@ export const deletionFunctions = `
   -- is_new is true. Rows that another relay or a cascade has locked are skipped.
   CREATE FUNCTION deletion.claim_due(p_limit integer, p_resend_after_ms double precision)
   RETURNS TABLE (user_id uuid, id bigint, job_number integer, is_new boolean, origin json)
-  ${definer} AS $$
+  ${functionOptions} AS $$
   DECLARE
     v_due record;
   BEGIN
@@ -122,7 +122,7 @@ export const deletionFunctions = `
     p_users uuid[], p_ids bigint[], p_job_numbers integer[]
   )
   RETURNS TABLE (user_id uuid, id bigint, job_number integer, is_new boolean, origin json)
-  ${definer} AS $$
+  ${functionOptions} AS $$
   DECLARE
     v_lost record;
   BEGIN
@@ -143,21 +143,21 @@ export const deletionFunctions = `
 
   -- Makes a PENDING record due, for an operator, who does not know the user of the record.
   CREATE FUNCTION deletion.make_due(p_id bigint) RETURNS TABLE (id bigint)
-  ${definer} AS $$
+  ${functionOptions} AS $$
   BEGIN
     RETURN QUERY UPDATE deletion.deletions d SET sent_at = NULL
     WHERE d.id = p_id AND d.status = 'PENDING' RETURNING d.id;
   END $$;
 `;
 
-/** SQL of the functions that write the records of erasures: services have only SELECT. */
+/** SQL of the functions that write the records of erasures, because services have only SELECT. */
 export const erasureFunctions = `
   -- Records an erasure and refuses the user: the clock gets refused = 2, the account is disabled.
   -- It locks the clock before the account, as all code that locks both does. So an account that is
   -- created concurrently is either disabled here or not admitted. A repetition has no effect, but
   -- an erasure in FAILURE becomes PENDING again. Returns the status.
   CREATE FUNCTION deletion.record_erasure(p_user uuid, p_origin json) RETURNS text
-  ${definer} AS $$
+  ${functionOptions} AS $$
   BEGIN
     INSERT INTO sync.user_clock AS c (user_id, stamp, refused) VALUES (p_user, 'epoch', 2)
     ON CONFLICT (user_id) DO UPDATE SET refused = greatest(c.refused, excluded.refused);
@@ -175,7 +175,7 @@ export const erasureFunctions = `
   -- Locks the user's clock and the record: only one worker erases a user at a time.
   CREATE FUNCTION deletion.claim_erasure(p_user uuid)
   RETURNS TABLE (status text, age double precision)
-  ${definer} AS $$
+  ${functionOptions} AS $$
   BEGIN
     PERFORM 1 FROM sync.user_clock c WHERE c.user_id = p_user FOR UPDATE;
     RETURN QUERY
@@ -190,7 +190,7 @@ export const erasureFunctions = `
   -- subquery.
   CREATE FUNCTION deletion.erase_requests(p_user uuid, p_first uuid, p_limit integer)
   RETURNS TABLE (rows integer, last text)
-  ${definer} AS $$
+  ${functionOptions} AS $$
   BEGIN
     RETURN QUERY
     WITH page AS MATERIALIZED (
@@ -209,7 +209,7 @@ export const erasureFunctions = `
 
   -- Adds to the number of deleted rows in a PENDING record.
   CREATE FUNCTION deletion.add_removed_rows(p_user uuid, p_rows bigint) RETURNS void
-  ${definer} AS $$
+  ${functionOptions} AS $$
   BEGIN
     UPDATE deletion.erasures e SET removed = e.removed + p_rows
     WHERE e.user_id = p_user AND e.status = 'PENDING';
@@ -221,7 +221,7 @@ export const erasureFunctions = `
   CREATE FUNCTION deletion.end_erasure(
     p_user uuid, p_status text, p_cause text, p_kinds smallint
   ) RETURNS boolean
-  ${definer} AS $$
+  ${functionOptions} AS $$
   DECLARE
     ${declareNowSql};
   BEGIN
@@ -245,7 +245,7 @@ export const erasureFunctions = `
   -- Like deletion.claim_due, for erasures.
   CREATE FUNCTION deletion.claim_due_erasures(p_limit integer, p_resend_after_ms double precision)
   RETURNS TABLE (user_id uuid, job_number integer, is_new boolean, origin json)
-  ${definer} AS $$
+  ${functionOptions} AS $$
   DECLARE
     v_due record;
   BEGIN
@@ -277,7 +277,7 @@ export const erasureFunctions = `
     p_users uuid[], p_job_numbers integer[]
   )
   RETURNS TABLE (user_id uuid, job_number integer, is_new boolean, origin json)
-  ${definer} AS $$
+  ${functionOptions} AS $$
   DECLARE
     v_lost record;
   BEGIN

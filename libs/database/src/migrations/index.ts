@@ -16,9 +16,9 @@ export const migrations = [
 ];
 
 /** Returns the time at the end of a migration's name, in milliseconds since 1970. */
-const timeOf = (name: string) => Number(name.slice(-13));
-const times = migrations.map(({ name }) => timeOf(name));
-const [first, last] = [Math.min(...times), Math.max(...times)];
+const parseTime = (name: string) => Number(name.slice(-13));
+const times = migrations.map(({ name }) => parseTime(name));
+const [firstTime, lastTime] = [Math.min(...times), Math.max(...times)];
 
 /**
  * Returns true if the applied migrations include one of a version before 0.2.0. Such a database
@@ -27,10 +27,10 @@ const [first, last] = [Math.min(...times), Math.max(...times)];
  * @param applied the names of the applied migrations.
  */
 export function areBeforeFirstRelease(applied: readonly string[]): boolean {
-  return applied.some((name) => timeOf(name) < first);
+  return applied.some((name) => parseTime(name) < firstTime);
 }
 
 /** Returns the names of applied migrations that are later than all migrations of this release. */
 export function laterMigrations(applied: readonly string[]): string[] {
-  return applied.filter((name) => timeOf(name) > last);
+  return applied.filter((name) => parseTime(name) > lastTime);
 }

@@ -4,12 +4,13 @@
 import { unknownDate } from './status.sql.js';
 
 /** SQL of the comparable form of an episode's enclosure_url (ADR 45). */
-const comparable = (episode: string) =>
+const comparableUrlSql = (episode: string) =>
   `coalesce(${episode}.comparable_enclosure_url, ${episode}.enclosure_url)`;
 
-const keysOf = (isSurvivor: boolean) =>
+/** Returns SQL of a call that returns the match keys `k` of an episode `e`. */
+const callMatchKeys = (isSurvivor: boolean) =>
   `episode.match_keys(e.episode_guid, e.title, e.publish_date, e.episode_url,
-          ${comparable('e')}, ${isSurvivor}) k`;
+          ${comparableUrlSql('e')}, ${isSurvivor}) k`;
 
 /** SQL of the functions that match the episodes of subscriptions. */
 export const matchSubscriptions = `
@@ -62,12 +63,12 @@ export const matchSubscriptions = `
     WITH f AS MATERIALIZED (
       SELECT p.pair, e.id, k.rank, k.key
       FROM unnest(p_from) WITH ORDINALITY p (subscription_id, pair), episode.episodes e,
-        ${keysOf(false)}
+        ${callMatchKeys(false)}
       WHERE e.user_id = p_user AND e.subscription_id = p.subscription_id
     ), i AS MATERIALIZED (
       SELECT p.pair, e.id, k.rank, k.key
       FROM unnest(p_into) WITH ORDINALITY p (subscription_id, pair), episode.episodes e,
-        ${keysOf(true)}
+        ${callMatchKeys(true)}
       WHERE e.user_id = p_user AND e.subscription_id = p.subscription_id
     ), best AS MATERIALIZED (
       SELECT DISTINCT ON (f.id) f.id AS absorbed, i.id AS survivor
@@ -80,7 +81,7 @@ export const matchSubscriptions = `
     SELECT m.absorbed, m.survivor
     FROM (
       SELECT best.absorbed, best.survivor,
-        f.enclosure_url <> '' AND ${comparable('f')} = ${comparable('i')}
+        f.enclosure_url <> '' AND ${comparableUrlSql('f')} = ${comparableUrlSql('i')}
           AND ((f.publish_date = i.publish_date AND f.publish_date <> ${unknownDate})
             OR (f.episode_url <> '' AND f.episode_url = i.episode_url)
             OR (f.title <> '' AND f.title = i.title)) AS has_equal_fields,

@@ -1,10 +1,10 @@
 // SQL of the constraint and of the function that list all statuses (`wholeStatuses`,
 // `mergeSubscriptions`). A migration that adds a status recreates both.
 
-/** The publish_date of an episode whose date is unknown. It matches no other episode. */
+/** SQL of the publish_date of an episode whose date is unknown. Such dates never match. */
 export const unknownDate = `'1970-01-01 00:00+00'::timestamptz`;
 
-/** The metadata columns of an episode, each with the value that means "unknown". */
+/** The metadata columns of an episode, each with SQL of the value that means "unknown". */
 const unknownValues = {
   episode_guid: `''`,
   title: `''`,
@@ -14,7 +14,7 @@ const unknownValues = {
   duration: 'NULL',
 };
 
-/** The column of a status. The column with the suffix `_at` has the client's time. */
+/** The column with the value of a status. `<column>_at` has the time by the client's clock. */
 interface StatusColumn {
   readonly column: string;
   readonly type: 'double precision' | 'boolean';
@@ -31,18 +31,21 @@ export const statuses: readonly StatusColumn[] = [
 
 /** Returns the constraint that a status has both a value and a time, or neither. */
 export function wholeStatuses(columns: readonly StatusColumn[]): string {
-  const whole = columns.map(({ column }) => `(${column} IS NULL) = (${column}_at IS NULL)`);
-  return `CONSTRAINT states_status_is_whole CHECK (${whole.join(' AND ')})`;
+  const conditions = columns.map(({ column }) => `(${column} IS NULL) = (${column}_at IS NULL)`);
+  return `CONSTRAINT states_status_is_whole CHECK (${conditions.join(' AND ')})`;
 }
 
-/** Returns SQL of the first known value of a column among the episodes that are merged. */
-function firstValue(column: keyof typeof unknownValues): string {
+/**
+ * Returns SQL of the first known value of a column among the episodes of a merge, of which the
+ * survivor is the first. The value is "unknown" if no episode has a known one.
+ */
+function selectFirstValue(column: keyof typeof unknownValues): string {
   const isSet = `e.${column} IS DISTINCT FROM ${unknownValues[column]}`;
-  const first = `(array_agg(e.${column} ORDER BY g.place, e.id) FILTER (WHERE ${isSet}))[1]`;
-  return `coalesce(${first}, ${unknownValues[column]}) AS ${column}`;
+  const firstKnown = `(array_agg(e.${column} ORDER BY g.place, e.id) FILTER (WHERE ${isSet}))[1]`;
+  return `coalesce(${firstKnown}, ${unknownValues[column]}) AS ${column}`;
 }
 
-/** SQL of the comparable form of the first known enclosure_url. */
+/** SQL of the comparable form of the first known enclosure_url; NULL without a known one. */
 const firstComparable =
   `(array_agg(e.comparable_enclosure_url ORDER BY g.place, e.id)` +
   ` FILTER (WHERE e.enclosure_url <> ''))[1] AS comparable_enclosure_url`;
@@ -51,22 +54,22 @@ const firstComparable =
 export function mergeSubscriptions(columns: readonly StatusColumn[]): string {
   const metadata = Object.keys(unknownValues) as (keyof typeof unknownValues)[];
   const columnsOfMetadata = [...metadata, 'comparable_enclosure_url'];
-  const completed = [...metadata.map(firstValue), firstComparable];
-  const parts = columns.map(({ column, type }, index) => {
+  const completedColumns = [...metadata.map(selectFirstValue), firstComparable];
+  const statusSql = columns.map(({ column, type }, index) => {
     const [bit, isFlag] = [1 << index, type === 'boolean'];
-    const number = `s.${column}${isFlag ? '::int' : ''}`;
-    const stored = `ROW(${number}, s.${column}_at, s.minute_forms & ${bit} <> 0)`;
-    const [value, at] = [`(n.${column}).value${isFlag ? ' = 1' : ''}`, `(n.${column}).at`];
+    const numericValue = `s.${column}${isFlag ? '::int' : ''}`;
+    const storedStatus = `ROW(${numericValue}, s.${column}_at, s.minute_forms & ${bit} <> 0)`;
+    const [value, time] = [`(n.${column}).value${isFlag ? ' = 1' : ''}`, `(n.${column}).at`];
     return {
-      newest: `episode.newest(${stored}::episode.status ORDER BY g.place, e.id) AS ${column}`,
-      change: `${column} = ${value}, ${column}_at = ${at}`,
+      newest: `episode.newest(${storedStatus}::episode.status ORDER BY g.place, e.id) AS ${column}`,
+      change: `${column} = ${value}, ${column}_at = ${time}`,
       before: `s.${column}, s.${column}_at`,
-      after: `${value}, ${at}`,
+      after: `${value}, ${time}`,
       minuteForm: `${bit} * coalesce((n.${column}).minute, false)::int`,
     };
   });
-  const all = (part: keyof (typeof parts)[number], separator = ', ') =>
-    parts.map((status) => status[part]).join(separator);
+  const joinAll = (key: keyof (typeof statusSql)[number], separator = ', ') =>
+    statusSql.map((sql) => sql[key]).join(separator);
   return `
   -- Called by the subscription service (EXECUTE is granted to podcast_sync_subscription_group) in
   -- the transaction that merges subscriptions: p_from[n] into p_into[n]. No subscription is in two
@@ -106,8 +109,8 @@ export function mergeSubscriptions(columns: readonly StatusColumn[]): string {
 
     WITH n AS MATERIALIZED (
       SELECT g.survivor, (array_agg(s.sync_id ORDER BY g.place))[1] AS sync_id,
-        ${completed.join(',\n        ')},
-        ${all('newest')}
+        ${completedColumns.join(',\n        ')},
+        ${joinAll('newest')}
       FROM (
         SELECT m.survivor, m.absorbed AS id, 1 AS place
         FROM unnest(v_absorbed, v_survivors) m (absorbed, survivor)
@@ -128,11 +131,11 @@ export function mergeSubscriptions(columns: readonly StatusColumn[]): string {
     )
     UPDATE episode.states s
     SET changed = p_stamp,
-      ${all('change')},
-      minute_forms = ${all('minuteForm', ' + ')}
+      ${joinAll('change')},
+      minute_forms = ${joinAll('minuteForm', ' + ')}
     FROM n LEFT JOIN completed c ON c.id = n.survivor
     WHERE s.user_id = p_user AND s.id = n.survivor
-      AND (c.id IS NOT NULL OR (${all('before')}) IS DISTINCT FROM (${all('after')}));
+      AND (c.id IS NOT NULL OR (${joinAll('before')}) IS DISTINCT FROM (${joinAll('after')}));
 
     WITH deleted AS (
       DELETE FROM episode.states s
