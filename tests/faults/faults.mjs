@@ -64,8 +64,8 @@ const rules = [
     // The derived guid is made of a URL that still has trailing slashes.
     id: 'guid-of-slashes',
     file: `${contracts}/feed-url.ts`,
-    find: "while (name[end - 1] === '/') end -= 1;",
-    replace: "if (name[end - 1] === '/') end -= 1;",
+    find: "while (schemelessUrl[end - 1] === '/') end -= 1;",
+    replace: "if (schemelessUrl[end - 1] === '/') end -= 1;",
     near: ['libs/client'],
   },
   {
@@ -160,7 +160,7 @@ const sql = [
     // An erased user leaves the guids that subscriptions had before.
     id: 'erasure-leaves-a-table',
     file: `${deletion}/erasure/erasure.repository.ts`,
-    find: "phaseOf('subscription.former_guids', 'subscription_id', 'bigint'),",
+    find: "createPhase('subscription.former_guids', 'subscription_id', 'bigint'),",
     replace: '',
     near: ['apps/deletion-worker'],
   },
@@ -329,8 +329,8 @@ const facade = [
     // An episode at its end that is not played is shown as played.
     id: 'position-at-the-end',
     file: `${gpodder}/actions/client-action.rules.ts`,
-    find: 'knownDuration > seconds ? knownDuration',
-    replace: 'knownDuration >= seconds ? knownDuration',
+    find: 'durationSeconds > positionSeconds ? durationSeconds',
+    replace: 'durationSeconds >= positionSeconds ? durationSeconds',
     near: ['apps/gpodder'],
   },
   {
@@ -357,7 +357,7 @@ const people = [
     // Passwords for one name from one network are not counted.
     id: 'guesses-uncounted',
     file: `${account}/people/sign-in-protection.ts`,
-    find: "await this.limits.count(pairPolicy, subject, 'network', network);",
+    find: "await this.limits.count(pairPolicy, lowerName, 'network', network);",
     replace: '',
     near: ['apps/account'],
   },

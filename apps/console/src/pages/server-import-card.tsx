@@ -24,7 +24,7 @@ const gpodderNet = 'https://gpodder.net/';
 const maxPasswordBytes = 256;
 
 type ServerKind = keyof typeof t.kinds;
-/** The chosen kind of server, kept while an import runs; undefined before a choice. */
+/** The chosen kind of server, kept while an import runs. */
 const chosenKind = signal<ServerKind | undefined>(undefined);
 
 /** Renders the import from another server: a form, the progress and the results. */
@@ -33,23 +33,23 @@ export function ServerImportCard() {
   const current = serverImport.value;
   const wasRunning = useRef(false);
   const hasFailed = useSignal(false);
-  const isRunning = current !== undefined && isImportRunning(current);
+  const running = current !== undefined && isImportRunning(current);
   useEffect(() => {
     loadServerImport().catch(() => (hasFailed.value = true));
   }, []);
   useEffect(() => {
-    // Focuses the heading, because the start and the end of an import remove the focused element.
-    if (hasImports.peek() && wasRunning.current !== isRunning) heading.current?.focus();
-    wasRunning.current = isRunning;
-  }, [isRunning]);
+    // The focused element disappears at the start and at the end.
+    if (hasImports.peek() && wasRunning.current !== running) heading.current?.focus();
+    wasRunning.current = running;
+  }, [running]);
   return (
     <Card title={t.serverTitle} lead={t.serverText} heading={heading}>
       {hasImports.value === undefined && (
         <p role="status">{hasFailed.value ? texts.failed : texts.loading}</p>
       )}
       {hasImports.value === false && <p>{t.serverOff}</p>}
-      {hasImports.value && isRunning && <ImportProgress current={current} />}
-      {hasImports.value && !isRunning && (
+      {hasImports.value && running && <ImportProgress current={current} />}
+      {hasImports.value && !running && (
         <>
           {current && <ImportResults current={current} />}
           <ServerImportForm last={current} />
@@ -61,13 +61,13 @@ export function ServerImportCard() {
 
 function ImportProgress({ current }: { current: ServerImport }) {
   const { subscriptions, actions, favorites, source } = current;
-  const stopImport = () => void stopServerImport().catch(() => showNotice(texts.failed, true));
+  const stop = () => void stopServerImport().catch(() => showNotice(texts.failed, true));
   return (
     <>
       <progress aria-label={t.reading(feedHost(source))} />
       <p role="status">{t.counts(subscriptions, actions, favorites)}</p>
       <p class="actions">
-        <button class="plain" onClick={stopImport}>
+        <button class="plain" onClick={stop}>
           {t.stop}
         </button>
       </p>
@@ -75,18 +75,18 @@ function ImportProgress({ current }: { current: ServerImport }) {
   );
 }
 
-function hasImportedData({ subscriptions, actions, favorites }: ServerImport): boolean {
+function hasWritten({ subscriptions, actions, favorites }: ServerImport): boolean {
   return subscriptions + actions + favorites > 0;
 }
 
 function ImportResults({ current }: { current: ServerImport }) {
   const { state, fault, source, subscriptions, actions, favorites, skipped } = current;
-  const endText = t.serverStates[state as keyof typeof t.serverStates](feedHost(source));
+  const end = t.serverStates[state as keyof typeof t.serverStates](feedHost(source));
   return (
     <>
       <p class={state === 'failed' ? 'notice bad' : 'notice'} role="status">
-        {endText} {fault && t.faults[fault]}{' '}
-        {hasImportedData(current) && `${t.counts(subscriptions, actions, favorites)}.`}
+        {end} {fault && t.faults[fault]}{' '}
+        {hasWritten(current) && `${t.counts(subscriptions, actions, favorites)}.`}
       </p>
       {skipped > 0 && (
         <details>
@@ -110,24 +110,22 @@ function SkippedEntryRow({ skipped: { kind, reason, entry, count } }: { skipped:
   return <Row name={name} lines={[`${t.entryKinds[kind]}: ${reasons[reason] ?? reason}`]} />;
 }
 
-/** Returns the kind of the last import's server; `gpodder` before the first import. */
-function detectServerKind(source: string | undefined): ServerKind {
+/** Returns the kind of the server of the last import. */
+function serverKindOf(source: string | undefined): ServerKind {
   return source === undefined || source === gpodderNet ? 'gpodder' : 'other';
 }
 
-/** Returns error messages by form field. An empty `source` stands for an invalid address. */
-function findFieldErrors({ source, login, password }: RemoteAccount): Partial<RemoteAccount> {
-  const passwordBytes = new TextEncoder().encode(password).length;
+/** Returns the error messages of the form's fields. An invalid address arrives as an empty one. */
+function fieldErrorsOf({ source, login, password }: RemoteAccount): Partial<RemoteAccount> {
+  const bytes = new TextEncoder().encode(password).length;
   return {
     ...(source === '' && { source: t.sourceInvalid }),
     ...(login === '' && { login: t.loginMissing }),
-    ...((passwordBytes === 0 || passwordBytes > maxPasswordBytes) && {
-      password: t.passwordMissing,
-    }),
+    ...((bytes === 0 || bytes > maxPasswordBytes) && { password: t.passwordMissing }),
   };
 }
 
-/** Starts the import. Returns an error message by form field, or shows any other error. */
+/** Starts the import. Returns the error message of a field, or shows another error as a notice. */
 async function startOrReportErrors(account: RemoteAccount): Promise<Partial<RemoteAccount>> {
   try {
     await startServerImport(account);
@@ -140,13 +138,13 @@ async function startOrReportErrors(account: RemoteAccount): Promise<Partial<Remo
 }
 
 function ServerImportForm({ last }: { last: ServerImport | undefined }) {
-  const kind = chosenKind.value ?? detectServerKind(last?.source);
+  const kind = chosenKind.value ?? serverKindOf(last?.source);
   const source = useSignal(last && last.source !== gpodderNet ? last.source : '');
   const login = useSignal(last?.login ?? '');
   const password = useSignal('');
   const errors = useSignal<Partial<RemoteAccount>>({});
-  const isStarting = useSignal(false);
-  const submitForm = async (event: Event) => {
+  const isBusy = useSignal(false);
+  const submit = async (event: Event) => {
     event.preventDefault();
     const url = kind === 'gpodder' ? gpodderNet : feedUrlOf(source.value);
     const account = {
@@ -154,15 +152,14 @@ function ServerImportForm({ last }: { last: ServerImport | undefined }) {
       login: login.value.trim(),
       password: password.value,
     };
-    errors.value = findFieldErrors(account);
-    const [invalidField] = Object.keys(errors.value);
-    if (invalidField !== undefined)
-      return document.getElementById(`server-${invalidField}`)?.focus();
-    isStarting.value = true;
+    errors.value = fieldErrorsOf(account);
+    const [first] = Object.keys(errors.value);
+    if (first !== undefined) return document.getElementById(`server-${first}`)?.focus();
+    isBusy.value = true;
     errors.value = await startOrReportErrors(account);
-    isStarting.value = false;
+    isBusy.value = false;
   };
-  const createFieldProps = (name: keyof RemoteAccount, value: typeof source) => ({
+  const field = (name: keyof RemoteAccount, value: typeof source) => ({
     id: `server-${name}`,
     label: t[name],
     error: errors.value[name],
@@ -171,9 +168,9 @@ function ServerImportForm({ last }: { last: ServerImport | undefined }) {
     onInput: ({ currentTarget }: { currentTarget: HTMLInputElement }) =>
       (value.value = currentTarget.value),
   });
-  const canContinue = last !== undefined && last.state !== 'finished' && hasImportedData(last);
+  const canContinue = last !== undefined && last.state !== 'finished' && hasWritten(last);
   return (
-    <form onSubmit={(event) => void submitForm(event)} noValidate>
+    <form onSubmit={(event) => void submit(event)} noValidate>
       <Choice
         id="server-kind"
         label={t.kind}
@@ -182,25 +179,18 @@ function ServerImportForm({ last }: { last: ServerImport | undefined }) {
         onChoice={(value) => (chosenKind.value = value)}
       />
       {kind !== 'gpodder' && (
-        <Field
-          {...createFieldProps('source', source)}
-          hint={t.sourceHint}
-          type="url"
-          maxLength={2048}
-        />
+        <Field {...field('source', source)} hint={t.sourceHint} type="url" maxLength={2048} />
       )}
-      <Field {...createFieldProps('login', login)} autocomplete="off" maxLength={255} />
+      <Field {...field('login', login)} autocomplete="off" maxLength={255} />
       <Field
-        {...createFieldProps('password', password)}
+        {...field('password', password)}
         hint={kind === 'nextcloud' ? t.nextcloudHint : t.passwordHint}
         type="password"
         // Keeps browsers from filling in the password of this server.
         autocomplete="new-password"
       />
       <p class="actions">
-        <button disabled={isStarting.value}>
-          {canContinue ? t.serverContinue : t.serverStart}
-        </button>
+        <button disabled={isBusy.value}>{canContinue ? t.serverContinue : t.serverStart}</button>
       </p>
     </form>
   );

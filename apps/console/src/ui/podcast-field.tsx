@@ -8,7 +8,7 @@ import { feedName } from './feed-name.js';
 
 const { history: t } = texts;
 
-/** Maximum number of suggested podcasts. To see others, the user types more of a name. */
+/** Maximum number of suggested podcasts. A longer text has fewer matches. */
 const maxSuggestions = 50;
 
 interface PodcastFieldProps {
@@ -20,40 +20,39 @@ interface PodcastFieldProps {
 }
 
 /**
- * Renders an input that suggests podcasts by title, author and feed URL (ARIA 1.2, combobox). After
- * the list closes without a choice, the input shows the previous choice again.
+ * Renders an input that suggests podcasts by their title, author and address (ARIA 1.2, combobox).
+ * Without a choice, the input shows the chosen podcast again.
  */
 export function PodcastField({ id, label, value, onChoice }: PodcastFieldProps) {
   /** The typed text; undefined while the list is closed. */
-  const typedText = useSignal<string | undefined>(undefined);
-  const activeIndex = useSignal(0);
-  const options = useComputed(() => findPodcastOptions(typedText.value)).value;
-  const isOpen = typedText.value !== undefined;
-  const chosenPodcast = subscriptionByGuid(value);
-  const openList = (text: string) => {
-    typedText.value = text;
-    activeIndex.value = 0;
+  const typed = useSignal<string | undefined>(undefined);
+  const active = useSignal(0);
+  const options = useComputed(() => podcastOptionsOf(typed.value)).value;
+  const isOpen = typed.value !== undefined;
+  const chosen = subscriptionByGuid(value);
+  const open = (text: string) => {
+    typed.value = text;
+    active.value = 0;
   };
-  const closeList = () => (typedText.value = undefined);
-  const choosePodcast = (guid: string | undefined) => {
-    closeList();
+  const close = () => (typed.value = undefined);
+  const choose = (guid: string | undefined) => {
+    close();
     if (guid !== undefined) onChoice(guid);
   };
-  const handleKey = (event: KeyboardEvent) => {
-    if (event.key === 'ArrowDown' && !isOpen) openList('');
+  const pressKey = (event: KeyboardEvent) => {
+    if (event.key === 'ArrowDown' && !isOpen) open('');
     else if (event.key === 'ArrowDown')
-      activeIndex.value = Math.min(activeIndex.value + 1, options.length - 1);
-    else if (event.key === 'ArrowUp' && isOpen)
-      activeIndex.value = Math.max(activeIndex.value - 1, 0);
-    else if (event.key === 'Enter' && isOpen) choosePodcast(options[activeIndex.value]?.guid);
-    else if (event.key === 'Escape' && isOpen) closeList();
+      active.value = Math.min(active.value + 1, options.length - 1);
+    else if (event.key === 'ArrowUp' && isOpen) active.value = Math.max(active.value - 1, 0);
+    else if (event.key === 'Enter' && isOpen) choose(options[active.value]?.guid);
+    else if (event.key === 'Escape' && isOpen) close();
     else return;
     event.preventDefault();
   };
   useEffect(() => {
     if (isOpen)
-      document.getElementById(`${id}-${activeIndex.value}`)?.scrollIntoView({ block: 'nearest' });
-  }, [isOpen, activeIndex.value]);
+      document.getElementById(`${id}-${active.value}`)?.scrollIntoView({ block: 'nearest' });
+  }, [isOpen, active.value]);
   return (
     <div class="suggested">
       <Field
@@ -67,27 +66,20 @@ export function PodcastField({ id, label, value, onChoice }: PodcastFieldProps) 
         aria-autocomplete="list"
         aria-expanded={isOpen}
         aria-controls={`${id}-list`}
-        aria-activedescendant={
-          isOpen && options.length > 0 ? `${id}-${activeIndex.value}` : undefined
-        }
+        aria-activedescendant={isOpen && options.length > 0 ? `${id}-${active.value}` : undefined}
         placeholder={t.allPodcasts}
-        value={typedText.value ?? (chosenPodcast ? podcastName(chosenPodcast) : '')}
+        value={typed.value ?? (chosen ? podcastName(chosen) : '')}
         onInput={({ currentTarget: { value: text } }) => {
-          openList(text);
+          open(text);
           if (text === '' && value !== '') onChoice('');
         }}
-        onClick={() => !isOpen && openList('')}
-        onBlur={closeList}
-        onKeyDown={handleKey}
+        onClick={() => !isOpen && open('')}
+        onBlur={close}
+        onKeyDown={pressKey}
       />
       <ul id={`${id}-list`} role="listbox" aria-label={label} hidden={!isOpen}>
         {isOpen && (
-          <PodcastOptions
-            id={id}
-            options={options}
-            activeIndex={activeIndex.value}
-            onChoice={choosePodcast}
-          />
+          <PodcastOptions id={id} options={options} active={active.value} onChoice={choose} />
         )}
       </ul>
     </div>
@@ -96,26 +88,26 @@ export function PodcastField({ id, label, value, onChoice }: PodcastFieldProps) 
 
 interface PodcastOptionsProps {
   readonly id: string;
-  readonly options: ReturnType<typeof findPodcastOptions>;
-  readonly activeIndex: number;
+  readonly options: ReturnType<typeof podcastOptionsOf>;
+  readonly active: number;
   onChoice(guid: string): void;
 }
 
-function PodcastOptions({ id, options, activeIndex, onChoice }: PodcastOptionsProps) {
+function PodcastOptions({ id, options, active, onChoice }: PodcastOptionsProps) {
   if (options.length === 0)
     return (
       <li role="option" aria-disabled="true" aria-selected="false" class="quiet">
         {texts.subscriptions.noneFound}
       </li>
     );
-  return options.map(({ guid, name, address }, index) => (
+  return options.map(({ guid, name, address }, at) => (
     <li
       key={guid}
-      id={`${id}-${index}`}
+      id={`${id}-${at}`}
       role="option"
       class="cut"
-      aria-selected={index === activeIndex}
-      // Keeps the focus in the input, because the list closes when the input loses the focus.
+      aria-selected={at === active}
+      // Keeps the focus in the input, because losing it closes the list.
       onMouseDown={(event) => event.preventDefault()}
       onClick={() => onChoice(guid)}
     >
@@ -124,10 +116,10 @@ function PodcastOptions({ id, options, activeIndex, onChoice }: PodcastOptionsPr
   ));
 }
 
-/** Returns the podcasts that match a text, sorted by name. For an empty text, "all" is first. */
-function findPodcastOptions(text: string | undefined) {
+/** Returns the podcasts that match a text, by name. An empty text adds the choice "all" first. */
+function podcastOptionsOf(text: string | undefined) {
   if (text === undefined) return [];
-  const matchingOptions = subscriptions.value
+  const matching = subscriptions.value
     .filter(podcastMatcher(text))
     .sort(compareNames)
     .slice(0, maxSuggestions)
@@ -136,7 +128,5 @@ function findPodcastOptions(text: string | undefined) {
       name: podcastName(podcast).slice(0, 100),
       address: feedName(podcast.feedUrl).slice(0, 100),
     }));
-  return text === ''
-    ? [{ guid: '', name: t.allPodcasts, address: '' }, ...matchingOptions]
-    : matchingOptions;
+  return text === '' ? [{ guid: '', name: t.allPodcasts, address: '' }, ...matching] : matching;
 }

@@ -81,10 +81,7 @@ export class DeletionService {
       reads: [findSubscription, [userId, guid]],
     };
     const { correlationId } = context;
-    const origin = {
-      ...traceHeaders(),
-      ...(correlationId !== undefined && { correlationId }),
-    };
+    const origin = { ...traceHeaders(), ...(correlationId !== undefined && { correlationId }) };
     /** Outcomes to count after the commit, with the seconds since the request of each record. */
     const outcomes: [outcome: DeletionOutcome, age: number][] = [];
     const reply = await this.database.write(write, async (transaction) => {
