@@ -47,8 +47,8 @@ export async function restore(options: RestoreOptions, io: ProgramIo): Promise<v
   const source = options.file === '-' ? io.stdin : createReadStream(options.file);
   const gunzip = createGunzip();
   const unpacked = pipeline(source, gunzip);
-  // Ignores errors of the pipeline, because the reader of `gunzip` fails with the same error. Without
-  // these handlers, an error before the start of the reader would end the process.
+  // Ignores errors of the pipeline, because the reader of `gunzip` fails with the same error.
+  // Without these handlers, an error before the start of the reader would end the process.
   unpacked.catch(() => undefined);
   gunzip.on('error', () => undefined);
   const restorer = new BackupRestorer(client, new BackupReader(gunzip as AsyncIterable<Buffer>));
@@ -69,7 +69,8 @@ export async function restore(options: RestoreOptions, io: ProgramIo): Promise<v
           : 'not restored (use --secrets DIR)';
     io.stderr.write(
       `Restored ${formatCount(restorer.restoredRows)} rows ` +
-        `in ${formatDuration(progress.seconds)} from the backup of ${head.created}; keys: ${keysOutcome}.\n`,
+        `in ${formatDuration(progress.seconds)} ` +
+        `from the backup of ${head.created}; keys: ${keysOutcome}.\n`,
     );
   } catch (error) {
     throw gzipErrorCodes.has((error as NodeJS.ErrnoException).code ?? '')
