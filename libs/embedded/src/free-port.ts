@@ -4,8 +4,8 @@ import { createServer } from 'node:net';
 /**
  * Range of the ports to choose from, below the ephemeral ports of all systems (from 32,768 on
  * Linux, from 49,152 on macOS and Windows). An outgoing connection could take an ephemeral port
- * before the server starts. A node of a Redis Cluster also listens on its port plus 10,000, which is
- * below the ephemeral ports too.
+ * before the server starts. A node of a Redis Cluster also listens on its port plus 10,000, which
+ * is below the ephemeral ports too.
  */
 const [firstPort, lastPort] = [12_000, 22_767];
 const maxTries = 100;
