@@ -40,7 +40,8 @@ export function describeResult(state: LoadState, seconds: number): string {
   const { users, subscriptions, episodes, dropped, rejected } = state;
   return [
     `${formatCount(users)} users with ${formatCount(subscriptions)} subscriptions`,
-    `${formatCount(episodes)} episodes in ${seconds.toFixed(1)} s (${formatEpisodeRate(state, seconds)}/s)`,
+    `${formatCount(episodes)} episodes in ${seconds.toFixed(1)} s ` +
+      `(${formatEpisodeRate(state, seconds)}/s)`,
     `${formatCount(dropped)} users omitted, ${formatCount(rejected)} lines rejected`,
   ].join('; ');
 }
