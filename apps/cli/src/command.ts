@@ -1,12 +1,13 @@
 import type { Command } from 'commander';
 import type { ProgramIo } from '#runtime';
 
-/** Environment variables with the files of a data directory that have their values. */
+/** Environment variables, each with the file of the data directory that contains its value. */
 export type DataFiles = Readonly<Record<string, string>>;
 
 interface CommandContext {
   /** Streams and environment of the command. `env` includes variables from the data directory. */
   readonly io: ProgramIo;
+  /** Path of the data directory. */
   readonly data: string;
 }
 
@@ -21,16 +22,18 @@ export interface CommandDefinition<Input = unknown> {
   readonly details?: string;
   /** Example command lines, without `podcast-sync`. */
   readonly examples: readonly string[];
+  /** Text for the help about the environment variables. */
   readonly environment?: string;
   /** Exit codes in the help. Default: 0 done, 1 not done. The help adds 2 and 78, common to all. */
   readonly exitCodes?: string;
   /** Data directory of the command. Only with this field, the command has the option `--data`. */
   readonly data?: {
-    /** The first variable is that of the server, such as DATABASE_URL. */
+    /** The first variable names the server, such as DATABASE_URL. */
     readonly files?: DataFiles;
-    /** A file of the data directory without which the command does not run. */
+    /** A file that the data directory must contain. Without the file, the command fails. */
     readonly required?: string;
   };
+  /** Adds the arguments and options of the command. */
   declare?(command: Command): void;
   /**
    * Returns the input from the command line. Default: the options.

@@ -2,18 +2,18 @@ import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import type { DataFiles } from './command.js';
 
-/** Variables that name the same server as the variable of the key, in another way. */
+/** Variables that can name a server instead of the variable of the key. */
 const alternativeVariables: Readonly<Record<string, readonly string[]>> = {
   REDIS_URL: ['REDIS_SENTINELS', 'REDIS_CLUSTER'],
 };
 
-/** Error for a data directory without a required file: `podcast-sync start` never ran on it. */
+/** A required file is missing, because `podcast-sync start` never ran on the data directory. */
 export class MissingDataFileError extends Error {}
 
 /**
- * Returns the environment, with a variable `…_FILE` for each unset variable whose value is in a
- * file of the data directory. If the first variable of `files`, that of the server, is set, the
- * files are used only with `--data`.
+ * Returns the environment with a variable `…_FILE` for each variable of `files` that is not set.
+ * The first variable of `files` names the server. If it is set and the command line has no
+ * `--data`, returns the environment unchanged.
  *
  * @throws MissingDataFileError if the directory lacks a needed file.
  */
@@ -22,21 +22,24 @@ export function dataEnvironment(
   files: DataFiles,
   data: { readonly directory: string; readonly isNamed: boolean },
 ): NodeJS.ProcessEnv {
-  const isSet = (name: string) =>
+  const isVariableSet = (name: string) =>
     [name, `${name}_FILE`, ...(alternativeVariables[name] ?? [])].some(
       (variable) => environment[variable],
     );
-  const [server] = Object.keys(files);
-  if (server === undefined || (isSet(server) && !data.isNamed)) return environment;
-  const missing = Object.entries(files).filter(([name]) => !isSet(name));
-  const paths = missing.map(([name, file]) => [name, join(data.directory, file)] as const);
-  const absent = paths.find(([, path]) => !existsSync(path));
-  if (!absent)
+  const [serverVariable] = Object.keys(files);
+  if (serverVariable === undefined || (isVariableSet(serverVariable) && !data.isNamed))
+    return environment;
+  const unsetVariables = Object.entries(files).filter(([name]) => !isVariableSet(name));
+  const filePaths = unsetVariables.map(
+    ([name, file]) => [name, join(data.directory, file)] as const,
+  );
+  const missingFile = filePaths.find(([, path]) => !existsSync(path));
+  if (!missingFile)
     return {
       ...environment,
-      ...Object.fromEntries(paths.map(([name, path]) => [`${name}_FILE`, path])),
+      ...Object.fromEntries(filePaths.map(([name, path]) => [`${name}_FILE`, path])),
     };
-  const [variable, path] = absent;
+  const [variable, path] = missingFile;
   throw new MissingDataFileError(
     `${path} not found: run "podcast-sync start" first, pass --data DIR, or set ${variable}`,
   );

@@ -6,7 +6,7 @@ import { commands } from './commands.js';
 import { dataEnvironment, MissingDataFileError, requireDataFile } from './data-environment.js';
 import { parseNotEmpty } from './operands.js';
 
-interface ReadCommand {
+interface ParsedCommand {
   readonly definition: CommandDefinition;
   readonly name: string;
   readonly input: unknown;
@@ -14,9 +14,9 @@ interface ReadCommand {
 }
 
 /** The default data directory, relative to the working directory. */
-const defaultData = '.data';
+const defaultDataDirectory = '.data';
 
-const exitCodeOf = { failed: 1, usage: 2, configuration: 78 } as const;
+const exitCodeByReason = { failed: 1, usage: 2, configuration: 78 } as const;
 
 /**
  * Runs a command line of `podcast-sync`. Each failure is printed to the standard error, after the
@@ -26,19 +26,19 @@ const exitCodeOf = { failed: 1, usage: 2, configuration: 78 } as const;
  * variables, otherwise the code that the command returns, or 1 if it throws.
  */
 export async function podcastSync(args: readonly string[], io: ProgramIo): Promise<number> {
-  const read = await readCommandLine(args, io);
-  if (typeof read === 'number') return read;
-  const { definition, name, input, data } = read;
+  const parsed = await readCommandLine(args, io);
+  if (typeof parsed === 'number') return parsed;
+  const { definition, name, input, data } = parsed;
   try {
-    return (await definition.run(input, commandContext(definition, data, io))) ?? 0;
+    return (await definition.run(input, createContext(definition, data, io))) ?? 0;
   } catch (error) {
-    const { message, name: kind } = error as Error;
+    const { message, name: errorName } = error as Error;
     io.stderr.write(`${name}: ${message}\n`);
-    // Compares the error by name: importing its class would load libraries that help never needs.
-    if (kind !== 'ConfigurationError' && !(error instanceof MissingDataFileError))
-      return exitCodeOf.failed;
+    // Compares the name, because the class of the error imports libraries that help never needs.
+    if (errorName !== 'ConfigurationError' && !(error instanceof MissingDataFileError))
+      return exitCodeByReason.failed;
     io.stderr.write(`See: podcast-sync ${name} --help\n`);
-    return exitCodeOf.configuration;
+    return exitCodeByReason.configuration;
   }
 }
 
@@ -50,8 +50,8 @@ export async function podcastSync(args: readonly string[], io: ProgramIo): Promi
 export async function readCommandLine(
   args: readonly string[],
   io: ProgramIo,
-): Promise<ReadCommand | number> {
-  let read: ReadCommand | undefined;
+): Promise<ParsedCommand | number> {
+  let parsed: ParsedCommand | undefined;
   const program = new Command('podcast-sync')
     .description('Runs and operates Podcast Sync.')
     .version(readVersion(), '-V, --version', 'prints the version')
@@ -64,15 +64,16 @@ export async function readCommandLine(
       'after',
       '\nExample:\n  podcast-sync start\n\npodcast-sync COMMAND --help describes a command.',
     );
-  reportErrors(program);
-  for (const one of commands) addCommand(program, one, (found) => (read = found));
+  configureErrorOutput(program);
+  for (const definition of commands)
+    addCommand(program, definition, (command) => (parsed = command));
   try {
     await program.parseAsync(args, { from: 'user' });
   } catch (error) {
-    if (error instanceof CommanderError) return error.exitCode === 0 ? 0 : exitCodeOf.usage;
+    if (error instanceof CommanderError) return error.exitCode === 0 ? 0 : exitCodeByReason.usage;
     throw error;
   }
-  return read ?? exitCodeOf.usage;
+  return parsed ?? exitCodeByReason.usage;
 }
 
 /** Returns the version in the package.json of the build, or of the sources if tests run them. */
@@ -86,36 +87,38 @@ function readVersion(): string {
 
 function addCommand(
   parent: Command,
-  one: CommandDefinition | CommandGroup,
-  done: (read: ReadCommand) => void,
+  definition: CommandDefinition | CommandGroup,
+  onParsed: (parsed: ParsedCommand) => void,
 ): void {
-  const command = parent.command(one.name).summary(one.summary);
-  reportErrors(command);
-  if ('commands' in one) {
-    const [example] = one.commands.flatMap(({ examples }) => examples);
+  const command = parent.command(definition.name).summary(definition.summary);
+  configureErrorOutput(command);
+  if ('commands' in definition) {
+    const [example] = definition.commands.flatMap(({ examples }) => examples);
     command
-      .description(toSentence(one.summary))
+      .description(toSentence(definition.summary))
       .addHelpText('after', `\nExample:\n  podcast-sync ${example}`);
-    for (const inner of one.commands) addCommand(command, inner, done);
+    for (const subcommand of definition.commands) addCommand(command, subcommand, onParsed);
     return;
   }
-  one.declare?.(command);
-  if (one.data)
+  definition.declare?.(command);
+  if (definition.data)
     command.option(
       '--data <DIR>',
-      `data directory of podcast-sync start (default: ${defaultData})`,
+      `data directory of podcast-sync start (default: ${defaultDataDirectory})`,
       parseNotEmpty,
     );
-  command.description([toSentence(one.summary), one.details].filter(Boolean).join('\n'));
-  command.addHelpText('after', formatHelpAfterOptions(one));
+  command.description(
+    [toSentence(definition.summary), definition.details].filter(Boolean).join('\n'),
+  );
+  command.addHelpText('after', formatHelpAfterOptions(definition));
   command.action(async () => {
     const { data, ...options } = command.opts<{ data?: string }>();
     const operands = (command.processedArgs as (string | string[] | undefined)[])
       .flat()
       .filter((operand) => operand !== undefined);
     try {
-      const input = one.read ? await one.read(options, operands) : options;
-      done({ definition: one, name: messagePrefix(command), input, data });
+      const input = definition.read ? await definition.read(options, operands) : options;
+      onParsed({ definition, name: findMessagePrefix(command), input, data });
     } catch (error) {
       if (error instanceof UsageError) command.error(error.message);
       throw error;
@@ -123,24 +126,24 @@ function addCommand(
   });
 }
 
-/** Prints errors after the name of the command, with a pointer to its help. */
-function reportErrors(command: Command): void {
+/** Makes a command print its errors after its name, with a pointer to its help. */
+function configureErrorOutput(command: Command): void {
   command.configureOutput({
     outputError: (text, write) => {
-      const path = commandPath(command).join(' ');
+      const path = buildCommandPath(command).join(' ');
       const message = text.replace(/^error: /, '').trimEnd();
-      write(`${messagePrefix(command)}: ${message}\nSee: ${path} --help\n`);
+      write(`${findMessagePrefix(command)}: ${message}\nSee: ${path} --help\n`);
     },
   });
 }
 
-function commandPath(command: Command): string[] {
-  return [...(command.parent ? commandPath(command.parent) : []), command.name()];
+function buildCommandPath(command: Command): string[] {
+  return [...(command.parent ? buildCommandPath(command.parent) : []), command.name()];
 }
 
 /** Returns the prefix of messages: the name of the command's group, or of the command itself. */
-function messagePrefix(command: Command): string {
-  const [program = '', name = program] = commandPath(command);
+function findMessagePrefix(command: Command): string {
+  const [program = '', name = program] = buildCommandPath(command);
   return name;
 }
 
@@ -154,27 +157,28 @@ function formatHelpAfterOptions({
   exitCodes = '0 done, 1 not done',
   data,
 }: CommandDefinition): string {
-  const [server] = Object.keys(data?.files ?? {});
-  const found =
-    server &&
-    `Without ${server}, the command uses the system that podcast-sync start runs on --data.`;
+  const [serverVariable] = Object.keys(data?.files ?? {});
+  const dataNote =
+    serverVariable &&
+    `Without ${serverVariable}, the command uses the system ` +
+      'that podcast-sync start runs on --data.';
   return [
     '',
     `Example${examples.length > 1 ? 's' : ''}:`,
     ...examples.map((example) => `  podcast-sync ${example}`),
     ...(environment ? ['', `Environment: ${environment}`] : []),
-    ...(found ? [found] : []),
+    ...(dataNote ? [dataNote] : []),
     '',
     `Exit codes: ${exitCodes}, 2 invalid command line, 78 invalid environment.`,
   ].join('\n');
 }
 
-function commandContext(
+function createContext(
   { data: declared }: CommandDefinition,
   data: string | undefined,
   io: ProgramIo,
 ) {
-  const directory = data ?? defaultData;
+  const directory = data ?? defaultDataDirectory;
   const { files, required } = declared ?? {};
   if (required !== undefined) requireDataFile(directory, required);
   if (!files) return { io, data: directory };

@@ -8,8 +8,8 @@ import { gatewayConfig } from '../../gateway/src/gateway.config.js';
 import { gpodderConfig } from '../../gpodder/src/gpodder.config.js';
 import { subscriptionConfig } from '../../subscription/src/subscription.config.js';
 
-// A program: checks the variables that the apps inherit from `npm start`, and prints the problems
-// as a JSON array of strings. It is a process of its own because it loads the code of all apps.
+// This program checks the variables that the apps inherit from `npm start`, and prints the problems
+// as a JSON array of strings. It is a separate process because it loads the code of all apps.
 
 const configs = [
   subscriptionConfig,
@@ -25,7 +25,7 @@ const configs = [
 const problems = new Set<string>();
 for (const { shape } of configs)
   for (const [name, variable] of Object.entries(shape)) {
-    // Checks only variables that are set: the supervisor sets the required ones.
+    // Skips unset variables, because the supervisor sets the required ones.
     if (!process.env[name] && !process.env[`${name}_FILE`]) continue;
     try {
       loadConfig(z.object({ [name]: variable }));

@@ -4,14 +4,13 @@ import { copyConfig, type CopyOptions } from './dump-options.js';
 import { type DumpedUsers, namedUsers, readUsersOfPart } from './dumped-users.js';
 import { UserCopier } from './user-copier.js';
 
-/** Users per transaction. */
-const batchSize = 100;
+const usersPerTransaction = 100;
 
 /**
  * Copies users to another system's database (docs/guide/move-users.md).
  *
  * @returns the exit code: 3 if users were rejected, else 0.
- * @throws ConfigurationError, or the Error that stopped the copy. Users copied before it remain.
+ * @throws ConfigurationError, or the Error that stopped the copy. Users copied before remain.
  */
 export async function copyUsers(options: CopyOptions, io: ProgramIo): Promise<number> {
   const config = loadConfig(copyConfig, io.env);
@@ -21,10 +20,10 @@ export async function copyUsers(options: CopyOptions, io: ProgramIo): Promise<nu
     await Promise.all([source.connect(), target.connect()]);
     const copier = new UserCopier(source, target, options.replace);
     await copier.checkSchemas();
-    const all = { index: 0, of: 1 };
+    const allUsers = { index: 0, of: 1 };
     const users =
       options.users === undefined
-        ? await readUsersOfPart(source, all)
+        ? await readUsersOfPart(source, allUsers)
         : namedUsers(options.users, config);
     await copyAll(copier, users, io);
     return copier.counts.refused > 0 ? 3 : 0;
@@ -39,31 +38,33 @@ async function copyAll(
   io: ProgramIo,
 ): Promise<void> {
   const { counts } = copier;
-  const copied = () => `${formatCount(counts.users)} users, ${formatCount(counts.rows)} rows`;
+  const describeCopied = () =>
+    `${formatCount(counts.users)} users, ${formatCount(counts.rows)} rows`;
   const progress = new ProgressLine(
     io.stderr,
     'copy-users',
     () =>
-      `${Math.floor(share() * 100)} %: ${copied()}; ${formatCount(counts.refused)} users rejected`,
+      `${Math.floor(share() * 100)} %: ${describeCopied()}; ` +
+      `${formatCount(counts.refused)} users rejected`,
   );
-  const copy = async (ids: readonly string[]) => {
+  const copyBatch = async (ids: readonly string[]) => {
     for (const { id, reason } of await copier.copy(ids))
       io.stderr.write(`copy-users: ${id}: ${reason}\n`);
   };
   try {
     const batch = new Set<string>();
     for await (const { id } of users) {
-      if (batch.add(id).size < batchSize) continue;
-      await copy([...batch]);
+      if (batch.add(id).size < usersPerTransaction) continue;
+      await copyBatch([...batch]);
       batch.clear();
     }
-    if (batch.size > 0) await copy([...batch]);
+    if (batch.size > 0) await copyBatch([...batch]);
   } finally {
     progress.end();
   }
   const { same, unknown, refused } = counts;
   io.stderr.write(
-    `Copied ${copied()} in ${formatDuration(progress.seconds)}; ` +
+    `Copied ${describeCopied()} in ${formatDuration(progress.seconds)}; ` +
       `${formatCount(same)} users were already copied, ` +
       `${formatCount(unknown)} have no data in the source, ` +
       `${formatCount(refused)} were rejected.\n`,

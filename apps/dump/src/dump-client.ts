@@ -1,6 +1,9 @@
 import pg from 'pg';
 
-/** Creates a client with TimeZone UTC, and without a timeout: reading all rows can take hours. */
+/**
+ * Creates a client with TimeZone UTC. Its statements have no timeout, because reading all rows can
+ * take hours.
+ */
 export function dumpClient(
   connectionString: string,
   applicationName: string,
@@ -13,7 +16,7 @@ export function dumpClient(
     keepAlive: true,
     ...options,
   });
-  // The running statement fails with the same error.
+  // Ignores the error event, because the running statement fails with the same error.
   client.on('error', () => undefined);
   return client;
 }

@@ -39,16 +39,16 @@ export interface UserPartition {
 
 /** Options of `dump`. */
 export interface DumpOptions {
-  /** A file that names users. Default: all users of the partition. */
+  /** Path of a file that names users. Default: all users of the partition. */
   readonly users?: string;
   readonly shard: UserPartition;
-  /** Default: standard output. */
+  /** Path of the new file. Default: standard output. */
   readonly out?: string;
 }
 
 /** Options of `copy-users`. */
 export interface CopyOptions {
-  /** A file that names users. Default: all. */
+  /** Path of a file that names users. Default: all users. */
   readonly users?: string;
   /** Replaces the data of users that exist in the target. */
   readonly replace: boolean;

@@ -4,19 +4,19 @@ import type { NamedUser } from '#identity';
 import type pg from 'pg';
 import * as store from './dump.repository.js';
 
-/** Rows per page. At most two pages are in memory. */
-const pageRows = 1_000;
+/** At most three pages of rows are in memory. */
+const rowsPerPage = 1_000;
 
-/** Counts of written lines, and of special users. */
+/** Counts of written users and lines, and of exceptions for the summary. */
 export interface DumpCounts {
   users: number;
   subscriptions: number;
   episodes: number;
-  /** Named users who never wrote anything. Their parts are empty. */
+  /** Users without a clock, who never wrote. The dump has them without data. */
   unknown: number;
-  /** Users who were erased or are being erased. They are left out. */
+  /** Users who are erased or being erased. The dump leaves them out. */
   erased: number;
-  /** Pending deletions. The file still contains the rows that they will delete. */
+  /** Subscriptions whose deletion is pending. The dump still contains their data. */
   pending: number;
 }
 
@@ -34,47 +34,51 @@ export class DumpReader {
   /** @param client an exclusive connection in UTC with pipelining. */
   constructor(private readonly client: pg.Client) {}
 
-  /** Yields the lines of a user's part; no line for a user who is erased or being erased. */
+  /** Yields the lines of one user. Yields none for a user who is erased or being erased. */
   async *partOf({ id, name }: NamedUser): AsyncGenerator<string> {
     const { counts } = this;
-    const before = { ...counts };
-    const subscriptionsAfter = (after: string) =>
-      this.rows<store.DumpedSubscription>(store.selectSubscriptions, [id, after, pageRows]);
-    const episodesAfter = (after: string) =>
-      this.rows<store.DumpedEpisode>(store.selectEpisodes, [id, after, pageRows]);
+    const countsBefore = { ...counts };
+    const readSubscriptionsAfter = (lastId: string) =>
+      this.queryRows<store.DumpedSubscription>(store.selectSubscriptions, [
+        id,
+        lastId,
+        rowsPerPage,
+      ]);
+    const readEpisodesAfter = (lastId: string) =>
+      this.queryRows<store.DumpedEpisode>(store.selectEpisodes, [id, lastId, rowsPerPage]);
     // Requests both first pages in one pipeline, because most users have no further pages.
-    const [, [known], subscriptions, episodes] = await Promise.all([
+    const [, [clock], subscriptions, episodes] = await Promise.all([
       this.client.query('BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY'),
-      this.rows<{ erased: boolean }>(store.selectRefusal, [id]),
-      subscriptionsAfter('0'),
-      episodesAfter('0'),
+      this.queryRows<{ erased: boolean }>(store.selectRefusal, [id]),
+      readSubscriptionsAfter('0'),
+      readEpisodesAfter('0'),
     ]);
-    if (known?.erased) {
+    if (clock?.erased) {
       counts.erased += 1;
       await this.client.query('COMMIT');
       return;
     }
     yield `${JSON.stringify({ user: name })}\n`;
-    for await (const page of readPages(subscriptions, subscriptionsAfter)) {
+    for await (const page of readPages(subscriptions, readSubscriptionsAfter)) {
       counts.pending += page.filter(({ pending }) => pending).length;
       counts.subscriptions += page.length;
-      yield page.map(subscriptionLine).join('');
+      yield page.map(serializeSubscription).join('');
     }
-    for await (const page of readPages(episodes, episodesAfter)) {
+    for await (const page of readPages(episodes, readEpisodesAfter)) {
       counts.episodes += page.length;
       yield page.map(({ line }) => `${line}\n`).join('');
     }
     await this.client.query('COMMIT');
     counts.users += 1;
-    if (!known) counts.unknown += 1;
-    const written = {
-      subscriptions: counts.subscriptions - before.subscriptions,
-      episodes: counts.episodes - before.episodes,
+    if (!clock) counts.unknown += 1;
+    const lineCounts = {
+      subscriptions: counts.subscriptions - countsBefore.subscriptions,
+      episodes: counts.episodes - countsBefore.episodes,
     };
-    yield `${JSON.stringify({ end: written })}\n`;
+    yield `${JSON.stringify({ end: lineCounts })}\n`;
   }
 
-  private async rows<Row extends object>(
+  private async queryRows<Row extends object>(
     { name, text }: Statement,
     values: readonly unknown[],
   ): Promise<Row[]> {
@@ -82,7 +86,7 @@ export class DumpReader {
   }
 }
 
-function subscriptionLine({
+function serializeSubscription({
   feed_url,
   guid,
   is_subscribed,
@@ -101,14 +105,14 @@ function subscriptionLine({
 
 /** Yields all pages. Requests the next page before it yields the current one. */
 async function* readPages<Row extends { id: string }>(
-  first: Row[],
-  after: (id: string) => Promise<Row[]>,
+  firstPage: Row[],
+  readPageAfter: (lastId: string) => Promise<Row[]>,
 ) {
-  for (let page = first; page.length > 0;) {
-    const next = page.length < pageRows ? [] : after((page.at(-1) as Row).id);
-    // An error is thrown by the `await` below.
-    Promise.resolve(next).catch(() => undefined);
+  for (let page = firstPage; page.length > 0;) {
+    const nextPage = page.length < rowsPerPage ? [] : readPageAfter((page.at(-1) as Row).id);
+    // Prevents an unhandled rejection. The `await` below throws the error.
+    Promise.resolve(nextPage).catch(() => undefined);
     yield page;
-    page = await next;
+    page = await nextPage;
   }
 }

@@ -7,11 +7,11 @@ import {
 } from '#contracts';
 import { statement } from '#database';
 
-// Each statement except those for users reads one page of one user by row ids, so no result is
-// large. Postgres builds the JSON while this process waits for the disk.
+// The statements for subscriptions and episodes read one page of one user, in the order of row ids.
+// Postgres builds the lines of episodes while this process writes the previous page.
 
-/** SQL condition for users `c` of a partition that are neither erased nor being erased. */
-const inPartition = (index: string, partitions: string) => `
+/** Returns the SQL condition for users of a partition who are neither erased nor being erased. */
+const buildPartitionCondition = (index: string, partitions: string) => `
    c.refused IS DISTINCT FROM 2 AND c.refused IS DISTINCT FROM 3
      AND (uuid_hash_extended(c.user_id, 0) & 9223372036854775807) % ${partitions}
        = ${index}::bigint`;
@@ -23,7 +23,7 @@ const inPartition = (index: string, partitions: string) => `
 export const selectUsers = statement(
   'dump.select_users',
   `SELECT c.user_id AS id FROM sync.user_clock c
-   WHERE c.user_id > $1 AND ${inPartition('$3', '$4')}
+   WHERE c.user_id > $1 AND ${buildPartitionCondition('$3', '$4')}
    ORDER BY c.user_id LIMIT $2`,
 );
 
@@ -31,16 +31,22 @@ export const selectUsers = statement(
 export const countUsers = statement(
   'dump.count_users',
   `SELECT count(*) AS users FROM sync.user_clock c
-   WHERE ${inPartition('$1', '$2')}`,
+   WHERE ${buildPartitionCondition('$1', '$2')}`,
 );
 
-/** Selects whether a user was or is being erased; no row for a user without a clock. $1 user. */
+/**
+ * Selects true for a user that is erased or being erased, else false. Returns no row for a user
+ * without a clock. $1 user.
+ */
 export const selectRefusal = statement(
   'dump.select_refusal',
   'SELECT coalesce(c.refused, 0) > 1 AS erased FROM sync.user_clock c WHERE c.user_id = $1',
 );
 
-/** A live subscription with the names of the format. */
+/**
+ * A live subscription. Its keys are those of the dump format, except `id`, the row id, and
+ * `pending`: true while a deletion of the subscription is pending.
+ */
 export interface DumpedSubscription {
   readonly id: string;
   readonly feed_url: string;
@@ -62,42 +68,43 @@ export const selectSubscriptions = statement(
    ORDER BY s.id LIMIT $3`,
 );
 
-/** An episode as a line of the dump. `id` is its row id, for paging. */
+/** An episode as a line of the dump. `id` is the row id of its states, for paging. */
 export interface DumpedEpisode {
   readonly id: string;
   readonly line: string;
 }
 
-/** Returns SQL for a field of a line, which is left out if the value is null. */
-const field = (name: string, json: string) => `coalesce(',"${name}":' || ${json}, '')`;
+/** Returns SQL for a field of a line. The line omits a field whose value is null. */
+const buildField = (name: string, json: string) => `coalesce(',"${name}":' || ${json}, '')`;
 
-const metadataField = (name: MetadataName) => {
-  const [column, unknown] = [`e.${wireNames[name]}`, unknownMetadata[name]];
-  return field(
+const buildMetadataField = (name: MetadataName) => {
+  const [column, unknownValue] = [`e.${wireNames[name]}`, unknownMetadata[name]];
+  return buildField(
     wireNames[name],
-    `to_json(${unknown === null ? column : `nullif(${column}, '${unknown}')`})::text`,
+    `to_json(${unknownValue === null ? column : `nullif(${column}, '${unknownValue}')`})::text`,
   );
 };
 
 /**
  * Returns SQL for the field of a status with its timestamp. The time zone of the session must be
- * UTC. A timestamp that a client sent without seconds (bit in `minute_forms`) has no seconds.
+ * UTC. If the bit is set in `minute_forms`, the client sent the timestamp without seconds, and the
+ * line has none either.
  */
-const statusField = (column: string, bit: number) => {
+const buildStatusField = (column: string, bit: number) => {
   const timeInMinutes = `to_char(s.${column}_at, '\\"YYYY-MM-DD"T"HH24:MI\\"')`;
   const time = `CASE WHEN s.minute_forms & ${1 << bit} = 0
          THEN to_json(s.${column}_at)::text ELSE ${timeInMinutes} END`;
-  return field(column, `'{"value":' || s.${column} || ',"timestamp":' || ${time} || '}'`);
+  return buildField(column, `'{"value":' || s.${column} || ',"timestamp":' || ${time} || '}'`);
 };
 
-const fields = [
-  ...metadataNames.map(metadataField),
-  ...statusNames.map((name, bit) => statusField(wireNames[name], bit)),
+const lineFields = [
+  ...metadataNames.map(buildMetadataField),
+  ...statusNames.map((name, bit) => buildStatusField(wireNames[name], bit)),
 ].join('\n       || ');
 
 /**
- * Reads a page of a user's episodes as lines. `OFFSET 0` keeps the planner from flattening the
- * subquery, so each row of `s` looks up its episode by its key. $1 user, $2 last row of the
+ * Reads a page of a user's episodes as lines. `OFFSET 0` prevents the planner from flattening the
+ * subquery `e`. Each row of `s` then looks up its episode by key. $1 user, $2 last row of the
  * previous page, $3 limit.
  */
 export const selectEpisodes = statement(
@@ -106,7 +113,7 @@ export const selectEpisodes = statement(
      SELECT * FROM episode.states s WHERE s.user_id = $1 AND s.id > $2 ORDER BY s.id LIMIT $3
    ) s CROSS JOIN LATERAL (
      SELECT '{"episode":{"podcast_guid":"' || p.guid || '","sync_id":"' || e.sync_id || '"'
-       || ${fields} || '}}' AS line
+       || ${lineFields} || '}}' AS line
      FROM episode.episodes e
      JOIN subscription.subscriptions p ON p.user_id = $1 AND p.id = e.subscription_id
      WHERE e.user_id = $1 AND e.sync_id = s.sync_id OFFSET 0

@@ -12,11 +12,11 @@ import { type DumpCounts, DumpReader } from './dump-reader.js';
 import { namedUsers, readUsersOfPart } from './dumped-users.js';
 
 /**
- * Writes the data of users (docs/reference/data.md). Memory is constant: pages are read only as
- * fast as they are written.
+ * Writes the data of users (docs/reference/data.md). The used memory is constant, because pages are
+ * read only as fast as they are written.
  *
- * @throws ConfigurationError, or an Error with the reason for an incomplete file, which lacks its
- * last line.
+ * @throws ConfigurationError, or Error with the reason. The file is then incomplete: it lacks its
+ *   last line.
  */
 export async function dump(options: DumpOptions, io: ProgramIo): Promise<void> {
   const config = loadConfig(dumpConfig, io.env);
@@ -48,13 +48,16 @@ async function writeAll(
     describeProgress(reader.counts, share(), seconds),
   );
   try {
-    const text = Readable.from(lines(reader, users), { objectMode: false, highWaterMark: 1 });
-    const [out, isOwn] = openOutput(options.out, io);
-    const end = { end: isOwn };
+    const lineStream = Readable.from(generateLines(reader, users), {
+      objectMode: false,
+      highWaterMark: 1,
+    });
+    const [output, isNewFile] = openOutput(options.out, io);
+    const endOptions = { end: isNewFile };
     if (options.out?.endsWith('.gz')) {
       const gzip = createGzip({ level: constants.Z_BEST_SPEED });
-      await pipeline(text, gzip, out, end);
-    } else await pipeline(text, out, end);
+      await pipeline(lineStream, gzip, output, endOptions);
+    } else await pipeline(lineStream, output, endOptions);
   } finally {
     progress.end();
   }
@@ -72,23 +75,27 @@ async function writeAll(
   ].join('\n');
 }
 
-async function* lines(reader: DumpReader, users: AsyncIterable<NamedUser>): AsyncGenerator<string> {
+async function* generateLines(
+  reader: DumpReader,
+  users: AsyncIterable<NamedUser>,
+): AsyncGenerator<string> {
   yield `${JSON.stringify({ podcast_sync: { format: dataFormat } })}\n`;
   for await (const user of users) yield* reader.partOf(user);
   yield `${JSON.stringify({ complete: { users: reader.counts.users } })}\n`;
 }
 
-/** Returns the output, and true if the dump has to end it: for a new file, not for stdout. */
+/** Returns the output stream, and true if it is a new file, which the dump has to close. */
 function openOutput(path: string | undefined, io: ProgramIo): [Writable, boolean] {
   if (path === undefined) return [io.stdout, false];
   return [createWriteStream(path, { flags: 'wx', mode: 0o600, flush: true }), true];
 }
 
-/** Returns the progress as text. @param share the part of the dump that is done, from 0 to 1. */
+/** Returns the progress as text. @param share the fraction that is done, from 0 to 1. */
 function describeProgress(counts: Readonly<DumpCounts>, share: number, seconds: number): string {
-  const left = share > 0 ? `, ${formatDuration((seconds / share) * (1 - share))} left` : '';
-  const read = `${formatCount(counts.users)} users, ${formatCount(counts.episodes)} states`;
-  return `${Math.floor(share * 100)} %: ${read}, ${formatRate(counts, seconds)} states/s${left}`;
+  const timeLeft = share > 0 ? `, ${formatDuration((seconds / share) * (1 - share))} left` : '';
+  const readCounts = `${formatCount(counts.users)} users, ${formatCount(counts.episodes)} states`;
+  const rate = `${formatRate(counts, seconds)} states/s`;
+  return `${Math.floor(share * 100)} %: ${readCounts}, ${rate}${timeLeft}`;
 }
 
 /** Returns the totals and the duration as text. */

@@ -4,48 +4,54 @@ import type pg from 'pg';
 import type { UserPartition } from './dump-options.js';
 import { countUsers, selectUsers } from './dump.repository.js';
 
-/** Users to dump. `share` returns the part of them that was read, from 0 to 1. */
+/** Users to dump. `share` returns the fraction that was read, from 0 to 1. */
 export interface DumpedUsers {
   readonly users: AsyncIterable<NamedUser>;
   share(): number;
 }
 
-const pageUsers = 1_000;
-const beforeAll = '00000000-0000-0000-0000-000000000000';
+const usersPerPage = 1_000;
+const lowestUserId = '00000000-0000-0000-0000-000000000000';
 
 /**
- * Returns the users with a clock in one hash partition of `dump --shard`, sorted by id, without
- * users that are erased or being erased. Users that first write during the iteration can be
- * missing.
+ * Returns the users of one hash partition (`dump --shard`), sorted by id. Leaves out users without
+ * a clock, and users that are erased or being erased. A user whose first write happens during the
+ * iteration can be left out.
  */
 export async function readUsersOfPart(
   client: pg.Client,
-  { index, of }: UserPartition,
+  { index, of: partitionCount }: UserPartition,
 ): Promise<DumpedUsers> {
-  const { rows } = await client.query<{ users: string }>({ ...countUsers, values: [index, of] });
-  const total = Number(rows[0]?.users);
-  let readCount = 0;
+  const { rows } = await client.query<{ users: string }>({
+    ...countUsers,
+    values: [index, partitionCount],
+  });
+  const totalUsers = Number(rows[0]?.users);
+  let usersRead = 0;
   async function* readUsers(): AsyncGenerator<NamedUser> {
-    for (let after = beforeAll, isLast = false; !isLast;) {
+    for (let lastId = lowestUserId, isLastPage = false; !isLastPage;) {
       const page = await client.query<{ id: string }>({
         ...selectUsers,
-        values: [after, pageUsers, index, of],
+        values: [lastId, usersPerPage, index, partitionCount],
       });
       for (const { id } of page.rows) {
-        readCount += 1;
+        usersRead += 1;
         yield { id, name: { id } };
       }
-      after = page.rows.at(-1)?.id ?? after;
-      isLast = page.rows.length < pageUsers;
+      lastId = page.rows.at(-1)?.id ?? lastId;
+      isLastPage = page.rows.length < usersPerPage;
     }
   }
-  return { users: readUsers(), share: () => (total === 0 ? 1 : Math.min(readCount / total, 1)) };
+  return {
+    users: readUsers(),
+    share: () => (totalUsers === 0 ? 1 : Math.min(usersRead / totalUsers, 1)),
+  };
 }
 
 /**
  * Returns the users that a file names, one per line.
  *
- * @throws UnknownUserLine with its number, during iteration.
+ * @throws UnknownUserLine with the number of an invalid line, during the iteration.
  */
 export function namedUsers(path: string, config: IdentityConfig): DumpedUsers {
   const { size } = statSync(path);

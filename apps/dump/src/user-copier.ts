@@ -3,7 +3,7 @@ import pg from 'pg';
 import { from as copyFrom, to as copyTo } from 'pg-copy-streams';
 import { selectMigrations, type Table, selectTables } from './backup/backup-format.js';
 
-/** Tables with the rows of a user, in an order in which referenced tables come first. */
+/** Tables with users' rows. Each table comes after the tables that it references. */
 export const copiedTables = [
   'sync.user_clock',
   'sync.request',
@@ -31,7 +31,7 @@ const copiedSequences = [
 interface CopyCounts {
   users: number;
   rows: number;
-  /** Users whose state is the same in the target. */
+  /** Users who are skipped, because both databases have the same clock. */
   same: number;
   /** Users without data in the source. */
   unknown: number;
@@ -44,7 +44,7 @@ interface RefusedUser {
   readonly reason: string;
 }
 
-/** A user's clock. `refused` is 2 or 3 for a user who is being erased or was erased. */
+/** A user's clock. `refused` is 2 or 3 for a user who is erased or being erased. */
 interface CopiedClock {
   readonly id: string;
   readonly stamp: string;
@@ -54,19 +54,22 @@ interface CopiedClock {
 const selectClocks = `
   SELECT c.user_id AS id, to_char(c.stamp, 'YYYY-MM-DD"T"HH24:MI:SS.MS') AS stamp, c.refused
   FROM sync.user_clock c WHERE c.user_id = ANY ($1::uuid[])`;
-const pendingDeletions = `
+const selectPendingDeletions = `
   SELECT DISTINCT d.user_id AS id FROM deletion.deletions d
   WHERE d.user_id = ANY ($1::uuid[]) AND d.status = 'PENDING'`;
 
-/** Ids by which a sequence exceeds the copied ids, because other sessions use it concurrently. */
+/**
+ * Number of ids by which a raised sequence exceeds the highest copied id. Other sessions can draw
+ * ids while the sequence is raised. Because of the margin, no id is drawn twice.
+ */
 const sequenceMargin = 100_000;
 
 /**
  * Copies users' rows from one database to another of the same schema version. Invariants:
- * - {@link copy} reads its users from one snapshot and writes them in one transaction: after a
- *   crash the target has all rows of a user or none;
+ * - {@link copy} reads users from one snapshot and writes them in one transaction. After a crash,
+ *   the target has all rows of a user or none;
  * - an existing user of the target never changes, unless `replace` is set and the target's clock is
- *   not later;
+ *   earlier;
  * - row ids that the target assigns later are higher than the copied ones.
  */
 export class UserCopier {
@@ -81,12 +84,12 @@ export class UserCopier {
 
   /** Reads the tables' columns. @throws Error unless both databases have the same migrations. */
   async checkSchemas(): Promise<void> {
-    const [here, there] = await Promise.all(
+    const [sourceMigrations, targetMigrations] = await Promise.all(
       [this.source, this.target].map(
         async (client) => (await client.query<{ name: string }>(selectMigrations)).rows,
       ),
     );
-    if (JSON.stringify(here) !== JSON.stringify(there))
+    if (JSON.stringify(sourceMigrations) !== JSON.stringify(targetMigrations))
       throw new Error(
         'the databases have different schema versions: run the same release of migrate on both',
       );
@@ -98,14 +101,14 @@ export class UserCopier {
    * Copies users in one transaction.
    *
    * @returns the rejected users.
-   * @throws the Error of either database. Then both connections have to be closed: the one of the
-   *   source can have an unread COPY.
+   * @throws the error of either database. The caller must then close both connections, because the
+   *   connection of the source can have an unread COPY.
    */
   async copy(ids: readonly string[]): Promise<RefusedUser[]> {
     await this.source.query('BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY');
     await this.target.query('BEGIN');
     try {
-      const { accepted, refused } = await this.check(ids);
+      const { accepted, refused } = await this.checkUsers(ids);
       const rows = accepted.length > 0 ? await this.copyRows(accepted) : 0;
       await this.target.query('COMMIT');
       await this.source.query('COMMIT');
@@ -119,39 +122,46 @@ export class UserCopier {
     }
   }
 
-  private async check(
+  private async checkUsers(
     ids: readonly string[],
   ): Promise<{ accepted: string[]; refused: RefusedUser[] }> {
-    const [here, there, pending] = [
-      await clocksOf(this.source, ids),
-      await clocksOf(this.target, ids),
+    const [sourceClocks, targetClocks, pendingIds] = [
+      await readClocks(this.source, ids),
+      await readClocks(this.target, ids),
       new Set(
-        (await this.source.query<{ id: string }>(pendingDeletions, [ids])).rows.map(({ id }) => id),
+        (await this.source.query<{ id: string }>(selectPendingDeletions, [ids])).rows.map(
+          ({ id }) => id,
+        ),
       ),
     ];
     const accepted: string[] = [];
     const refused: RefusedUser[] = [];
     for (const id of ids) {
-      const [from, to] = [here.get(id), there.get(id)];
-      const reason = from && this.reasonAgainst(from, to, pending.has(id));
-      if (!from) this.counts.unknown += 1;
+      const [sourceClock, targetClock] = [sourceClocks.get(id), targetClocks.get(id)];
+      const reason =
+        sourceClock && this.findRejectionReason(sourceClock, targetClock, pendingIds.has(id));
+      if (!sourceClock) this.counts.unknown += 1;
       else if (reason !== undefined) refused.push({ id, reason });
-      else if (to?.stamp === from.stamp) this.counts.same += 1;
+      else if (targetClock?.stamp === sourceClock.stamp) this.counts.same += 1;
       else accepted.push(id);
     }
     return { accepted, refused };
   }
 
-  private reasonAgainst(
-    from: CopiedClock,
-    to: CopiedClock | undefined,
-    isPending: boolean,
+  /** Returns why a user must not be copied; undefined if there is no such reason. */
+  private findRejectionReason(
+    sourceClock: CopiedClock,
+    targetClock: CopiedClock | undefined,
+    hasPendingDeletion: boolean,
   ): string | undefined {
-    if ((from.refused ?? 0) > 1) return 'the user is erased or being erased';
-    if ((to?.refused ?? 0) > 1) return 'the user is erased or being erased in the target';
-    if (isPending) return 'a deletion of the user is PENDING: copy the user when it has finished';
-    if (!to || to.stamp === from.stamp || (this.replace && to.stamp < from.stamp)) return undefined;
-    return to.stamp < from.stamp
+    if ((sourceClock.refused ?? 0) > 1) return 'the user is erased or being erased';
+    if ((targetClock?.refused ?? 0) > 1) return 'the user is erased or being erased in the target';
+    if (hasPendingDeletion)
+      return 'a deletion of the user is PENDING: copy the user when it has finished';
+    if (!targetClock || targetClock.stamp === sourceClock.stamp) return undefined;
+    const isTargetEarlier = targetClock.stamp < sourceClock.stamp;
+    if (this.replace && isTargetEarlier) return undefined;
+    return isTargetEarlier
       ? 'the target has an earlier state of the user: replace it with --replace'
       : 'the target has a later state of the user';
   }
@@ -160,33 +170,34 @@ export class UserCopier {
     if (this.replace)
       for (const table of copiedTables.toReversed())
         await this.target.query(`DELETE FROM ${table} WHERE user_id = ANY ($1::uuid[])`, [ids]);
-    // COPY accepts no parameters.
-    const users = pg.escapeLiteral(`{${ids.join(',')}}`);
+    // The ids are part of the query, because COPY accepts no parameters.
+    const idsLiteral = pg.escapeLiteral(`{${ids.join(',')}}`);
     let rows = 0;
     for (const table of copiedTables) {
       const columns = this.columns.get(table);
-      const query = `SELECT ${columns} FROM ${table} WHERE user_id = ANY (${users}::uuid[])`;
-      const into = this.target.query(copyFrom(`COPY ${table} (${columns}) FROM STDIN`));
-      await pipeline(this.source.query(copyTo(`COPY (${query}) TO STDOUT`)), into);
-      rows += into.rowCount;
+      const query = `SELECT ${columns} FROM ${table} WHERE user_id = ANY (${idsLiteral}::uuid[])`;
+      const copyStream = this.target.query(copyFrom(`COPY ${table} (${columns}) FROM STDIN`));
+      await pipeline(this.source.query(copyTo(`COPY (${query}) TO STDOUT`)), copyStream);
+      rows += copyStream.rowCount;
     }
     for (const [sequence, table] of copiedSequences) {
-      // On Citus, a statement about rows of users cannot read a sequence as well.
-      const newest = await this.target.query<{ id: string | null }>(
+      // These are two statements, because on Citus a statement that reads users' rows cannot also
+      // read a sequence.
+      const highestId = await this.target.query<{ id: string | null }>(
         `SELECT max(id) AS id FROM ${table} WHERE user_id = ANY ($1::uuid[])`,
         [ids],
       );
       await this.target.query(
         `SELECT setval($1::regclass, $2::bigint + ${sequenceMargin}) FROM ${sequence} s
          WHERE $2::bigint >= s.last_value`,
-        [sequence, newest.rows[0]?.id],
+        [sequence, highestId.rows[0]?.id],
       );
     }
     return rows;
   }
 }
 
-async function clocksOf(
+async function readClocks(
   client: pg.Client,
   ids: readonly string[],
 ): Promise<Map<string, CopiedClock>> {

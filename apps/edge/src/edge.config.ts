@@ -36,11 +36,11 @@ export const edgeConfig = z
 /** Parsed variables of the edge. */
 export type EdgeConfig = z.output<typeof edgeConfig>;
 
-/** Overrides that unset `MAX_BODY_BYTES` for the account app, whose own limit is smaller. */
+/** Unsets `MAX_BODY_BYTES` for the account app, because that app accepts only smaller values. */
 const accountOverrides = { MAX_BODY_BYTES: '', MAX_BODY_BYTES_FILE: '' };
 
 /**
- * Reads the configuration of each app.
+ * Reads the configuration of each app in the edge.
  * - By default the gateway accepts the tokens and app passwords of the account app, and encrypts
  *   its cursors with the `SESSION_KEY` of the gpodder app.
  * - `MAX_BODY_BYTES` applies to gateway and gpodder.
@@ -54,18 +54,18 @@ export function appConfigs(
   const origin = PUBLIC_URL ?? reachableUrl(HOST, PORT);
   const hostNames = { HOST_NAMES: [new URL(origin).hostname, ...(HOST_NAMES ?? [])].join() };
   const problems: string[] = [];
-  const read = <Schema extends z.ZodObject>(
+  const readConfig = <Schema extends z.ZodObject>(
     schema: Schema,
     defaults: Readonly<Record<string, string>> = {},
     overrides: Readonly<Record<string, string>> = {},
   ) => {
     try {
-      const unset = Object.entries(defaults).filter(
+      const appliedDefaults = Object.entries(defaults).filter(
         ([name]) => !environment[name] && !environment[`${name}_FILE`],
       );
       return loadConfig(schema, {
         ...environment,
-        ...Object.fromEntries(unset),
+        ...Object.fromEntries(appliedDefaults),
         ...hostNames,
         ...overrides,
       });
@@ -75,9 +75,9 @@ export function appConfigs(
       return undefined;
     }
   };
-  const account = read(accountConfig, { PUBLIC_URL: origin }, accountOverrides);
-  const gpodder = read(gpodderConfig);
-  const ours = account &&
+  const account = readConfig(accountConfig, { PUBLIC_URL: origin }, accountOverrides);
+  const gpodder = readConfig(gpodderConfig);
+  const gatewayDefaults = account &&
     gpodder && {
       AUTH_ISSUER: origin,
       AUTH_OWN_ISSUER: origin,
@@ -87,8 +87,8 @@ export function appConfigs(
       AUTH_APP_PASSWORDS: 'on',
       CURSOR_KEY: gpodder.SESSION_KEY,
     };
-  // Reads the gateway's variables with defaults from the other apps, else they would be missing.
-  const gateway = ours && read(gatewayConfig, ours);
+  // Without these defaults, the gateway would report variables that the operator need not set.
+  const gateway = gatewayDefaults && readConfig(gatewayConfig, gatewayDefaults);
   if (!account || !gateway || !gpodder) throw new ConfigurationError([...new Set(problems)]);
   return { gateway, gpodder, account };
 }

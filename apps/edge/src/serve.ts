@@ -9,8 +9,8 @@ import { appConfigs, type EdgeConfig } from './edge.config.js';
 
 /**
  * Serves the gateway, the gpodder API and the account app on one port, as separate Nest
- * applications. A request is routed by its path as soon as its head is read. For a path of no app,
- * the account app answers browsers with a page, and the gateway answers all other clients.
+ * applications. The path of a request selects the app. If no app has the path, the account app
+ * answers browsers with a page, and the gateway answers all other clients.
  *
  * @throws ConfigurationError with the problems of all apps.
  */
@@ -21,15 +21,15 @@ export async function serve(
   environment: NodeJS.ProcessEnv = process.env,
 ): Promise<RunningProcess> {
   const configs = appConfigs(config, environment);
-  const called = [...services, ...feedServices(configs.gateway)];
-  const connections = openConnections(config, log, called);
+  const calledServices = [...services, ...feedServices(configs.gateway)];
+  const connections = openConnections(config, log, calledServices);
   const apps: Record<AppName, HttpApp> = {
     account: await composeAccount(configs.account, log, connections, waitFor),
     gateway: await composeGateway(configs.gateway, log, connections),
     gpodder: await composeGpodder(configs.gpodder, log, connections),
   };
-  const appOf = (path: string, { headers }: IncomingMessage) =>
+  const selectApp = (path: string, { headers }: IncomingMessage) =>
     apps[appOfPath(path) ?? (/\btext\/html\b/.test(headers.accept ?? '') ? 'account' : 'gateway')];
   const maxStreams = configs.gateway.MAX_STREAMS;
-  return serveApps(Object.values(apps), appOf, { config, log, connections, maxStreams });
+  return serveApps(Object.values(apps), selectApp, { config, log, connections, maxStreams });
 }

@@ -9,72 +9,73 @@ export interface Chunk<Entry> {
   lines: number[];
 }
 
+/** Maximum bytes of the chunks in memory. Further chunks go to a temporary file. */
 const maxBufferedBytes = 4 * 1_024 * 1_024;
 
 /**
- * Queue of one user's chunks, either of subscriptions or of episodes. Chunks beyond
- * {@link maxBufferedBytes} go to a temporary file, so that memory is bounded for any user. The file
- * is written synchronously, so that a chunk leaves memory before the next entry is read. It is read
- * one chunk at a time.
+ * Queue of one user's chunks, either of subscriptions or of episodes. Memory is bounded:
+ * - chunks beyond {@link maxBufferedBytes} go to a temporary file;
+ * - writes are synchronous, so a chunk leaves memory before the next entry is read;
+ * - one chunk of the file is read at a time.
  */
 export class ChunkSpool<Entry> {
-  private readonly buffered: Chunk<Entry>[] = [];
+  private readonly bufferedChunks: Chunk<Entry>[] = [];
   private bufferedBytes = 0;
-  private open: Chunk<Entry> = { entries: [], lines: [] };
-  private openBytes = 0;
-  /** The folder of the temporary file, once it exists. */
+  private openChunk: Chunk<Entry> = { entries: [], lines: [] };
+  private openChunkBytes = 0;
+  /** Folder of the temporary file. Undefined until a chunk is written. */
   private folder: string | undefined;
-  /** Bytes of each chunk in the temporary file. */
-  private readonly storedBytes: number[] = [];
+  /** Length in bytes of each chunk in the temporary file. */
+  private readonly storedChunkBytes: number[] = [];
 
   constructor(private readonly limits: { entries: number; bytes: number }) {}
 
   add(entry: Entry, line: number, bytes: number): void {
-    const { length } = this.open.entries;
-    const isFull = length > 0 && this.openBytes + bytes > this.limits.bytes;
-    if (length === this.limits.entries || isFull) this.close();
-    this.open.entries.push(entry);
-    this.open.lines.push(line);
-    this.openBytes += bytes;
+    const { length } = this.openChunk.entries;
+    const isFull = length > 0 && this.openChunkBytes + bytes > this.limits.bytes;
+    if (length === this.limits.entries || isFull) this.closeChunk();
+    this.openChunk.entries.push(entry);
+    this.openChunk.lines.push(line);
+    this.openChunkBytes += bytes;
   }
 
   /** Yields all chunks. Can be called once, after all calls of `add`. */
   async *chunks(): AsyncGenerator<Chunk<Entry>> {
-    yield* this.buffered.splice(0);
+    yield* this.bufferedChunks.splice(0);
     if (this.folder !== undefined) {
-      const file = await open(fileIn(this.folder));
+      const file = await open(buildFilePath(this.folder));
       try {
-        // Reads no chunk ahead: a stream of lines would buffer many of up to a megabyte each.
-        for (const bytes of this.storedBytes)
+        // Reads no chunk ahead: a stream would buffer many chunks of up to a megabyte each.
+        for (const bytes of this.storedChunkBytes)
           yield JSON.parse(await readText(file, bytes)) as Chunk<Entry>;
       } finally {
         await file.close();
       }
     }
-    if (this.open.entries.length > 0) yield this.open;
+    if (this.openChunk.entries.length > 0) yield this.openChunk;
   }
 
   dispose(): void {
     if (this.folder !== undefined) rmSync(this.folder, { recursive: true, force: true });
   }
 
-  private close(): void {
-    const [chunk, bytes] = [this.open, this.openBytes];
-    this.open = { entries: [], lines: [] };
-    this.openBytes = 0;
+  private closeChunk(): void {
+    const [chunk, bytes] = [this.openChunk, this.openChunkBytes];
+    this.openChunk = { entries: [], lines: [] };
+    this.openChunkBytes = 0;
     if (this.folder === undefined && this.bufferedBytes + bytes <= maxBufferedBytes) {
-      this.buffered.push(chunk);
+      this.bufferedChunks.push(chunk);
       this.bufferedBytes += bytes;
       return;
     }
     this.folder ??= mkdtempSync(join(tmpdir(), 'podcast-sync-load-'));
-    const stored = Buffer.from(JSON.stringify(chunk));
-    appendFileSync(fileIn(this.folder), stored, { mode: 0o600 });
-    this.storedBytes.push(stored.length);
+    const chunkJson = Buffer.from(JSON.stringify(chunk));
+    appendFileSync(buildFilePath(this.folder), chunkJson, { mode: 0o600 });
+    this.storedChunkBytes.push(chunkJson.length);
   }
 }
 
-function fileIn(folder: string): string {
+function buildFilePath(folder: string): string {
   return join(folder, 'chunks');
 }
 

@@ -61,26 +61,30 @@ export function readLine(text: string): ParsedLine {
   );
 }
 
-function parseFormat(number: unknown): ParsedLine {
-  if (number === dataFormat) return { kind: 'format' };
+function parseFormat(format: unknown): ParsedLine {
+  if (format === dataFormat) return { kind: 'format' };
   throw new FormatError(
-    `the file has format ${JSON.stringify(number)}; this release reads format ${dataFormat}`,
+    `the file has format ${JSON.stringify(format)}; this release reads format ${dataFormat}`,
   );
 }
 
-const fields = entryNames.filter((name) => name !== 'temporaryId').map((name) => wireNames[name]);
+const episodeFields = entryNames
+  .filter((name) => name !== 'temporaryId')
+  .map((name) => wireNames[name]);
 
-function parseEpisode(sent: Record<string, unknown>): ParsedLine {
+function parseEpisode(content: Record<string, unknown>): ParsedLine {
   const entry = Object.fromEntries(
-    fields.flatMap((name) => (name in sent ? [[name, sent[name]]] : [])),
+    episodeFields.flatMap((name) => (name in content ? [[name, content[name]]] : [])),
   );
   return { kind: 'episode', entry };
 }
 
-function parseSubscription(sent: Record<string, unknown>): ParsedLine {
-  // As in HTTP, `null` counts as not sent.
-  const present = Object.fromEntries(Object.entries(sent).filter(([, value]) => value !== null));
-  const { data, error } = dataSubscriptionSchema.safeParse(present);
+function parseSubscription(content: Record<string, unknown>): ParsedLine {
+  // As in the HTTP API, a field with `null` counts as absent.
+  const presentFields = Object.fromEntries(
+    Object.entries(content).filter(([, value]) => value !== null),
+  );
+  const { data, error } = dataSubscriptionSchema.safeParse(presentFields);
   if (!data) {
     const { path, message } = error.issues[0] as (typeof error.issues)[number];
     return toUnusableLine(`${path.join('.')}: ${message}`);

@@ -13,8 +13,8 @@ import { describeProgress, describeResult } from './load-progress.js';
 import type { CompletePart, RejectedLine } from './user-part.js';
 
 /**
- * Result of loading a file: `rejected` if this run or an earlier one that it continues rejected
- * lines, `broken` for a corrupt gzip, `stopped` by a signal.
+ * Result of loading a file: `rejected` if lines were rejected in this run or in a run that this one
+ * continues, `broken` for a corrupt gzip file, `stopped` after a signal.
  */
 export type LoadOutcome = 'loaded' | 'rejected' | 'broken' | 'stopped';
 
@@ -28,18 +28,19 @@ export class FileLoad {
   private readonly counts = { users: 0, dropped: 0, rejected: 0 };
   /** Parts in file order, from the first part that is not completely loaded. */
   private readonly queue: { next: FileOffset; isDone: boolean }[] = [];
-  private readonly running = new Set<Promise<void>>();
+  private readonly activeSends = new Set<Promise<void>>();
   private readonly sender: PartSender;
-  /** Missing for the standard input. */
+  /** Undefined for the standard input. */
   private progress: ProgressFile | undefined;
   private rejectionFile: Promise<FileHandle> | undefined;
+  /** First error of reading or sending. */
   private failure: unknown;
 
   constructor(
     private readonly path: string,
     private readonly options: LoadOptions,
     client: StreamClient,
-    private readonly userId: (user: DataUser) => string,
+    private readonly toUserId: (user: DataUser) => string,
     private readonly stopped: AbortSignal,
     private readonly io: ProgramIo,
   ) {
@@ -47,35 +48,37 @@ export class FileLoad {
   }
 
   /**
-   * Loads the file. @throws Error if it cannot be opened or has another format, or if the progress
-   * or the rejected lines cannot be written.
+   * Loads the file.
+   *
+   * @throws Error if the file cannot be opened or has another format, or if the progress or the
+   *   rejected lines cannot be written.
    */
   async run(): Promise<LoadOutcome> {
     const isFile = this.path !== '-';
     const progress = isFile ? await ProgressFile.open(this.path, this.options.progress) : undefined;
     this.progress = progress;
-    const from = progress?.reached ?? startOfFile;
+    const start = progress?.reached ?? startOfFile;
     const source: Readable = isFile ? createReadStream(this.path) : this.io.stdin;
-    const done = () =>
+    const countBytes = () =>
       isFile
         ? { read: (source as ReturnType<typeof createReadStream>).bytesRead, size: progress?.size }
         : {};
-    const state = () => ({ ...this.sender.sent, ...this.counts, ...done() });
+    const currentState = () => ({ ...this.sender.sent, ...this.counts, ...countBytes() });
     const { stderr } = this.io;
-    if (from.line > 0) stderr.write(`load: ${this.path}: continuing after line ${from.line}\n`);
+    if (start.line > 0) stderr.write(`load: ${this.path}: continuing after line ${start.line}\n`);
     const progressLine = new ProgressLine(stderr, `load: ${this.path}`, (seconds) =>
-      describeProgress(state(), seconds),
+      describeProgress(currentState(), seconds),
     );
     try {
-      await this.sendAll(skipBytes(await decompressFile(source), from.offset), from);
+      await this.sendAll(skipBytes(await decompressFile(source), start.offset), start);
     } catch (error) {
       this.failure ??= error;
     } finally {
       source.destroy();
-      await Promise.allSettled(this.running);
+      await Promise.allSettled(this.activeSends);
       await progress?.save();
       progressLine.end();
-      stderr.write(`load: ${this.path}: ${describeResult(state(), progressLine.seconds)}\n`);
+      stderr.write(`load: ${this.path}: ${describeResult(currentState(), progressLine.seconds)}\n`);
       await (await this.rejectionFile)?.close();
     }
     return this.finishLoad();
@@ -101,23 +104,23 @@ export class FileLoad {
     return (progress ?? this.counts).rejected > 0 ? 'rejected' : 'loaded';
   }
 
-  private async sendAll(stream: AsyncIterable<Buffer>, from: FileOffset): Promise<void> {
+  private async sendAll(stream: AsyncIterable<Buffer>, start: FileOffset): Promise<void> {
     const reader = new PartReader({
-      userId: this.userId,
+      userId: this.toUserId,
       reject: async (rejectedLine) => {
-        // A stop interrupts the reading of a part, which must not be reported as incomplete.
+        // A part that a stop or an error interrupted is not reported as incomplete.
         if (!this.stopped.aborted && this.failure === undefined)
           await this.writeRejections([rejectedLine]);
       },
       dropped: () => (this.counts.dropped += 1),
     });
-    for await (const complete of reader.parts(stream, from)) {
-      this.startSending(complete);
-      while (this.running.size >= this.options.parallel) await Promise.race(this.running);
+    for await (const completePart of reader.parts(stream, start)) {
+      this.startSending(completePart);
+      while (this.activeSends.size >= this.options.parallel) await Promise.race(this.activeSends);
       this.stopped.throwIfAborted();
       if (this.failure !== undefined) throw this.failure;
     }
-    await Promise.all(this.running);
+    await Promise.all(this.activeSends);
     if (this.failure === undefined && !reader.isComplete)
       this.io.stderr.write(
         `load: ${this.path}: the last line "complete" is missing: the file can be truncated\n`,
@@ -126,30 +129,30 @@ export class FileLoad {
 
   private startSending({ part, next }: CompletePart): void {
     const { progress } = this;
-    const place = { next, isDone: false };
-    this.queue.push(place);
+    const queueEntry = { next, isDone: false };
+    this.queue.push(queueEntry);
     const sending = this.sender
       .send(part)
       .then(async () => {
         this.counts.users += 1;
-        place.isDone = true;
+        queueEntry.isDone = true;
         while (this.queue[0]?.isDone) {
-          const { next: reached } = this.queue.shift() as typeof place;
+          const { next: reached } = this.queue.shift() as typeof queueEntry;
           if (progress) progress.reached = reached;
         }
         await progress?.saveIfDue();
       })
       .catch((error: unknown) => void (this.failure ??= error))
-      .finally(() => this.running.delete(sending));
-    this.running.add(sending);
+      .finally(() => this.activeSends.delete(sending));
+    this.activeSends.add(sending);
   }
 
   private async writeRejections(rejectedLines: RejectedLine[]): Promise<void> {
     this.counts.rejected += rejectedLines.length;
     if (this.progress) this.progress.rejected += rejectedLines.length;
-    const name =
+    const rejectionPath =
       this.options.refused ?? (this.path === '-' ? 'stdin.refused' : `${this.path}.refused`);
-    this.rejectionFile ??= open(name, 'a', 0o600);
+    this.rejectionFile ??= open(rejectionPath, 'a', 0o600);
     await (
       await this.rejectionFile
     ).appendFile(rejectedLines.map((line) => `${JSON.stringify(line)}\n`).join(''));
@@ -157,12 +160,12 @@ export class FileLoad {
 }
 
 async function* skipBytes(stream: AsyncIterable<Buffer>, offset: number): AsyncGenerator<Buffer> {
-  let left = offset;
+  let bytesToSkip = offset;
   for await (const chunk of stream) {
-    if (left >= chunk.length) left -= chunk.length;
+    if (bytesToSkip >= chunk.length) bytesToSkip -= chunk.length;
     else {
-      yield left > 0 ? chunk.subarray(left) : chunk;
-      left = 0;
+      yield bytesToSkip > 0 ? chunk.subarray(bytesToSkip) : chunk;
+      bytesToSkip = 0;
     }
   }
 }

@@ -5,7 +5,7 @@ import { maxLineBytes } from '#contracts';
 
 /** One line of a file. */
 export interface Line {
-  /** Starts at 1. */
+  /** Number of the line in the file, from 1. */
   readonly number: number;
   /** Offset of the next line, in bytes of the uncompressed file. */
   readonly end: number;
@@ -15,7 +15,7 @@ export interface Line {
   readonly bytes: number;
 }
 
-/** A place in a file at which reading continues. */
+/** An offset in a file, at the start of a line. */
 export interface FileOffset {
   /** In bytes of the uncompressed file. */
   readonly offset: number;
@@ -29,20 +29,22 @@ export const startOfFile: FileOffset = { offset: 0, line: 0 };
 export async function decompressFile(
   source: AsyncIterable<Buffer>,
 ): Promise<AsyncIterable<Buffer>> {
-  const pieces = source[Symbol.asyncIterator]();
-  const head: Buffer[] = [];
-  for (let bytes = 0; bytes < 2; bytes += head.at(-1)?.length ?? 0) {
-    const { done, value } = await pieces.next();
+  const chunks = source[Symbol.asyncIterator]();
+  const headChunks: Buffer[] = [];
+  for (let bytes = 0; bytes < 2; bytes += headChunks.at(-1)?.length ?? 0) {
+    const { done, value } = await chunks.next();
     if (done) break;
-    head.push(value);
+    headChunks.push(value);
   }
-  const [first, second] = Buffer.concat(head.slice(0, 2));
+  const [first, second] = Buffer.concat(headChunks.slice(0, 2));
   const isGzip = first === 0x1f && second === 0x8b;
-  const whole = async function* () {
-    yield* head;
-    for (let next = await pieces.next(); !next.done; next = await pieces.next()) yield next.value;
+  const readAllChunks = async function* () {
+    yield* headChunks;
+    for (let next = await chunks.next(); !next.done; next = await chunks.next()) yield next.value;
   };
-  return isGzip ? pipeline(Readable.from(whole()), createGunzip(), () => undefined) : whole();
+  return isGzip
+    ? pipeline(Readable.from(readAllChunks()), createGunzip(), () => undefined)
+    : readAllChunks();
 }
 
 /**
@@ -56,31 +58,34 @@ export async function* linesOf(
   stream: AsyncIterable<Buffer>,
   from: FileOffset = startOfFile,
 ): AsyncGenerator<Line[]> {
-  let [number, end] = [from.line, from.offset];
-  let [rest, restBytes]: [Buffer[], number] = [[], 0];
-  const line = (parts: readonly Buffer[], bytes: number, feed: number): Line => {
-    number += 1;
-    end += bytes + feed;
-    return { number, end, bytes, text: bytes > maxLineBytes ? undefined : textOf(parts) };
+  let [lineNumber, endOffset] = [from.line, from.offset];
+  /** The bytes of a line whose end was not read. Empty if the line is too long. */
+  let [incompleteLine, incompleteBytes]: [Buffer[], number] = [[], 0];
+  const createLine = (pieces: readonly Buffer[], bytes: number, feedBytes: number): Line => {
+    lineNumber += 1;
+    endOffset += bytes + feedBytes;
+    const text = bytes > maxLineBytes ? undefined : decodeText(pieces);
+    return { number: lineNumber, end: endOffset, bytes, text };
   };
   for await (const chunk of stream) {
     const lines: Line[] = [];
-    let begin = 0;
-    for (let feed = chunk.indexOf(10); feed >= 0; feed = chunk.indexOf(10, begin)) {
-      const part = chunk.subarray(begin, feed);
-      lines.push(line([...rest, part], restBytes + part.length, 1));
-      [rest, restBytes, begin] = [[], 0, feed + 1];
+    let lineStart = 0;
+    for (let feed = chunk.indexOf(10); feed >= 0; feed = chunk.indexOf(10, lineStart)) {
+      const lineEnd = chunk.subarray(lineStart, feed);
+      lines.push(createLine([...incompleteLine, lineEnd], incompleteBytes + lineEnd.length, 1));
+      [incompleteLine, incompleteBytes, lineStart] = [[], 0, feed + 1];
     }
-    const left = chunk.subarray(begin);
-    restBytes += left.length;
-    if (restBytes > maxLineBytes) rest = [];
-    else if (left.length > 0) rest.push(left);
+    const remainder = chunk.subarray(lineStart);
+    incompleteBytes += remainder.length;
+    if (incompleteBytes > maxLineBytes) incompleteLine = [];
+    else if (remainder.length > 0) incompleteLine.push(remainder);
     if (lines.length > 0) yield lines;
   }
-  if (restBytes > 0) yield [line(rest, restBytes, 0)];
+  if (incompleteBytes > 0) yield [createLine(incompleteLine, incompleteBytes, 0)];
 }
 
-function textOf(parts: readonly Buffer[]): string | undefined {
-  const bytes = parts.length === 1 ? (parts[0] as Buffer) : Buffer.concat(parts);
+/** Returns the text of a line; undefined if its bytes are not UTF-8. */
+function decodeText(pieces: readonly Buffer[]): string | undefined {
+  const bytes = pieces.length === 1 ? (pieces[0] as Buffer) : Buffer.concat(pieces);
   return isUtf8(bytes) ? bytes.toString() : undefined;
 }

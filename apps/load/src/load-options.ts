@@ -9,6 +9,7 @@ export const loadProgramConfig = z.object({ ...redisConfig.shape, ...identityCon
 export interface LoadOptions {
   /** Paths; `-` is the standard input. */
   readonly files: readonly string[];
+  /** Maximum number of users that are loaded concurrently. */
   readonly parallel: number;
   /** File for rejected lines. Default: the path of the loaded file with `.refused`. */
   readonly refused?: string;

@@ -13,7 +13,7 @@ const messageAfterMs = 2_000;
 /**
  * Loads files one after the other, until the end, SIGINT or SIGTERM.
  *
- * @returns the exit code: 3 if lines were rejected, 1 if the load is incomplete.
+ * @returns the exit code: 3 if lines were rejected, 1 if the load is incomplete, else 0.
  * @throws Error for an unreadable file, ConfigurationError.
  */
 export async function load(options: LoadOptions, io: ProgramIo): Promise<number> {
@@ -24,15 +24,17 @@ export async function load(options: LoadOptions, io: ProgramIo): Promise<number>
     connect: () => connectRedis(config),
     log,
   });
-  const stopped = new AbortController();
-  const stop = () => stopped.abort();
+  const stopController = new AbortController();
+  const stop = () => stopController.abort();
   for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, stop);
   try {
-    await waitForConnection(client, stopped.signal, io);
+    await waitForConnection(client, stopController.signal, io);
     const outcomes: LoadOutcome[] = [];
     for (const file of options.files) {
-      const userOf = (user: DataUser) => namedUserId(user, config);
-      outcomes.push(await new FileLoad(file, options, client, userOf, stopped.signal, io).run());
+      const toUserId = (user: DataUser) => namedUserId(user, config);
+      outcomes.push(
+        await new FileLoad(file, options, client, toUserId, stopController.signal, io).run(),
+      );
       if (outcomes.at(-1) === 'stopped') break;
     }
     if (outcomes.some((outcome) => outcome === 'stopped' || outcome === 'broken')) return 1;

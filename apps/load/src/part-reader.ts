@@ -3,7 +3,8 @@ import { readLine, type ParsedLine } from './data-line.js';
 import { type Line, linesOf, type FileOffset } from './line-reader.js';
 import { type CompletePart, type RejectedLine, UserPart } from './user-part.js';
 
-interface Reading {
+interface PartReaderOptions {
+  /** Returns the id of the user that a line `user` names. */
   readonly userId: (user: DataUser) => string;
   /** Receives each invalid line, and each user with an incomplete part. */
   readonly reject: (rejectedLine: RejectedLine) => Promise<void>;
@@ -12,37 +13,39 @@ interface Reading {
 }
 
 /**
- * Yields the users' parts of a file. Invariants:
- * - a part is yielded only after its line `end`, and if the counts of that line are correct;
- * - memory for parts is bounded (`ChunkSpool`).
+ * Splits a file into parts, each with the lines of one user. Invariants:
+ * - a part is yielded after its line `end`, and only if the counts of that line are correct;
+ * - memory for parts is bounded, because `ChunkSpool` writes large parts to a file.
  */
 export class PartReader {
+  /** True after the line `complete`. */
   isComplete = false;
-  private part: UserPart | undefined;
+  private currentPart: UserPart | undefined;
 
-  constructor(private readonly reading: Reading) {}
+  constructor(private readonly options: PartReaderOptions) {}
 
   /** Yields complete parts. @throws FormatError for another format, or the stream's error. */
   async *parts(stream: AsyncIterable<Buffer>, from: FileOffset): AsyncGenerator<CompletePart> {
     try {
       for await (const lines of linesOf(stream, from))
         for (const line of lines) {
-          const result = this.readLine(line);
-          // A promise per line would cost as much as the line.
-          const complete = result instanceof Promise ? await result : result;
-          if (complete) yield { part: complete, next: { offset: line.end, line: line.number } };
+          const result = this.processLine(line);
+          // Awaits only promises, because an `await` for each line would take as long as the line.
+          const completePart = result instanceof Promise ? await result : result;
+          if (completePart)
+            yield { part: completePart, next: { offset: line.end, line: line.number } };
         }
     } finally {
       await this.dropPart('the file ends before the line "end" of the part');
     }
   }
 
-  /** Processes a line. @returns the user's part, if the line completes it. */
-  private readLine(line: Line): Promise<UserPart | undefined> | UserPart | undefined {
+  /** Processes a line. @returns the user's part if the line completes the part. */
+  private processLine(line: Line): Promise<UserPart | undefined> | UserPart | undefined {
     const { text, number, bytes } = line;
     if (text === '' || text === '\r') return undefined;
     const parsed = text === undefined ? toUnreadableLine(line) : readLine(text);
-    const { part } = this;
+    const part = this.currentPart;
     if (parsed.kind === 'user') return this.beginPart(parsed.user, number);
     if (parsed.kind === 'format') return undefined;
     if (parsed.kind === 'complete') return this.completeFile();
@@ -70,31 +73,31 @@ export class PartReader {
     this.isComplete = true;
   }
 
-  private async beginPart(user: DataUser | undefined, number: number): Promise<undefined> {
+  private async beginPart(user: DataUser | undefined, lineNumber: number): Promise<undefined> {
     await this.dropPart('another line "user" comes before the line "end" of the part');
-    this.part = new UserPart(user && this.reading.userId(user), number);
+    this.currentPart = new UserPart(user && this.options.userId(user), lineNumber);
   }
 
   private async endPart(
     part: UserPart,
     { end }: ParsedLine & { kind: 'end' },
-    number: number,
+    lineNumber: number,
   ): Promise<UserPart | undefined> {
-    const missing = part.describeMissing(end);
-    if (missing !== undefined || part.userId === undefined) {
-      await this.dropPart(`line ${number}: ${missing}`);
+    const problem = part.describeMissing(end);
+    if (problem !== undefined || part.userId === undefined) {
+      await this.dropPart(`line ${lineNumber}: ${problem}`);
       return undefined;
     }
-    this.part = undefined;
+    this.currentPart = undefined;
     return part;
   }
 
-  private async dropPart(why: string): Promise<void> {
-    const { part } = this;
+  private async dropPart(reason: string): Promise<void> {
+    const part = this.currentPart;
     if (!part) return;
-    this.part = undefined;
+    this.currentPart = undefined;
     part.dispose();
-    this.reading.dropped();
+    this.options.dropped();
     if (part.userId === undefined)
       await this.rejectLine(
         part.line,
@@ -105,12 +108,12 @@ export class PartReader {
       await this.rejectLine(
         part.line,
         'incomplete',
-        `Nothing of this user's part is applied: ${why}`,
+        `Nothing of this user's part is applied: ${reason}`,
       );
   }
 
   private async rejectLine(line: number, code: string, message: string): Promise<undefined> {
-    await this.reading.reject({ line, code, message });
+    await this.options.reject({ line, code, message });
   }
 }
 

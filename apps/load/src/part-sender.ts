@@ -17,17 +17,17 @@ import type { RejectedLine, UserPart } from './user-part.js';
 export interface SentTotals {
   subscriptions: number;
   episodes: number;
-  /** Start of the current `unavailable` period, by `performance.now()`. */
+  /** `performance.now()` at the first `unavailable`; undefined while the services answer. */
   waitingSince: number | undefined;
 }
 
-/** Time of a subscription for which the file has no time. Every change from a device is newer. */
+/** Time of a subscription without a time in the file. Every change from a device is newer. */
 const oldestTimestamp = '1970-01-01T00:00:00Z';
-/** Time of an unsubscription without a time. At equal times the subscription would win. */
-const afterOldest = '1970-01-01T00:00:00.000001Z';
+/** Time of an unsubscription without a time. At an equal time, the subscription would win. */
+const oldestUnsubscribeTimestamp = '1970-01-01T00:00:00.000001Z';
 
-/** Entries per retry for episodes that were rejected with `limit_reached` in a larger chunk. */
-const fewEntries = 25;
+/** Number of entries per retry of episodes, after `limit_reached` for a larger chunk. */
+const entriesPerRetry = 25;
 
 /**
  * Sends users' parts to the services by the API's contracts, one chunk of a user after the other.
@@ -51,15 +51,15 @@ export class PartSender {
     const userId = part.userId as string;
     try {
       for await (const chunk of part.subscriptions.chunks()) {
-        await this.applyOrReject(chunk.lines, () => this.subscribe(userId, chunk));
+        await this.applyOrReject(chunk.lines, () => this.sendSubscriptions(userId, chunk));
         this.sent.subscriptions += chunk.entries.length;
       }
       for await (const chunk of part.episodes.chunks()) {
-        await this.applyOrReject(chunk.lines, () => this.upload(userId, chunk));
+        await this.applyOrReject(chunk.lines, () => this.sendEpisodes(userId, chunk));
         this.sent.episodes += chunk.entries.length;
       }
     } catch (error) {
-      if (!isOfRefusedUser(error)) throw error;
+      if (!isRefusedUserError(error)) throw error;
       const message = 'the user is disabled or erased';
       await this.reject([{ line: part.line, code: 'user_refused', message }]);
     } finally {
@@ -68,9 +68,10 @@ export class PartSender {
   }
 
   /**
-   * Applies lines. If the service fails, reports the lines as rejected, so that the load continues.
+   * Sends lines by calling `apply`. If the service answers with a failure, reports the lines as
+   * rejected, and the load continues.
    *
-   * @throws Failure `unauthorized` for a disabled or erased user; other errors than Failure.
+   * @throws Failure `unauthorized` for a disabled or erased user, and errors that are no Failure.
    */
   private async applyOrReject(
     lines: readonly number[],
@@ -79,38 +80,45 @@ export class PartSender {
     try {
       await apply();
     } catch (error) {
-      if (!(error instanceof Failure) || isOfRefusedUser(error)) throw error;
+      if (!(error instanceof Failure) || isRefusedUserError(error)) throw error;
       const { message } = error;
       await this.reject(lines.map((line) => ({ line, code: message, message })));
     }
   }
 
-  /** Sends a POST, and a PATCH for each unsubscribed entry. */
-  private async subscribe(
+  /** Sends a POST with all entries, then a PATCH for each accepted entry that is unsubscribed. */
+  private async sendSubscriptions(
     userId: string,
     { entries, lines }: Chunk<LoadedSubscription>,
   ): Promise<void> {
-    const posted = entries.map(({ isSubscribed, timestamp = oldestTimestamp, ...names }) => ({
-      ...names,
-      // A POST subscribes: it has the oldest time, so that the PATCH wins.
-      timestamp: isSubscribed ? timestamp : oldestTimestamp,
-    }));
+    const postedEntries = entries.map(
+      ({ isSubscribed, timestamp = oldestTimestamp, ...fields }) => ({
+        ...fields,
+        // The PATCH of an unsubscribed entry must be later than this POST, which subscribes.
+        timestamp: isSubscribed ? timestamp : oldestTimestamp,
+      }),
+    );
     const { success, failure } = (
-      await this.call(subscribe, { userId, body: { subscriptions: posted } })
+      await this.callService(subscribe, { userId, body: { subscriptions: postedEntries } })
     ).parse();
-    const left = posted.map(({ feed_url }, index) => ({
+    const unreported = postedEntries.map(({ feed_url }, index) => ({
       feedUrl: feed_url,
       line: lines[index] as number,
     }));
-    const lineOf = (feedUrl: string) => {
-      const place = left.findIndex((entry) => entry.feedUrl === feedUrl);
-      return left.splice(place, 1)[0]?.line as number;
+    /** Returns the line of the next unreported entry with a feed URL, which can be repeated. */
+    const nextLineOf = (feedUrl: string) => {
+      const index = unreported.findIndex((entry) => entry.feedUrl === feedUrl);
+      return unreported.splice(index, 1)[0]?.line as number;
     };
-    // `superseded` means that the stored state is newer, which is not a rejection.
+    // Ignores `superseded`: the stored state is newer.
     const rejected = failure.filter(({ code }) => code !== 'superseded');
     if (rejected.length > 0)
       await this.reject(
-        rejected.map(({ feed_url, code, message }) => ({ line: lineOf(feed_url), code, message })),
+        rejected.map(({ feed_url, code, message }) => ({
+          line: nextLineOf(feed_url),
+          code,
+          message,
+        })),
       );
     const accepted = new Set(success.map(({ feed_url }) => feed_url));
     for (const [
@@ -122,46 +130,52 @@ export class PartSender {
         userId,
         guid: guid.toLowerCase(),
         isSubscribed,
-        timestamp: timestamp ?? afterOldest,
+        timestamp: timestamp ?? oldestUnsubscribeTimestamp,
       };
       await this.applyOrReject([lines[index] as number], () =>
-        this.call(updateSubscription, patch),
+        this.callService(updateSubscription, patch),
       );
     }
   }
 
-  private async upload(userId: string, { entries, lines }: Chunk<LoadedEpisode>): Promise<void> {
-    const numbered = entries.map((entry, temporary_id) => ({ ...entry, temporary_id }));
+  private async sendEpisodes(
+    userId: string,
+    { entries, lines }: Chunk<LoadedEpisode>,
+  ): Promise<void> {
+    const numberedEntries = entries.map((entry, temporary_id) => ({ ...entry, temporary_id }));
     const { failure } = (
-      await this.call(uploadEpisodes, { userId, body: { episodes: numbered } })
+      await this.callService(uploadEpisodes, { userId, body: { episodes: numberedEntries } })
     ).parse();
     const failed = failure.map(({ temporary_id, code, message }) => ({
-      entry: Number(temporary_id),
+      index: Number(temporary_id),
       code,
       message,
     }));
-    const isRepeated = (code: string) => code === 'limit_reached' && entries.length > fewEntries;
-    const rejected = failed.filter(({ code }) => !isRepeated(code));
+    const canRetry = (code: string) => code === 'limit_reached' && entries.length > entriesPerRetry;
+    const rejected = failed.filter(({ code }) => !canRetry(code));
     if (rejected.length > 0)
       await this.reject(
-        rejected.map(({ entry, code, message }) => ({
-          line: lines[entry] as number,
+        rejected.map(({ index, code, message }) => ({
+          line: lines[index] as number,
           code,
           message,
         })),
       );
-    const again = failed.filter(({ code }) => isRepeated(code)).map(({ entry }) => entry);
-    for (let from = 0; from < again.length; from += fewEntries) {
-      const few = again.slice(from, from + fewEntries);
-      const rest = {
-        entries: few.map((entry) => entries[entry] as LoadedEpisode),
-        lines: few.map((entry) => lines[entry] as number),
+    const retryIndexes = failed.filter(({ code }) => canRetry(code)).map(({ index }) => index);
+    for (let from = 0; from < retryIndexes.length; from += entriesPerRetry) {
+      const indexes = retryIndexes.slice(from, from + entriesPerRetry);
+      const smallerChunk = {
+        entries: indexes.map((index) => entries[index] as LoadedEpisode),
+        lines: indexes.map((index) => lines[index] as number),
       };
-      await this.upload(userId, rest);
+      await this.sendEpisodes(userId, smallerChunk);
     }
   }
 
-  private async call<C extends Rpc>(contract: C, request: RequestOf<C>): Promise<ReplyOf<C>> {
+  private async callService<C extends Rpc>(
+    contract: C,
+    request: RequestOf<C>,
+  ): Promise<ReplyOf<C>> {
     const onUnavailable = () => void (this.sent.waitingSince ??= performance.now());
     const reply = await callUntilAvailable(this.client, contract, request, {
       stopped: this.stopped,
@@ -172,6 +186,6 @@ export class PartSender {
   }
 }
 
-function isOfRefusedUser(error: unknown): boolean {
+function isRefusedUserError(error: unknown): boolean {
   return error instanceof Failure && error.code === 'unauthorized';
 }

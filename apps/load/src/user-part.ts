@@ -3,7 +3,7 @@ import { ChunkSpool } from './chunk-spool.js';
 import type { LoadedEpisode, LoadedSubscription } from './data-line.js';
 import type { FileOffset } from './line-reader.js';
 
-/** A line that was not applied. `code` is stable; for an entry it is the code of the HTTP API. */
+/** A line that was not applied. The `code` of an entry is that of the HTTP API. */
 export interface RejectedLine {
   readonly line: number;
   readonly code: string;
@@ -21,6 +21,7 @@ export class UserPart {
   constructor(
     /** `undefined` if the line `user` is invalid: the part is then not applied. */
     readonly userId: string | undefined,
+    /** Number of the line `user`, from 1. */
     readonly line: number,
   ) {}
 
@@ -34,16 +35,18 @@ export class UserPart {
     if (this.userId !== undefined) this.episodes.add(entry, line, bytes);
   }
 
-  /** Returns why the part lacks lines that its last line counts; `undefined` if it is complete. */
+  /** Compares the part with the counts of its line `end`. Returns the difference, or undefined. */
   describeMissing(end: DataEnd | undefined): string | undefined {
     if (!end) return 'the last line of the part has no counts';
     const { subscriptions, episodes } = this.counts;
-    const isAll = end.subscriptions + end.episodes === subscriptions + episodes + this.unusable;
-    if (isAll && end.subscriptions >= subscriptions && end.episodes >= episodes) return undefined;
-    const invalid = this.unusable ? ` and ${this.unusable} invalid lines` : '';
+    const isTotalEqual =
+      end.subscriptions + end.episodes === subscriptions + episodes + this.unusable;
+    if (isTotalEqual && end.subscriptions >= subscriptions && end.episodes >= episodes)
+      return undefined;
+    const invalidNote = this.unusable ? ` and ${this.unusable} invalid lines` : '';
     return (
       `the last line of the part counts ${end.subscriptions} subscriptions and ` +
-      `${end.episodes} episodes, but the part has ${subscriptions} and ${episodes}${invalid}`
+      `${end.episodes} episodes, but the part has ${subscriptions} and ${episodes}${invalidNote}`
     );
   }
 
@@ -53,7 +56,7 @@ export class UserPart {
   }
 }
 
-/** A complete part, and the offset after it. */
+/** A complete part, and the file offset after the part. */
 export interface CompletePart {
   readonly part: UserPart;
   readonly next: FileOffset;

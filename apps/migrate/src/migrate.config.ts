@@ -2,7 +2,7 @@ import { databaseConfig, distribution } from '#database';
 import { commonConfig } from '#runtime';
 import { z } from 'zod';
 
-const login = (app: string) =>
+const loginUrlSchema = (app: string) =>
   databaseConfig.shape.DATABASE_URL.optional().describe(
     `Connection URL of ${app}: its user and password become a login. Not set: an operator ` +
       'creates the login.',
@@ -21,10 +21,10 @@ export const migrateConfig = z.object({
       '`on` creates missing group roles; `off` expects those of an operator; `none` is for a ' +
         'database whose owner cannot create roles: all services use the owner, without logins.',
     ),
-  SUBSCRIPTION_DATABASE_URL: login('the subscription service'),
-  EPISODE_DATABASE_URL: login('the episode service'),
-  DELETION_DATABASE_URL: login('the deletion worker'),
-  DUMP_DATABASE_URL: login('`dump`'),
-  ACCOUNT_DATABASE_URL: login('the account app'),
-  FEED_DATABASE_URL: login('the feed service'),
+  SUBSCRIPTION_DATABASE_URL: loginUrlSchema('the subscription service'),
+  EPISODE_DATABASE_URL: loginUrlSchema('the episode service'),
+  DELETION_DATABASE_URL: loginUrlSchema('the deletion worker'),
+  DUMP_DATABASE_URL: loginUrlSchema('`dump`'),
+  ACCOUNT_DATABASE_URL: loginUrlSchema('the account app'),
+  FEED_DATABASE_URL: loginUrlSchema('the feed service'),
 });

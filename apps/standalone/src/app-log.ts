@@ -11,23 +11,23 @@ import { dirname } from 'node:path';
 import type { Readable } from 'node:stream';
 import type { Outages } from './outages.js';
 
-/** Size in bytes at which a log file is rotated. Its last rotated file is then replaced. */
+/** Size in bytes above which a log file is rotated. The rotated file replaces the previous one. */
 const defaultMaxBytes = 10 * 1024 * 1024;
 
 const shownLevels: ReadonlySet<unknown> = new Set(['warn', 'error', 'fatal']);
 
 /**
- * Writes the output of an app to a file. Warnings, errors and lines that are not JSON, such as
- * stack traces, are also shown under the app's name. {@link Outages} shows outages of servers. The
- * file is emptied at the start, but not at restarts of the app. It and one rotated file have a
- * limited size. Only its owner can read it. Lines that cannot be written are lost; the output is
- * still read and shown.
+ * Writes the output of an app to a file.
+ * - Warnings, errors and lines that are not JSON, such as stack traces, are also shown under the
+ *   app's name. {@link Outages} shows outages of servers.
+ * - The constructor empties the file. A restart of the app does not.
+ * - The file has a limited size. One rotated file is kept. Only their owner can read them.
+ * - Lines that cannot be written are lost. They are still shown.
  */
 export class AppLog {
   private file: number;
-  private bytes = 0;
-  /** True while lines cannot be written. */
-  private isFailing = false;
+  private fileBytes = 0;
+  private isLosingLines = false;
 
   constructor(
     private readonly name: string,
@@ -45,13 +45,13 @@ export class AppLog {
 
   /** Logs an output stream of the app. Resolves after the end of the stream. */
   async logStream(stream: Readable): Promise<void> {
-    let rest = '';
-    for await (const text of stream.setEncoding('utf8') as AsyncIterable<string>) {
-      const end = text.lastIndexOf('\n') + 1;
-      if (end > 0) this.writeLines(rest + text.slice(0, end));
-      rest = end > 0 ? text.slice(end) : rest + text;
+    let incompleteLine = '';
+    for await (const chunk of stream.setEncoding('utf8') as AsyncIterable<string>) {
+      const end = chunk.lastIndexOf('\n') + 1;
+      if (end > 0) this.writeLines(incompleteLine + chunk.slice(0, end));
+      incompleteLine = end > 0 ? chunk.slice(end) : incompleteLine + chunk;
     }
-    if (rest !== '') this.writeLines(`${rest}\n`);
+    if (incompleteLine !== '') this.writeLines(`${incompleteLine}\n`);
     this.outages.dropApp(this.name);
   }
 
@@ -64,16 +64,16 @@ export class AppLog {
   /** Discards lines that cannot be written, because an error would end the supervisor. */
   private writeToFile(lines: string): void {
     try {
-      if (this.bytes > this.maxBytes) this.rotate();
-      this.bytes += writeSync(this.file, lines);
-      this.isFailing = false;
+      if (this.fileBytes > this.maxBytes) this.rotate();
+      this.fileBytes += writeSync(this.file, lines);
+      this.isLosingLines = false;
     } catch (error) {
-      if (!this.isFailing)
+      if (!this.isLosingLines)
         this.printLine(
           `${this.name}: lines of its log are lost, because ${this.path} cannot be written: ` +
             (error as Error).message,
         );
-      this.isFailing = true;
+      this.isLosingLines = true;
     }
   }
 
@@ -85,40 +85,41 @@ export class AppLog {
       // The file was deleted, or an earlier rotation could not open the new file.
       if ((error as NodeJS.ErrnoException).code !== 'ENOENT') throw error;
     }
-    const file = openEmptyFile(this.path);
+    const newFile = openEmptyFile(this.path);
     closeSync(this.file);
-    this.file = file;
-    this.bytes = 0;
+    this.file = newFile;
+    this.fileBytes = 0;
   }
 
   private showLine(line: string): void {
-    const readable = readableLine(line);
-    if (readable === undefined) return;
-    if (readable.outage === undefined) this.printLine(`${this.name}: ${readable.text}`);
-    else if (readable.isEnd) this.outages.recordEnd(this.name, readable.outage);
-    else this.outages.recordStart(this.name, readable.outage, readable.reason);
+    const content = readableLine(line);
+    if (content === undefined) return;
+    if (content.outage === undefined) this.printLine(`${this.name}: ${content.text}`);
+    else if (content.isEnd) this.outages.recordEnd(this.name, content.outage);
+    else this.outages.recordStart(this.name, content.outage, content.reason);
   }
 }
 
-/** Opens an empty file of mode 0600. An earlier file can have another mode. */
+/** Opens a file and empties it. Sets mode 0600, because an existing file can have another mode. */
 function openEmptyFile(path: string): number {
   const file = openSync(path, 'w', 0o600);
   fchmodSync(file, 0o600);
   return file;
 }
 
-/** Content of a log line that is shown: a text, or the start or end of a server's outage. */
+/** The shown content of a log line: a text, or the start or end of the outage of a server. */
 type ReadableLine =
   | { text: string; outage?: undefined }
   | { outage: string; isEnd: boolean; reason: string | undefined };
 
-/** Returns true for an info line without an outage, without parsing it, as most lines are such. */
+/** Returns true for an info line without an outage. Parses no JSON: most lines are such. */
 const isRoutineLine = (line: string) =>
   line.startsWith('{"level":"info",') && !line.includes('"outage":');
 
 /**
- * Returns what a person sees of a line of output; `undefined` if nothing. Warnings about single
- * requests are not shown: the client sees the failure, and an outage would cause many warnings.
+ * Returns the content of a line of output to show; undefined if the line is not shown. Warnings
+ * about single requests are not shown, because the client receives the failure, and because an
+ * outage would cause many warnings.
  */
 export function readableLine(line: string): ReadableLine | undefined {
   if (line.trim() === '' || isRoutineLine(line)) return undefined;
@@ -134,10 +135,10 @@ export function readableLine(line: string): ReadableLine | undefined {
       correlationId?: string;
     };
     const cause = err?.message || problems?.join('; ');
-    const isShown = shownLevels.has(level);
-    if (outage !== undefined) return { outage, isEnd: !isShown, reason: cause };
-    const isOfRequest = (requestId ?? correlationId) !== undefined;
-    if (!isShown || (level === 'warn' && isOfRequest)) return undefined;
+    const hasShownLevel = shownLevels.has(level);
+    if (outage !== undefined) return { outage, isEnd: !hasShownLevel, reason: cause };
+    const hasRequestId = (requestId ?? correlationId) !== undefined;
+    if (!hasShownLevel || (level === 'warn' && hasRequestId)) return undefined;
     return { text: `${level}: ${msg ?? ''}${cause && cause !== msg ? ` (${cause})` : ''}` };
   } catch {
     return { text: line };

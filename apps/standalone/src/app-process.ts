@@ -16,18 +16,19 @@ export interface AppProgram {
   readonly log: AppLog;
 }
 
-/** Maximum milliseconds for the start of an app, until it is ready. Then it is killed. */
+/** Maximum milliseconds until a started app is ready. A slower app is killed. */
 const readyTimeoutMs = 60_000;
 /** Limit of an app's heap in MiB, as in a container (k8s/chart). `NODE_OPTIONS` overrides it. */
-const heapLimit = '--max-old-space-size=384';
+const heapLimitOption = '--max-old-space-size=384';
 /** Time from SIGTERM to SIGKILL in milliseconds, longer than an app's own limit for its stop. */
 export const killAfterMs = appStopLimitMs + 5_000;
 
 /**
  * A running app.
- * - It leads a process group: Ctrl-C in a terminal reaches only the supervisor, which stops the
- *   apps in order.
- * - The IPC channel reports readiness, and its end tells the app that the supervisor is gone.
+ * - The app has its own process group. Ctrl-C in a terminal reaches only the supervisor, which then
+ *   stops the apps in order.
+ * - The app reports readiness over the IPC channel. The app stops when the channel closes, because
+ *   the supervisor has then ended.
  */
 export class SupervisedApp implements ReadyProcess {
   readonly exited: Promise<string>;
@@ -36,42 +37,44 @@ export class SupervisedApp implements ReadyProcess {
   private hasEnded = false;
 
   private constructor(private readonly child: ChildProcess) {
-    this.exited = waitForEnd(child).then((how) => {
+    this.exited = waitForEnd(child).then((endReason) => {
       this.hasEnded = true;
-      return how;
+      return endReason;
     });
   }
 
   /**
    * Starts an app and waits until it is ready.
    *
-   * @throws StartError if it ends or does not become ready in time.
+   * @throws StartError if the app ends or is not ready after 60 seconds.
    */
   static async start(program: AppProgram, stopped: AbortSignal): Promise<SupervisedApp> {
     stopped.throwIfAborted();
     const child = forkApp(program);
     const app = new SupervisedApp(child);
-    const limit = createLimitedSignal(readyTimeoutMs, [stopped]);
-    const end = await Promise.race([
+    const readyLimit = createLimitedSignal(readyTimeoutMs, [stopped]);
+    const failure = await Promise.race([
       waitForReadyMessage(child).then((facts) => void (app.facts = facts)),
       app.exited,
-      once(limit.signal, 'abort').then(() =>
+      once(readyLimit.signal, 'abort').then(() =>
         stopped.aborted ? 'stopped' : `not ready within ${readyTimeoutMs / 1000} s`,
       ),
     ]);
-    limit.release();
-    if (end === undefined) return app;
+    readyLimit.release();
+    if (failure === undefined) return app;
     app.kill();
     await app.exited;
-    throw new StartError(`${program.name} did not start (${end}); its log is ${program.log.path}`);
+    throw new StartError(
+      `${program.name} did not start (${failure}); its log is ${program.log.path}`,
+    );
   }
 
   async stop(): Promise<void> {
     if (this.hasEnded) return;
     this.child.kill('SIGTERM');
-    const limit = setTimeout(() => this.kill(), killAfterMs);
+    const killTimer = setTimeout(() => this.kill(), killAfterMs);
     await this.exited;
-    clearTimeout(limit);
+    clearTimeout(killTimer);
   }
 
   kill(): void {
@@ -82,22 +85,22 @@ export class SupervisedApp implements ReadyProcess {
 /**
  * Runs an app until it ends.
  *
- * @param answer receives the standard output, which is then not logged.
- * @throws StartError if it fails.
+ * @param receiveOutput gets the standard output in pieces. If set, this output is not logged.
+ * @throws StartError if the app fails.
  */
 export async function runToEnd(
   program: AppProgram,
-  answer?: (text: string) => void,
+  receiveOutput?: (text: string) => void,
 ): Promise<void> {
-  const child = forkApp(program, answer);
-  const how = await waitForEnd(child);
-  if (how !== 'exit code 0')
-    throw new StartError(`${program.name} failed (${how}); its log is ${program.log.path}`);
+  const child = forkApp(program, receiveOutput);
+  const endReason = await waitForEnd(child);
+  if (endReason !== 'exit code 0')
+    throw new StartError(`${program.name} failed (${endReason}); its log is ${program.log.path}`);
 }
 
 function forkApp(
   { script, args = [], environment, log }: AppProgram,
-  answer?: (text: string) => void,
+  receiveOutput?: (text: string) => void,
 ): ChildProcess {
   const child = fork(script, args, {
     env: { ...inheritedVariables(), ...environment },
@@ -106,30 +109,30 @@ function forkApp(
     detached: true,
     stdio: ['ignore', 'pipe', 'pipe', 'ipc'],
   });
-  if (answer) child.stdout?.setEncoding('utf8').on('data', answer);
-  for (const output of [answer ? null : child.stdout, child.stderr])
+  if (receiveOutput) child.stdout?.setEncoding('utf8').on('data', receiveOutput);
+  for (const output of [receiveOutput ? null : child.stdout, child.stderr])
     if (output) void log.logStream(output);
   return child;
 }
 
 /**
- * Matches variables that apps do not inherit, because the supervisor sets them. A variable of the
- * shell must not contradict it, or expose the database owner's password to an app. Apps inherit
- * other variables, such as limits.
+ * Matches variables that apps do not inherit from the shell. They could contradict the variables of
+ * the supervisor, or expose the database owner's password to an app. Apps inherit all others, such
+ * as limits.
  */
 const notInherited =
   /^(PG|POSTGRES_|REDIS_|QUEUE_REDIS_|AUTH_(?!DEVELOPMENT_KEYS)|API_|SECRETS_KEY|SESSION_KEY|CURSOR_KEY|KEYS_DIRECTORY)|DATABASE_URL|^(HOST|PORT|PUBLIC_URL|OPS_HOST|OPS_PORT)(_FILE)?$/;
 
-function inheritedVariables(): NodeJS.ProcessEnv {
-  const kept = Object.entries(process.env).filter(([name]) => !notInherited.test(name));
+function readInheritedVariables(): NodeJS.ProcessEnv {
+  const inherited = Object.entries(process.env).filter(([name]) => !notInherited.test(name));
   // Node uses the last heap limit in NODE_OPTIONS, so the operator's limit overrides this one.
   return {
-    ...Object.fromEntries(kept),
-    NODE_OPTIONS: `${heapLimit} ${process.env.NODE_OPTIONS ?? ''}`.trim(),
+    ...Object.fromEntries(inherited),
+    NODE_OPTIONS: `${heapLimitOption} ${process.env.NODE_OPTIONS ?? ''}`.trim(),
   };
 }
 
-/** Resolves when a process and its output have ended, to the exit code or signal. */
+/** Waits for the end of a process and its output. Resolves to the exit code or the signal. */
 function waitForEnd(child: ChildProcess): Promise<string> {
   return new Promise((resolve) => {
     child.once('error', (error) => resolve(error.message));

@@ -7,7 +7,7 @@ import type { Outages } from './outages.js';
 
 /** URLs of the Postgres and the Redis that the apps use. */
 export interface Backends {
-  /** URL of Postgres as the owner of the database. */
+  /** URL of Postgres with the login of the owner of the database. */
   readonly postgresUrl: string;
   readonly redisUrl: string;
 }
@@ -18,13 +18,15 @@ export interface ProgramOptions extends Backends {
   readonly canCreateRoles: boolean;
   /** True without `POSTGRES_URL`. */
   readonly isPostgresEmbedded: boolean;
+  /** Path of the data directory. */
   readonly data: string;
   readonly host: string;
   readonly port: number;
-  /** URL of the edge for clients, which is also the issuer of the account app's tokens. */
+  /** URL of the edge for clients, and issuer of the account app's tokens. */
   readonly baseUrl: string;
-  /** Set if clients use only this URL; otherwise links have the host of each request. */
+  /** The only URL that clients use. If undefined, links have the host of each request. */
   readonly publicUrl: string | undefined;
+  /** Number of processes of each service. */
   readonly replicas: number;
   /** Source of titles and episodes; with `off` no feed service runs. */
   readonly feeds: FeedsMode;
@@ -44,22 +46,22 @@ const serviceRoles = [
 ] as const;
 
 /**
- * Connections of all services to the embedded Postgres, which has 300. The others are for the edge,
- * `migrate`, commands of operators and the superuser.
+ * Maximum connections of all services to the embedded Postgres. Its other 20 connections are for
+ * the edge, `migrate`, commands of operators and the superuser.
  */
-const serviceConnections = 280;
+const maxServiceConnections = 280;
 /** Default of `DATABASE_POOL_SIZE`. */
 const defaultPoolSize = 10;
 
 /** Returns the login of a role in Postgres. */
-const loginOf = (role: string) => `podcast_sync_${role}`;
+const buildLogin = (role: string) => `podcast_sync_${role}`;
 
-/** Logins that a start creates, or whose passwords it changes. */
-export const logins = [...serviceRoles.map(({ role }) => role), 'dump', 'account'].map(loginOf);
+/** Logins that a start creates. A start changes the passwords of existing logins. */
+export const logins = [...serviceRoles.map(({ role }) => role), 'dump', 'account'].map(buildLogin);
 
 /**
- * Returns every program of a run with its configuration. Also writes the files by which operators'
- * commands find the run (`--data`), and creates missing passwords.
+ * Returns every program of a run with its configuration. Also creates missing passwords, and writes
+ * the URLs that operators' commands read from the data directory (`--data`).
  *
  * @param folder the folder of the bundled programs.
  */
@@ -68,7 +70,7 @@ export function appPrograms(
   folder: string,
 ): { migrate: AppProgram; services: AppProgram[]; firstLink: AppProgram; edge: AppProgram } {
   const { data, postgresUrl, redisUrl, replicas } = options;
-  const program = (
+  const createProgram = (
     app: string,
     name: string,
     environment: Record<string, string>,
@@ -81,25 +83,28 @@ export function appPrograms(
     log: new AppLog(name, join(data, 'logs', `${name}.log`), options.printLine, options.outages),
   });
   const services = serviceRoles.filter(({ app }) => options.feeds !== 'off' || app !== 'feed');
-  const urls = services.map(({ role }) => roleUrl(options, role));
-  const dumpUrl = roleUrl(options, 'dump');
-  writePrivateFile(join(data, 'deletions-database-url'), `${roleUrl(options, 'deletion')}\n`);
+  const serviceUrls = services.map(({ role }) => buildRoleUrl(options, role));
+  const dumpUrl = buildRoleUrl(options, 'dump');
+  writePrivateFile(join(data, 'deletions-database-url'), `${buildRoleUrl(options, 'deletion')}\n`);
   writePrivateFile(join(data, 'dump-database-url'), `${dumpUrl}\n`);
   writePrivateFile(join(data, 'owner-database-url'), `${postgresUrl}\n`);
   writePrivateFile(join(data, 'redis-url'), `${redisUrl}\n`);
-  const account = accountEnvironment(options);
-  const accountUrl = roleUrl(options, 'account');
+  const accountVariables = buildAccountEnvironment(options);
+  const accountUrl = buildRoleUrl(options, 'account');
   writePrivateFile(join(data, 'account-database-url'), `${accountUrl}\n`);
   writePrivateFile(join(data, 'account-url'), `${options.baseUrl}\n`);
   return {
-    migrate: program(
+    migrate: createProgram(
       'podcast-sync',
       'migrate',
       {
         DATABASE_URL: postgresUrl,
         MIGRATE_GROUPS: options.canCreateRoles ? 'on' : 'none',
         ...Object.fromEntries(
-          services.map(({ role }, i) => [`${role.toUpperCase()}_DATABASE_URL`, urls[i] ?? '']),
+          services.map(({ role }, i) => [
+            `${role.toUpperCase()}_DATABASE_URL`,
+            serviceUrls[i] ?? '',
+          ]),
         ),
         DUMP_DATABASE_URL: dumpUrl,
         ACCOUNT_DATABASE_URL: accountUrl,
@@ -108,43 +113,55 @@ export function appPrograms(
     ),
     services: services.flatMap(({ app }, i) =>
       Array.from({ length: replicas }, (_, replica) =>
-        program(app, replicas === 1 ? app : `${app}-${replica + 1}`, {
-          DATABASE_URL: urls[i] ?? '',
+        createProgram(app, replicas === 1 ? app : `${app}-${replica + 1}`, {
+          DATABASE_URL: serviceUrls[i] ?? '',
           REDIS_URL: redisUrl,
-          ...poolEnvironment(options),
+          ...buildPoolEnvironment(options),
           // Publishers of feeds see this URL in requests. An empty value counts as not set.
           ...(app === 'feed' && { PUBLIC_URL: options.publicUrl ?? '' }),
         }),
       ),
     ),
-    firstLink: program('podcast-sync', 'accounts', account, ['accounts', 'first-link']),
-    edge: program('edge', 'edge', { ...account, ...edgeEnvironment(options) }),
+    firstLink: createProgram('podcast-sync', 'accounts', accountVariables, [
+      'accounts',
+      'first-link',
+    ]),
+    edge: createProgram('edge', 'edge', { ...accountVariables, ...buildEdgeEnvironment(options) }),
   };
 }
 
-/** Lowers the pools of many replicas to the connections that the embedded Postgres has. */
-function poolEnvironment({ isPostgresEmbedded, replicas }: ProgramOptions): Record<string, string> {
-  const { DATABASE_POOL_SIZE: size, DATABASE_POOL_SIZE_FILE: sizeFile } = process.env;
-  const fitting = Math.floor(serviceConnections / serviceRoles.length / replicas);
-  if (!isPostgresEmbedded || size || sizeFile || fitting >= defaultPoolSize) return {};
-  return { DATABASE_POOL_SIZE: String(Math.max(fitting, 1)) };
+/** Returns a pool size with which many replicas do not exceed {@link maxServiceConnections}. */
+function buildPoolEnvironment({
+  isPostgresEmbedded,
+  replicas,
+}: ProgramOptions): Record<string, string> {
+  const { DATABASE_POOL_SIZE: configuredSize, DATABASE_POOL_SIZE_FILE: sizeFile } = process.env;
+  const fittingSize = Math.floor(maxServiceConnections / serviceRoles.length / replicas);
+  if (!isPostgresEmbedded || configuredSize || sizeFile || fittingSize >= defaultPoolSize)
+    return {};
+  return { DATABASE_POOL_SIZE: String(Math.max(fittingSize, 1)) };
 }
 
-function edgeEnvironment({ publicUrl, host, port, data }: ProgramOptions): Record<string, string> {
+function buildEdgeEnvironment({
+  publicUrl,
+  host,
+  port,
+  data,
+}: ProgramOptions): Record<string, string> {
   return {
     HOST: host,
     PORT: String(port),
-    // Without a public URL, the empty value makes links have the host of each request.
+    // With an empty value, links have the host of each request.
     PUBLIC_URL: publicUrl ?? '',
     // The key is stored, so that session cookies stay valid after a restart.
     SESSION_KEY: readOrCreateSecret(join(data, 'passwords', 'session-key')),
   };
 }
 
-function accountEnvironment(options: ProgramOptions): Record<string, string> {
+function buildAccountEnvironment(options: ProgramOptions): Record<string, string> {
   const { baseUrl, data, redisUrl } = options;
   return {
-    DATABASE_URL: roleUrl(options, 'account'),
+    DATABASE_URL: buildRoleUrl(options, 'account'),
     REDIS_URL: redisUrl,
     PUBLIC_URL: baseUrl,
     KEYS_DIRECTORY: join(data, accountKeys),
@@ -152,9 +169,9 @@ function accountEnvironment(options: ProgramOptions): Record<string, string> {
   };
 }
 
-/** Returns the URL of a role with a stored password; the owner's URL if it cannot create roles. */
-function roleUrl({ postgresUrl, canCreateRoles, data }: ProgramOptions, role: string): string {
+/** Returns the URL with a role's login; the owner's URL if the owner cannot create roles. */
+function buildRoleUrl({ postgresUrl, canCreateRoles, data }: ProgramOptions, role: string): string {
   if (!canCreateRoles) return postgresUrl;
   const password = readOrCreateSecret(join(data, 'passwords', role));
-  return Object.assign(new URL(postgresUrl), { username: loginOf(role), password }).href;
+  return Object.assign(new URL(postgresUrl), { username: buildLogin(role), password }).href;
 }

@@ -3,7 +3,7 @@ import { chmodSync, existsSync, mkdirSync, readFileSync, renameSync, writeFileSy
 import { dirname, join } from 'node:path';
 import { KeyFiles } from '#embedded';
 
-/** Programs with their own Postgres login, and the variables by which migrate gets their URLs. */
+/** Postgres login of each program, and the variable with the URL of the login for `migrate`. */
 const loginsByProgram = {
   subscription: { login: 'podcast_sync_subscription', variable: 'SUBSCRIPTION_DATABASE_URL' },
   episode: { login: 'podcast_sync_episode', variable: 'EPISODE_DATABASE_URL' },
@@ -27,51 +27,61 @@ const containersWithRedis = [
 const databaseName = 'podcast_sync';
 const ownerLogin = 'podcast_sync';
 
-/** Key rotation: `gently` keeps tokens of the old key valid until they expire, `now` does not. */
+/** Mode of a key rotation. `gently` keeps tokens of the old key valid, `now` invalidates them. */
 export type Rotation = 'gently' | 'now';
 
 /**
- * Creates the secrets of a system in containers, where Postgres has the host name `postgres`. Each
- * container has a folder in `directory`. Its files are named after variables and have their values.
- * Existing secrets remain, except signing keys with a `rotation`.
+ * Creates the secrets of a system in containers, where Postgres has the host name `postgres`.
+ * `directory` gets a folder for each container. A file named after an environment variable contains
+ * the value of the variable. Existing secrets stay, except the signing key if `rotation` is set.
  */
 export async function makeContainerSecrets(directory: string, rotation?: Rotation): Promise<void> {
-  const file = (part: string, name: string) => join(directory, part, name);
-  const ownerPassword = readOrCreateSecret(file('postgres', 'POSTGRES_PASSWORD'));
-  const redisPassword = readOrCreateSecret(file('redis', 'REDIS_PASSWORD'));
-  writeSharedFile(file('redis', 'redis.conf'), `requirepass ${redisPassword}\n`);
-  for (const part of containersWithRedis)
-    writeSharedFile(file(part, 'REDIS_PASSWORD'), redisPassword);
-  writeSharedFile(file('migrate', 'DATABASE_URL'), databaseUrl(ownerLogin, ownerPassword));
+  const secretPath = (container: string, name: string) => join(directory, container, name);
+  const ownerPassword = readOrCreateSecret(secretPath('postgres', 'POSTGRES_PASSWORD'));
+  const redisPassword = readOrCreateSecret(secretPath('redis', 'REDIS_PASSWORD'));
+  writeWorldReadableFile(secretPath('redis', 'redis.conf'), `requirepass ${redisPassword}\n`);
+  for (const container of containersWithRedis)
+    writeWorldReadableFile(secretPath(container, 'REDIS_PASSWORD'), redisPassword);
+  writeWorldReadableFile(
+    secretPath('migrate', 'DATABASE_URL'),
+    buildDatabaseUrl(ownerLogin, ownerPassword),
+  );
   for (const [program, { login, variable }] of Object.entries(loginsByProgram)) {
-    const url = databaseUrl(login, readOrCreateSecret(file(program, 'DATABASE_PASSWORD')));
-    writeSharedFile(file(program, 'DATABASE_URL'), url);
-    writeSharedFile(file('migrate', variable), url);
+    const url = buildDatabaseUrl(
+      login,
+      readOrCreateSecret(secretPath(program, 'DATABASE_PASSWORD')),
+    );
+    writeWorldReadableFile(secretPath(program, 'DATABASE_URL'), url);
+    writeWorldReadableFile(secretPath('migrate', variable), url);
   }
-  readOrCreateSecret(file('account', 'SECRETS_KEY'), 32);
-  readOrCreateSecret(file('gpodder', 'SESSION_KEY'), 32);
-  readOrCreateSecret(file('gateway', 'CURSOR_KEY'), 32);
-  const keys = await KeyFiles.open(join(directory, 'account'));
-  if (rotation) await keys.rotate({ now: rotation === 'now' });
-  chmodSync(file('account', 'signing-key.json'), 0o444);
-  writeSharedFile(file('gateway', 'jwks.json'), readFileSync(keys.keySetFile, 'utf8'));
+  readOrCreateSecret(secretPath('account', 'SECRETS_KEY'), 32);
+  readOrCreateSecret(secretPath('gpodder', 'SESSION_KEY'), 32);
+  readOrCreateSecret(secretPath('gateway', 'CURSOR_KEY'), 32);
+  const keyFiles = await KeyFiles.open(join(directory, 'account'));
+  if (rotation) await keyFiles.rotate({ now: rotation === 'now' });
+  chmodSync(secretPath('account', 'signing-key.json'), 0o444);
+  writeWorldReadableFile(
+    secretPath('gateway', 'jwks.json'),
+    readFileSync(keyFiles.keySetFile, 'utf8'),
+  );
 }
 
-function databaseUrl(user: string, password: string): string {
+function buildDatabaseUrl(user: string, password: string): string {
   return `postgres://${user}:${password}@postgres:5432/${databaseName}`;
 }
 
-/** Returns the secret in a file, and creates a random, URL-safe secret the first time. */
-function readOrCreateSecret(path: string, bytes = 24): string {
-  if (!existsSync(path)) writeSharedFile(path, randomBytes(bytes).toString('base64url'));
+/** Returns the secret in a file. A missing file is created with a random, URL-safe secret. */
+function readOrCreateSecret(path: string, secretBytes = 24): string {
+  if (!existsSync(path))
+    writeWorldReadableFile(path, randomBytes(secretBytes).toString('base64url'));
   return readFileSync(path, 'utf8');
 }
 
 /**
- * Writes a file atomically. All users can read it, because containers run as unknown users. A
- * container can only read the folder that is mounted into it.
+ * Writes a file atomically. All users can read the file, because the user of a container is not
+ * known here. A container can read only the folder that is mounted into it.
  */
-function writeSharedFile(path: string, content: string): void {
+function writeWorldReadableFile(path: string, content: string): void {
   mkdirSync(dirname(path), { recursive: true });
   if (existsSync(path) && readFileSync(path, 'utf8') === content) return;
   writeFileSync(`${path}.new`, content);

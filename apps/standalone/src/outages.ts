@@ -2,9 +2,10 @@
 const defaultShownAfterMs = 3_000;
 
 interface Outage {
-  readonly since: number;
-  /** Number of parts of each app that reported the outage and not its end, by name of the app. */
-  readonly parts: Map<string, number>;
+  /** `performance.now()` at the first report. */
+  readonly startMs: number;
+  /** Number of reports of a start without a report of the end, by name of the app. */
+  readonly openReports: Map<string, number>;
   reason: string | undefined;
   isShown: boolean;
   timer: NodeJS.Timeout;
@@ -12,7 +13,7 @@ interface Outage {
 
 /**
  * Shows outages of servers that apps report in their logs (`outage`). Invariants:
- * - An outage is one line with its cause and one line at its end, however many parts report it.
+ * - An outage is one line with its cause and one line at its end, however many apps report it.
  * - A short outage is not shown. While the supervisor restarts the server, no outage is shown:
  *   the supervisor reports the restart.
  */
@@ -26,40 +27,40 @@ export class Outages {
     private readonly shownAfterMs = defaultShownAfterMs,
   ) {}
 
-  /** Records that a part of an app lost its connection to a server. */
+  /** Records that a component of an app lost its connection to a server. */
   recordStart(app: string, server: string, reason: string | undefined): void {
     const outage = this.currentOutages.get(server) ?? this.addOutage(server);
-    outage.parts.set(app, (outage.parts.get(app) ?? 0) + 1);
+    outage.openReports.set(app, (outage.openReports.get(app) ?? 0) + 1);
     outage.reason ??= reason;
   }
 
-  /** Records that a part of an app is connected to a server again. */
+  /** Records that a component of an app is connected to a server again. */
   recordEnd(app: string, server: string): void {
-    const left = (this.currentOutages.get(server)?.parts.get(app) ?? 0) - 1;
-    this.setParts(app, server, left);
+    const reportCount = (this.currentOutages.get(server)?.openReports.get(app) ?? 0) - 1;
+    this.setOpenReports(app, server, reportCount);
   }
 
-  /** Drops the parts of an app whose process has ended. */
+  /** Drops the reports of an app whose process has ended. */
   dropApp(app: string): void {
-    for (const server of this.currentOutages.keys()) this.setParts(app, server, 0);
+    for (const server of this.currentOutages.keys()) this.setOpenReports(app, server, 0);
   }
 
-  private setParts(app: string, server: string, left: number): void {
+  private setOpenReports(app: string, server: string, reportCount: number): void {
     const outage = this.currentOutages.get(server);
     if (!outage) return;
-    if (left > 0) outage.parts.set(app, left);
-    else outage.parts.delete(app);
-    if (outage.parts.size > 0) return;
+    if (reportCount > 0) outage.openReports.set(app, reportCount);
+    else outage.openReports.delete(app);
+    if (outage.openReports.size > 0) return;
     this.currentOutages.delete(server);
     clearTimeout(outage.timer);
-    const seconds = Math.round((performance.now() - outage.since) / 1_000);
+    const seconds = Math.round((performance.now() - outage.startMs) / 1_000);
     if (outage.isShown) this.printLine(`${server} available again after ${seconds} s`);
   }
 
   private addOutage(server: string): Outage {
     const timer = setTimeout(() => this.showStart(server), this.shownAfterMs).unref();
-    const since = performance.now();
-    const outage = { since, parts: new Map(), reason: undefined, isShown: false, timer };
+    const startMs = performance.now();
+    const outage = { startMs, openReports: new Map(), reason: undefined, isShown: false, timer };
     this.currentOutages.set(server, outage);
     return outage;
   }

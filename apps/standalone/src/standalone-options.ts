@@ -35,10 +35,11 @@ export interface StartOptions {
   /** Port of the edge; 0 for any free port. */
   readonly port: number;
   readonly host: string;
-  /** Public origin, if it differs from host and port. */
+  /** Origin of the URL for clients. Default: a URL of host and port. */
   readonly publicUrl?: string;
   /** Source of titles and episodes. Default: the variable FEEDS, else `fetched`. */
   readonly feeds?: FeedsMode;
+  /** Path of the data directory. */
   readonly data: string;
 }
 

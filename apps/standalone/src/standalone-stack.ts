@@ -48,7 +48,7 @@ export class StandaloneStack {
   constructor(
     private readonly options: StandaloneOptions,
     private readonly printLine: (line: string) => void,
-    private readonly folder: string,
+    private readonly programFolder: string,
   ) {
     const isRestarting = (server: string) => this.servers.get(server)?.isRunning === false;
     this.outages = new Outages(printLine, isRestarting);
@@ -60,9 +60,9 @@ export class StandaloneStack {
    * @throws StartError with a message for the operator. Call {@link stop} afterwards.
    */
   start(): Promise<Welcome> {
-    const started = this.startInOrder();
-    this.startInProgress = started;
-    return started;
+    const startPromise = this.startInOrder();
+    this.startInProgress = startPromise;
+    return startPromise;
   }
 
   /** Stops all parts in order, also during a start. */
@@ -88,19 +88,19 @@ export class StandaloneStack {
       );
     this.stopParts.push(lockData(data));
     await KeyFiles.open(join(data, accountKeys));
-    const [backends] = await allOrFirstFailure(this.startBackends(data), this.checkVariables(data));
+    const [backends] = await waitForBoth(this.startBackends(data), this.checkVariables(data));
     return this.startPrograms({ ...backends, canCreateRoles, data }, address);
   }
 
   /** Starts the apps. With `--port 0`, retries if another program has taken the chosen port. */
   private async startPrograms(
-    fixed: PortIndependentOptions,
+    fixedOptions: PortIndependentOptions,
     address: ServedAddress,
     attempt = 1,
   ): Promise<Welcome> {
-    const before = this.stopParts.length;
+    const earlierParts = this.stopParts.length;
     try {
-      return await this.startProgramsAt(fixed, address);
+      return await this.startProgramsAt(fixedOptions, address);
     } catch (error) {
       if (
         this.stopController.signal.aborted ||
@@ -108,14 +108,14 @@ export class StandaloneStack {
         this.options.port !== 0
       )
         throw error;
-      for (const stop of this.stopParts.splice(before).reverse()) await stop();
-      if (!(await listenFailure(this.options.host, address.port))) throw error;
+      for (const stop of this.stopParts.splice(earlierParts).reverse()) await stop();
+      if (!(await findListenError(this.options.host, address.port))) throw error;
     }
-    return this.startPrograms(fixed, await this.chooseAddress(), attempt + 1);
+    return this.startPrograms(fixedOptions, await this.chooseAddress(), attempt + 1);
   }
 
   private async startProgramsAt(
-    fixed: PortIndependentOptions,
+    fixedOptions: PortIndependentOptions,
     address: ServedAddress,
   ): Promise<Welcome> {
     const {
@@ -128,7 +128,7 @@ export class StandaloneStack {
     } = this.options;
     const programs = appPrograms(
       {
-        ...fixed,
+        ...fixedOptions,
         ...address,
         host,
         publicUrl,
@@ -139,19 +139,23 @@ export class StandaloneStack {
         printLine: this.printLine,
         outages: this.outages,
       },
-      this.folder,
+      this.programFolder,
     );
     const { POSTGRES_URL } = this.options;
-    if (POSTGRES_URL !== undefined && fixed.canCreateRoles)
+    if (POSTGRES_URL !== undefined && fixedOptions.canCreateRoles)
       await checkLoginsUnused(POSTGRES_URL, logins);
     this.announceStep('Migrating the database');
     await runToEnd(programs.migrate);
     this.announceStep(`Starting ${programs.services.length + 1} processes`);
     let firstLink = '';
-    const link = runToEnd(programs.firstLink, (text) => (firstLink += text));
-    this.stopParts.push(() => link.catch(() => {}));
-    // Stopped in reverse order: the edge before the services, which answer its last requests.
-    await Promise.all([link, this.startApps(programs.services), this.startApps([programs.edge])]);
+    const firstLinkRun = runToEnd(programs.firstLink, (text) => (firstLink += text));
+    this.stopParts.push(() => firstLinkRun.catch(() => {}));
+    // A stop has the reverse order, because the services answer the last requests of the edge.
+    await Promise.all([
+      firstLinkRun,
+      this.startApps(programs.services),
+      this.startApps([programs.edge]),
+    ]);
     return {
       baseUrl: address.baseUrl,
       data: this.options.data,
@@ -161,9 +165,9 @@ export class StandaloneStack {
 
   /** Returns the port, and the URL for clients: `--public-url`, or a URL of host and port. */
   private async chooseAddress(): Promise<ServedAddress> {
-    const { host, publicUrl, port: wanted } = this.options;
-    await requireFreePort(host, wanted);
-    const port = wanted || (await freePort());
+    const { host, publicUrl, port: requestedPort } = this.options;
+    await requireFreePort(host, requestedPort);
+    const port = requestedPort || (await freePort());
     return { port, baseUrl: publicUrl ?? reachableUrl(host, port) };
   }
 
@@ -171,13 +175,13 @@ export class StandaloneStack {
   private async checkVariables(data: string): Promise<void> {
     const name = 'variables-check';
     const log = new AppLog(name, join(data, 'logs', `${name}.log`), this.printLine, this.outages);
-    let problems = '';
+    let output = '';
     await runToEnd(
-      { name, script: join(this.folder, `${name}.js`), environment: {}, log },
-      (text) => (problems += text),
+      { name, script: join(this.programFolder, `${name}.js`), environment: {}, log },
+      (text) => (output += text),
     );
-    const found = JSON.parse(problems) as string[];
-    if (found.length > 0) throw new ConfigurationError(found);
+    const problems = JSON.parse(output) as string[];
+    if (problems.length > 0) throw new ConfigurationError(problems);
   }
 
   private async startBackends(data: string): Promise<Backends> {
@@ -208,7 +212,7 @@ export class StandaloneStack {
     return { postgresUrl, redisUrl };
   }
 
-  /** Starts an embedded server. A restart keeps the port, which the apps' variables contain. */
+  /** Starts an embedded server. A restart keeps the port, because the apps have its URL. */
   private async startServer(
     name: string,
     start: (stopped: AbortSignal, port?: number) => Promise<EmbeddedServer>,
@@ -216,7 +220,7 @@ export class StandaloneStack {
     this.announceStep(`Starting ${name}`);
     let port: number | undefined;
     const startOnPort = (stopped: AbortSignal) => {
-      // A stop of the stack ends only the first start: stopping apps need a server that restarts.
+      // A stop of the stack does not interrupt a restart, because stopping apps need the server.
       const signals = port === undefined ? [stopped, this.stopController.signal] : [stopped];
       return start(AbortSignal.any(signals), port);
     };
@@ -243,9 +247,9 @@ export class StandaloneStack {
     return Promise.all(runs.map((run) => run.start()));
   }
 
-  private announceStep(what: string): void {
+  private announceStep(step: string): void {
     this.stopController.signal.throwIfAborted();
-    this.printLine(`${what} ...`);
+    this.printLine(`${step} ...`);
   }
 
   private async stopInOrder(): Promise<void> {
@@ -259,12 +263,12 @@ export class StandaloneStack {
 }
 
 /** Waits for both promises even if one fails, so that parts that start meanwhile can be stopped. */
-async function allOrFirstFailure<One, Other>(
-  one: Promise<One>,
-  other: Promise<Other>,
-): Promise<[One, Other]> {
-  await Promise.allSettled([one, other]);
-  return Promise.all([one, other]);
+async function waitForBoth<First, Second>(
+  first: Promise<First>,
+  second: Promise<Second>,
+): Promise<[First, Second]> {
+  await Promise.allSettled([first, second]);
+  return Promise.all([first, second]);
 }
 
 /** Port of the edge, and the URL for clients. */
@@ -276,7 +280,7 @@ const maxPortAttempts = 5;
 
 /** Checks the port before anything starts, so that a failure leaves nothing behind. */
 async function requireFreePort(host: string, port: number): Promise<void> {
-  const failure = await listenFailure(host, port);
+  const failure = await findListenError(host, port);
   if (failure?.code === 'EADDRINUSE')
     throw new StartError(
       `Port ${port} is in use by another program. Choose another one: npm start -- ` +
@@ -287,7 +291,7 @@ async function requireFreePort(host: string, port: number): Promise<void> {
 }
 
 /** Returns the error of listening on a port; undefined if the port is free. */
-function listenFailure(host: string, port: number): Promise<NodeJS.ErrnoException | undefined> {
+function findListenError(host: string, port: number): Promise<NodeJS.ErrnoException | undefined> {
   const probe = createServer();
   return new Promise((settle) => {
     probe.once('error', settle);

@@ -5,10 +5,10 @@ import { Redis } from 'ioredis';
 import pg from 'pg';
 import type { StandaloneOptions } from './standalone-options.js';
 
-/** Maximum milliseconds until a configured Postgres or Redis answers. */
+/** Maximum milliseconds until a configured Postgres or Redis answers. Then the start fails. */
 const answerTimeoutMs = 3_000;
 
-/** Minimum free bytes for a data directory. A new Postgres needs some 50 MB, its WAL as much. */
+/** Minimum free bytes for a data directory. A new Postgres needs some 50 MB, and its WAL too. */
 const minFreeBytes = 200_000_000;
 
 /**
@@ -17,11 +17,11 @@ const minFreeBytes = 200_000_000;
  * @throws StartError that names the directory and a solution.
  */
 export function checkDirectory(directory: string): void {
-  const probe = join(directory, `.probe.${process.pid}`);
+  const probeFile = join(directory, `.probe.${process.pid}`);
   try {
     makeDirectories(directory);
-    writeFileSync(probe, 'x');
-    rmSync(probe);
+    writeFileSync(probeFile, 'x');
+    rmSync(probeFile);
   } catch (error) {
     const code = (error as NodeJS.ErrnoException).code ?? '';
     const reason = directoryFaults[code] ?? `it can't be written to (${code || String(error)})`;
@@ -37,7 +37,7 @@ export function checkDirectory(directory: string): void {
     );
 }
 
-/** Creates missing directories one by one: Node's `recursive` never returns below /proc. */
+/** Creates each missing directory, because `recursive` of `mkdirSync` never returns in /proc. */
 function makeDirectories(directory: string): void {
   if (existsSync(directory)) return;
   makeDirectories(dirname(directory));
@@ -45,6 +45,7 @@ function makeDirectories(directory: string): void {
 }
 
 const chooseAnotherDirectory = 'Choose another one: npm start -- --data DIR';
+/** Reasons for messages to the operator, by error code. */
 const directoryFaults: Readonly<Record<string, string>> = {
   EACCES: 'this user is not allowed to write to it',
   EPERM: 'this user is not allowed to write to it',
@@ -57,8 +58,8 @@ const directoryFaults: Readonly<Record<string, string>> = {
 };
 
 /**
- * Checks the configured servers. Returns true if the owner of the database can create roles, or
- * Postgres is embedded.
+ * Checks the servers of `POSTGRES_URL` and `REDIS_URL`. Returns false if the user of `POSTGRES_URL`
+ * cannot create roles, else true.
  *
  * @throws StartError that names the setting, the fault and the requirement.
  */
@@ -72,7 +73,7 @@ export async function checkServers(
   return canCreateRoles;
 }
 
-/** Checks Postgres. @returns true if its user can create roles. */
+/** Checks that the user can create schemas. @returns true if the user can also create roles. */
 function checkPostgres(url: string): Promise<boolean> {
   return queryPostgres(url, async (client) => {
     const { rows } = await client.query<{
@@ -121,7 +122,10 @@ export async function checkLoginsUnused(url: string, logins: readonly string[]):
 }
 
 /** Runs queries on a configured Postgres. @throws StartError that names the setting. */
-async function queryPostgres<T>(url: string, run: (client: pg.Client) => Promise<T>): Promise<T> {
+async function queryPostgres<T>(
+  url: string,
+  runQueries: (client: pg.Client) => Promise<T>,
+): Promise<T> {
   const client = new pg.Client({
     connectionString: url,
     connectionTimeoutMillis: answerTimeoutMs,
@@ -130,11 +134,11 @@ async function queryPostgres<T>(url: string, run: (client: pg.Client) => Promise
   client.on('error', () => {});
   try {
     await client.connect();
-    return await run(client);
+    return await runQueries(client);
   } catch (error) {
     throw error instanceof StartError
       ? error
-      : unusableServerError('POSTGRES_URL', 'Postgres', url, error);
+      : createUnusableServerError('POSTGRES_URL', 'Postgres', url, error);
   } finally {
     void client.end().catch(() => {});
   }
@@ -148,20 +152,20 @@ async function checkRedis(url: string): Promise<void> {
     maxRetriesPerRequest: 0,
     retryStrategy: () => null,
   });
-  let cause: unknown;
-  redis.on('error', (error) => (cause ??= error));
+  let connectionError: unknown;
+  redis.on('error', (error) => (connectionError ??= error));
   try {
     await redis.connect();
     await redis.ping();
   } catch (error) {
-    throw unusableServerError('REDIS_URL', 'Redis', url, cause ?? error);
+    throw createUnusableServerError('REDIS_URL', 'Redis', url, connectionError ?? error);
   } finally {
     redis.disconnect();
   }
 }
 
 /** Returns the error for a server that cannot be used, without the password in its URL. */
-function unusableServerError(
+function createUnusableServerError(
   setting: string,
   server: string,
   url: string,

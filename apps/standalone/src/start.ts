@@ -4,7 +4,7 @@ import { standaloneConfig, type StartOptions } from './standalone-options.js';
 import { StandaloneStack } from './standalone-stack.js';
 import { welcomeText } from './welcome-text.js';
 
-/** Milliseconds in which a second signal counts as the first one: npm repeats a Ctrl-C. */
+/** Milliseconds in which a second signal has no effect, because npm repeats a Ctrl-C. */
 const sameSignalMs = 1_000;
 
 const printLine = (line: string) => process.stdout.write(`${line}\n`);
@@ -14,22 +14,22 @@ export async function startStandalone(
   options: StartOptions,
   environment: NodeJS.ProcessEnv,
 ): Promise<void> {
-  // The bundled code of this file is in the folder of the apps' programs (apps/bundle.mjs).
   const stack = new StandaloneStack(
     { ...options, ...loadConfig(standaloneConfig, environment) },
     printLine,
+    // The folder of the apps' programs, because this file is bundled with them (apps/bundle.mjs).
     import.meta.dirname,
   );
-  let stopping: number | undefined;
+  let stopStartMs: number | undefined;
 
   async function stop(exitCode: number): Promise<void> {
-    if (stopping === undefined) {
-      stopping = performance.now();
+    if (stopStartMs === undefined) {
+      stopStartMs = performance.now();
       printLine('Stopping ...');
       await stack.stop();
       printLine('Stopped.');
       process.exit(exitCode);
-    } else if (performance.now() - stopping > sameSignalMs) {
+    } else if (performance.now() - stopStartMs > sameSignalMs) {
       printLine('Killing the remaining processes ...');
       stack.killApps();
     }
@@ -40,7 +40,7 @@ export async function startStandalone(
     process.on(signal, () => void stop(0));
   // Stops when the parent process that forked this one has ended.
   process.on('disconnect', () => void stop(0));
-  // Ignores a closed output, which must not end the supervisor before its children.
+  // Ignores a closed output. Its error would end the supervisor before its children.
   process.stdout.on('error', () => {});
 
   try {
@@ -48,11 +48,13 @@ export async function startStandalone(
     printLine(welcomeText(welcome, process.stdout.isTTY));
     process.send?.({ ready: true, facts: { ...welcome } });
   } catch (error) {
-    if (stopping === undefined) {
-      const isConfiguration = error instanceof ConfigurationError;
-      const isExplained = isConfiguration || error instanceof StartError;
-      process.stderr.write(`${isExplained ? error.message : String((error as Error).stack)}\n`);
-      await stop(isConfiguration ? 78 : 1);
+    if (stopStartMs === undefined) {
+      const isConfigurationError = error instanceof ConfigurationError;
+      const hasOperatorMessage = isConfigurationError || error instanceof StartError;
+      process.stderr.write(
+        `${hasOperatorMessage ? error.message : String((error as Error).stack)}\n`,
+      );
+      await stop(isConfigurationError ? 78 : 1);
     }
   }
 }

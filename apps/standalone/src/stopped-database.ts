@@ -7,13 +7,13 @@ import { checkDirectory, checkServers } from './start-checks.js';
 import { standaloneConfig } from './standalone-options.js';
 
 /**
- * Runs a function on the database of a data directory whose system is stopped. Meanwhile it locks
- * the directory, and runs the embedded Postgres unless POSTGRES_URL is set. SIGINT and SIGTERM stop
- * that Postgres.
+ * Runs a function on the database of a stopped system. Until the function ends, the data directory
+ * is locked, and the embedded Postgres runs unless `POSTGRES_URL` is set. SIGINT and SIGTERM stop
+ * the embedded Postgres.
  *
  * @param run receives the variables of `migrate` for the owner of the database.
  * @throws StartError if the system runs, or the directory or server is unusable. After a signal,
- *   Error with its name.
+ *   Error with the name of the signal.
  */
 export async function withStoppedDatabase(
   data: string,
@@ -26,11 +26,11 @@ export async function withStoppedDatabase(
   const canCreateRoles = await checkServers(config);
   const unlock = lockData(directory);
   try {
-    const environment = (url: string) => ({
+    const buildEnvironment = (url: string) => ({
       DATABASE_URL: url,
       MIGRATE_GROUPS: canCreateRoles ? 'on' : 'none',
     });
-    if (config.POSTGRES_URL !== undefined) return await run(environment(config.POSTGRES_URL));
+    if (config.POSTGRES_URL !== undefined) return await run(buildEnvironment(config.POSTGRES_URL));
     await withStopSignal(async (stopped) => {
       const postgres = await startPostgres({
         directory: join(directory, 'postgres'),
@@ -39,8 +39,8 @@ export async function withStoppedDatabase(
         reportProgress: (line) => void io.stderr.write(`${line}\n`),
       });
       try {
-        // The stop of Postgres rolls back, and ends the function.
-        await Promise.race([run(environment(postgres.url)), once(stopped, 'abort')]);
+        // A signal ends this wait. The stop of Postgres then rolls back the transaction of `run`.
+        await Promise.race([run(buildEnvironment(postgres.url)), once(stopped, 'abort')]);
         stopped.throwIfAborted();
       } finally {
         await postgres.stop();

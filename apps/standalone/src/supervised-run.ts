@@ -5,6 +5,7 @@ export interface ReadyProcess {
   /** Resolves when the process has ended, to `exit code 1` or `signal SIGKILL`. */
   readonly exited: Promise<string>;
   stop(): Promise<void>;
+  /** Ends the process without a clean stop. */
   kill?(): void;
 }
 
@@ -40,15 +41,15 @@ export class SupervisedRun<R extends ReadyProcess> {
 
   /** Starts the process. @throws the error of the first start; then nothing runs. */
   async start(): Promise<R> {
-    const first = this.startUnlessStopped();
-    this.restartLoop = first.then(
-      (run) => this.keepRunning(run),
+    const firstStart = this.startUnlessStopped();
+    this.restartLoop = firstStart.then(
+      (readyProcess) => this.keepRunning(readyProcess),
       () => {},
     );
-    return first;
+    return firstStart;
   }
 
-  /** False while the process has ended and is not ready again. */
+  /** True while the process is ready. False until its first start, and during a restart. */
   get isRunning(): boolean {
     return this.currentProcess !== undefined;
   }
@@ -59,7 +60,7 @@ export class SupervisedRun<R extends ReadyProcess> {
     await this.restartLoop;
   }
 
-  /** Kills the process, during a {@link stop} that takes too long. */
+  /** Kills the process, to shorten a {@link stop} that takes too long. */
   kill(): void {
     this.currentProcess?.kill?.();
   }
@@ -67,40 +68,40 @@ export class SupervisedRun<R extends ReadyProcess> {
   /** Starts the process, and stops it if {@link stop} was called before it became ready. */
   private async startUnlessStopped(): Promise<R> {
     const { signal } = this.stopController;
-    const run = await this.startProcess(signal);
-    if (signal.aborted) await run.stop();
+    const readyProcess = await this.startProcess(signal);
+    if (signal.aborted) await readyProcess.stop();
     signal.throwIfAborted();
-    this.currentProcess = run;
-    return run;
+    this.currentProcess = readyProcess;
+    return readyProcess;
   }
 
-  private async keepRunning(first: R): Promise<void> {
-    let run: R | undefined = first;
-    let pause = this.backoff.firstMs;
-    while (run) {
-      const since = performance.now();
-      const how: string = await run.exited;
+  private async keepRunning(firstProcess: R): Promise<void> {
+    let readyProcess: R | undefined = firstProcess;
+    let pauseMs = this.backoff.firstMs;
+    while (readyProcess) {
+      const startMs = performance.now();
+      const endReason: string = await readyProcess.exited;
       this.currentProcess = undefined;
       if (this.stopController.signal.aborted) return;
-      if (performance.now() - since >= this.backoff.healthyMs) pause = this.backoff.firstMs;
-      this.printLine(`${this.name} ended (${how}); restart in ${pause / 1000} s`);
-      [run, pause] = await this.restartUntilReady(pause);
+      if (performance.now() - startMs >= this.backoff.healthyMs) pauseMs = this.backoff.firstMs;
+      this.printLine(`${this.name} ended (${endReason}); restart in ${pauseMs / 1000} s`);
+      [readyProcess, pauseMs] = await this.restartUntilReady(pauseMs);
     }
   }
 
-  /** Restarts the process. @returns the new run, unless it was stopped, and the next pause. */
-  private async restartUntilReady(firstPause: number): Promise<[R | undefined, number]> {
-    let pause = firstPause;
+  /** Restarts the process. @returns the process, undefined after a stop, and the next pause. */
+  private async restartUntilReady(firstPauseMs: number): Promise<[R | undefined, number]> {
+    let pauseMs = firstPauseMs;
     let lastReason: string | undefined;
     const { signal } = this.stopController;
     while (!signal.aborted) {
-      await delay(pause, undefined, { signal }).catch(() => {});
+      await delay(pauseMs, undefined, { signal }).catch(() => {});
       if (signal.aborted) break;
-      pause = Math.min(pause * 2, this.backoff.maxMs);
+      pauseMs = Math.min(pauseMs * 2, this.backoff.maxMs);
       try {
-        const run = await this.startUnlessStopped();
+        const readyProcess = await this.startUnlessStopped();
         this.printLine(`${this.name} ready again`);
-        return [run, pause];
+        return [readyProcess, pauseMs];
       } catch (error) {
         if (signal.aborted) break;
         const reason = error instanceof Error ? error.message : String(error);
@@ -109,6 +110,6 @@ export class SupervisedRun<R extends ReadyProcess> {
         lastReason = reason;
       }
     }
-    return [undefined, pause];
+    return [undefined, pauseMs];
   }
 }

@@ -3,6 +3,7 @@ import { renderUnicodeCompact } from 'uqr';
 /** Facts that `podcast-sync start` prints when all parts are ready. */
 export interface Welcome {
   readonly baseUrl: string;
+  /** Path of the data directory. */
   readonly data: string;
   /** Link for creating the first account; `undefined` if an account exists. */
   readonly firstLink: string | undefined;
@@ -11,27 +12,28 @@ export interface Welcome {
 /**
  * Returns the message at the end of a start: the address and what to do next.
  *
- * @param isTerminal a terminal gets a QR code, if a phone can reach the address.
+ * @param isTerminal true for a QR code. A local address gets none: a phone cannot reach it.
  */
 export function welcomeText({ baseUrl, data, firstLink }: Welcome, isTerminal = false): string {
-  const connect = `${baseUrl}/connect`;
-  const begin = firstLink
+  const connectUrl = `${baseUrl}/connect`;
+  const firstStep = firstLink
     ? `Create the first account in a browser. The link is valid for 7 days, once:\n\n  ${firstLink}`
-    : `Sign in and connect a podcast app:\n\n  ${connect}`;
+    : `Sign in and connect a podcast app:\n\n  ${connectUrl}`;
   const isReachable = !['127.0.0.1', 'localhost', '[::1]'].includes(new URL(baseUrl).hostname);
-  const phone = isReachable
+  const phoneNote = isReachable
     ? ''
     : '\nA phone cannot reach this address. For a phone: npm start -- --host 0.0.0.0\n';
-  const qr = isTerminal && isReachable ? `\n${renderUnicodeCompact(firstLink ?? connect)}\n` : '';
+  const qrCode =
+    isTerminal && isReachable ? `\n${renderUnicodeCompact(firstLink ?? connectUrl)}\n` : '';
   return `
 Podcast Sync is ready. Ctrl-C stops it; the data stays in ${data}.
 
   Address        ${baseUrl}       for all apps and for browsers
   API reference  ${baseUrl}/docs
 
-${begin}
-${phone}${qr}
-AntennaPod, Kasts, gPodder, Music Assistant, Cardo and GNOME Podcasts: ${connect}
+${firstStep}
+${phoneNote}${qrCode}
+AntennaPod, Kasts, gPodder, Music Assistant, Cardo and GNOME Podcasts: ${connectUrl}
 has the steps of each app.
 
 An app of the Open Podcast API asks for the address and opens the sign-in in a browser.

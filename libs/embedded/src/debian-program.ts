@@ -24,38 +24,38 @@ export async function fetchDebianProgram(
   isUsable: (program: Program) => boolean,
   reportProgress: (line: string) => void,
 ): Promise<Program | undefined> {
-  const target = join(folder, name);
-  const fetchedEarlier = programIn(target, name);
+  const targetFolder = join(folder, name);
+  const fetchedEarlier = locateProgram(targetFolder, name);
   if (isUsable(fetchedEarlier)) return fetchedEarlier;
   if (spawnSync('apt-get', ['--version']).status !== 0) return undefined;
 
   reportProgress(`fetching ${name} from this system's package archive (once, into ${folder})`);
   mkdirSync(folder, { recursive: true });
-  const work = mkdtempSync(join(folder, 'fetch-'));
+  const workFolder = mkdtempSync(join(folder, 'fetch-'));
   try {
-    const unpacked = join(work, 'unpacked');
-    for (const archive of await downloadPackages(name, work))
+    const unpacked = join(workFolder, 'unpacked');
+    for (const archive of await downloadPackages(name, workFolder))
       await runProgram('dpkg-deb', ['-x', archive, unpacked]);
-    if (!isUsable(programIn(unpacked, name))) return undefined;
+    if (!isUsable(locateProgram(unpacked, name))) return undefined;
     // Another process can have fetched the program meanwhile. The rename is atomic, so the folder
     // is never incomplete.
-    if (isUsable(programIn(target, name))) return programIn(target, name);
-    rmSync(target, { recursive: true, force: true });
-    renameSync(unpacked, target);
-    return programIn(target, name);
+    if (isUsable(locateProgram(targetFolder, name))) return locateProgram(targetFolder, name);
+    rmSync(targetFolder, { recursive: true, force: true });
+    renameSync(unpacked, targetFolder);
+    return locateProgram(targetFolder, name);
   } catch (error) {
-    reportProgress(`${name} could not be fetched: ${reasonOf(error)}`);
+    reportProgress(`${name} could not be fetched: ${extractReason(error)}`);
     return undefined;
   } finally {
-    rmSync(work, { recursive: true, force: true });
+    rmSync(workFolder, { recursive: true, force: true });
   }
 }
 
-function programIn(root: string, name: string): Program {
+function locateProgram(root: string, name: string): Program {
   const folders = ['usr/lib', 'lib']
     .map((folder) => join(root, folder))
     .filter((folder) => existsSync(folder));
-  const libraries = folders.flatMap((folder) =>
+  const libraryFolders = folders.flatMap((folder) =>
     readdirSync(folder, { recursive: true, encoding: 'utf8' })
       .filter((file) => /\.so(\.|$)/.test(file))
       .map((file) => dirname(join(folder, file))),
@@ -65,7 +65,7 @@ function programIn(root: string, name: string): Program {
     command: existsSync(join(root, 'usr/sbin', name))
       ? join(root, 'usr/sbin', name)
       : join(root, 'usr/bin', name),
-    env: { ...process.env, LD_LIBRARY_PATH: [...new Set(libraries)].join(':') },
+    env: { ...process.env, LD_LIBRARY_PATH: [...new Set(libraryFolders)].join(':') },
   };
 }
 
@@ -73,9 +73,9 @@ function programIn(root: string, name: string): Program {
  * Downloads a package and its missing dependencies, and returns the paths of the archives. With
  * `--reinstall` apt also downloads an installed package, whose program can be missing on PATH.
  */
-async function downloadPackages(name: string, work: string): Promise<string[]> {
-  const lists = join(work, 'lists');
-  const cache = join(work, 'cache');
+async function downloadPackages(name: string, workFolder: string): Promise<string[]> {
+  const lists = join(workFolder, 'lists');
+  const cache = join(workFolder, 'cache');
   const archives = join(cache, 'archives');
   for (const folder of [lists, archives]) mkdirSync(join(folder, 'partial'), { recursive: true });
   const options = [
@@ -87,10 +87,10 @@ async function downloadPackages(name: string, work: string): Promise<string[]> {
     'Debug::NoLocking=1',
     'APT::Sandbox::User=',
   ].flatMap((option) => ['-o', option]);
-  // A failed update, such as of one package source, must not prevent the download, which reports
-  // the problem if the package is not found.
+  // Ignores a failed update, such as of one package source. The download reports a package that it
+  // does not find.
   await runProgram('apt-get', [...options, '-qq', 'update']).catch(() => {});
-  // Debian's package redis-tools contains the program redis-server; valkey-tools is alike.
+  // On Debian, redis-tools contains the program redis-server, and valkey-tools valkey-server.
   const tools = name.replace('-server', '-tools');
   const flags = ['--yes', '--download-only', '--reinstall', '--no-install-recommends'];
   await runProgram('apt-get', [...options, 'install', ...flags, name, tools]);
@@ -99,7 +99,7 @@ async function downloadPackages(name: string, work: string): Promise<string[]> {
   return packages.filter((file) => !file.startsWith('libc6_')).map((file) => join(archives, file));
 }
 
-function reasonOf(error: unknown): string {
+function extractReason(error: unknown): string {
   const { stderr, message } = error as { stderr?: string; message: string };
   return (stderr || message).trim().split('\n').at(-1) ?? '';
 }

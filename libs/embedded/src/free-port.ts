@@ -2,24 +2,24 @@ import { randomInt } from 'node:crypto';
 import { createServer } from 'node:net';
 
 /**
- * Range of the ports to choose from. It is below the ephemeral ports of all systems (from 32,768 on
- * Linux, from 49,152 on macOS and Windows): an outgoing connection could take one of those before
- * the server starts. A node of a Redis Cluster also listens on its port plus 10,000, which is below
- * the ephemeral ports too.
+ * Range of the ports to choose from, below the ephemeral ports of all systems (from 32,768 on
+ * Linux, from 49,152 on macOS and Windows). An outgoing connection could take an ephemeral port
+ * before the server starts. A node of a Redis Cluster also listens on its port plus 10,000, which
+ * is below the ephemeral ports too.
  */
 const [firstPort, lastPort] = [12_000, 22_767];
 const maxTries = 100;
 
 /** Returns a random TCP port of 127.0.0.1 without a listener. @throws Error if none is free. */
 export async function freePort(): Promise<number> {
-  for (let n = 0; n < maxTries; n += 1) {
+  for (let attempt = 0; attempt < maxTries; attempt += 1) {
     const port = randomInt(firstPort, lastPort + 1);
-    if (await isFree(port)) return port;
+    if (await isPortFree(port)) return port;
   }
   throw new Error(`no free port among ${maxTries} from ${firstPort} to ${lastPort}`);
 }
 
-function isFree(port: number): Promise<boolean> {
+function isPortFree(port: number): Promise<boolean> {
   return new Promise((resolve) => {
     const server = createServer();
     server.once('error', () => resolve(false));
@@ -33,24 +33,24 @@ const maxStarts = 10;
  * Starts a server on a free port. If another program has taken the port, retries with other ports,
  * 10 in total.
  *
- * @param start starts the server on a port, and fails with the system's error if it is in use.
- * @throws the error of `start`, if it has another cause or all ports were taken.
+ * @param start starts the server, and rejects with the system's error if the port is in use.
+ * @throws the error of `start` if it has another cause, or if all 10 ports were in use.
  */
 export async function startOnFreePort<T>(
   start: (port: number) => Promise<T>,
-  choose: () => Promise<number> = freePort,
+  choosePort: () => Promise<number> = freePort,
 ): Promise<T> {
   for (let attempt = 1; ; attempt += 1) {
-    const port = await choose();
+    const port = await choosePort();
     try {
       return await start(port);
     } catch (error) {
-      if (attempt === maxStarts || !saysPortIsTaken(error)) throw error;
+      if (attempt === maxStarts || !isPortInUseError(error)) throw error;
     }
   }
 }
 
 /** Returns true for the errors of Node, Postgres, Redis and pgbouncer about a port in use. */
-function saysPortIsTaken(error: unknown): boolean {
+function isPortInUseError(error: unknown): boolean {
   return error instanceof Error && /EADDRINUSE|address already in use/i.test(error.message);
 }

@@ -31,8 +31,8 @@ export class KeyFiles {
   static async open(directory: string): Promise<KeyFiles> {
     const files = new KeyFiles(directory);
     if (!existsSync(files.keyFile))
-      writePrivateFile(files.keyFile, serializeKey(await newKey('dev-')));
-    if (!existsSync(files.keySetFile)) files.writeKeySet([publicPart(files.readSigningKey())]);
+      writePrivateFile(files.keyFile, serializeKey(await generateKey('dev-')));
+    if (!existsSync(files.keySetFile)) files.writeKeySet([toPublicKey(files.readSigningKey())]);
     return files;
   }
 
@@ -44,21 +44,26 @@ export class KeyFiles {
     return JSON.parse(readFileSync(this.keyFile, 'utf8')) as JWK & { kid: string };
   }
 
-  /** Creates a new signing key. @param now invalidates tokens of the old key, as after a leak. */
+  /**
+   * Creates a new signing key. Tokens of the old key stay valid until they expire.
+   *
+   * @param now invalidates tokens of the old key immediately, as after a leak.
+   * @returns the keys of the new key set.
+   */
   async rotate({ now = false } = {}): Promise<KeySetEntry[]> {
-    const [old, key] = [this.readSigningKey(), await newKey('')];
-    // The key set is written first: gateways need the new key before the first token that it signs.
-    this.writeKeySet([publicPart(key), publicPart(old)]);
-    writePrivateFile(this.keyFile, serializeKey(key));
-    if (now) this.writeKeySet([publicPart(key)]);
+    const [oldKey, newKey] = [this.readSigningKey(), await generateKey('')];
+    // Writes the key set first, because gateways need the new key before its first token.
+    this.writeKeySet([toPublicKey(newKey), toPublicKey(oldKey)]);
+    writePrivateFile(this.keyFile, serializeKey(newKey));
+    if (now) this.writeKeySet([toPublicKey(newKey)]);
     return this.keys();
   }
 
   /** Returns the keys of the key set. The signing key comes first. */
   keys(): KeySetEntry[] {
-    const { kid: signing } = this.readSigningKey();
+    const { kid: signingKid } = this.readSigningKey();
     const { keys } = JSON.parse(readFileSync(this.keySetFile, 'utf8')) as JSONWebKeySet;
-    return keys.map(({ kid }) => ({ kid: kid as string, signs: kid === signing }));
+    return keys.map(({ kid }) => ({ kid: kid as string, signs: kid === signingKid }));
   }
 
   private get keyFile(): string {
@@ -67,19 +72,24 @@ export class KeyFiles {
 
   /** Writes the key set atomically, because a gateway can read the file at the same time. */
   private writeKeySet(keys: JWK[]): void {
-    const unfinished = `${this.keySetFile}.${process.pid}.new`;
-    writeFileSync(unfinished, `${JSON.stringify({ keys }, undefined, 2)}\n`);
-    renameSync(unfinished, this.keySetFile);
+    const temporaryFile = `${this.keySetFile}.${process.pid}.new`;
+    writeFileSync(temporaryFile, `${JSON.stringify({ keys }, undefined, 2)}\n`);
+    renameSync(temporaryFile, this.keySetFile);
   }
 }
 
-async function newKey(mark: 'dev-' | ''): Promise<JWK> {
+async function generateKey(kidPrefix: 'dev-' | ''): Promise<JWK> {
   const { privateKey } = await generateKeyPair(algorithm, { extractable: true });
   const key = await exportJWK(privateKey);
-  return { ...key, kid: `${mark}${await calculateJwkThumbprint(key)}`, alg: algorithm, use: 'sig' };
+  return {
+    ...key,
+    kid: `${kidPrefix}${await calculateJwkThumbprint(key)}`,
+    alg: algorithm,
+    use: 'sig',
+  };
 }
 
-function publicPart({ d: _secret, ...publicKey }: JWK): JWK {
+function toPublicKey({ d: _secret, ...publicKey }: JWK): JWK {
   return publicKey;
 }
 

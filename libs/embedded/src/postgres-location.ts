@@ -18,10 +18,10 @@ export interface PostgresLocation {
 const fallbackParent = '/var/lib/podcast-sync';
 
 /**
- * Returns the location for Postgres' data in `directory`, and creates it if needed. For root this
- * is a new folder elsewhere if Postgres' account cannot reach `directory`, such as below a folder
- * of mode 0700. The file `directory/location` records it: the data is found after a move of
- * `directory`.
+ * Returns the location of Postgres' data for `directory`, and creates the folder if needed. If root
+ * runs this process and Postgres' account cannot reach `directory`, such as below a folder of mode
+ * 0700, the location is a new folder elsewhere. The file `directory/location` contains its path, so
+ * the data is found after a move of `directory`.
  *
  * @throws StartError if the recorded location is missing or the files belong to another user.
  */
@@ -30,27 +30,27 @@ export function ensurePostgresLocation(
   reportProgress: (line: string) => void,
 ): PostgresLocation {
   mkdirSync(directory, { recursive: true });
-  const record = join(directory, 'location');
-  if (existsSync(record)) {
-    const home = readFileSync(record, 'utf8').trim();
+  const locationFile = join(directory, 'location');
+  if (existsSync(locationFile)) {
+    const home = readFileSync(locationFile, 'utf8').trim();
     if (!existsSync(home))
       throw new StartError(
         `Postgres' data was in ${home}, which does not exist. Restore it, or remove ` +
           `${directory} to start with no data.`,
       );
     reportProgress(`Postgres keeps its data in ${home}`);
-    return { home, account: accountFor(home) };
+    return { home, account: chooseAccount(home) };
   }
-  const account = accountFor(directory);
+  const account = chooseAccount(directory);
   if (!account || canEnter(account, directory)) return { home: directory, account };
 
   const home = join(fallbackParent, randomUUID());
   mkdirSync(fallbackParent, { recursive: true });
-  // chmod sets the mode independently of the umask: each account must reach its own folder below.
+  // chmod sets the mode independently of the umask. Each account must reach its folder in this one.
   chmodSync(fallbackParent, 0o711);
   mkdirSync(home, { recursive: true, mode: 0o700 });
   chownSync(home, account.uid, account.gid);
-  writePrivateFile(record, `${home}\n`);
+  writePrivateFile(locationFile, `${home}\n`);
   reportProgress(
     `Postgres can't run as root and its user can't access ${directory}: its data is in ${home}`,
   );
@@ -58,8 +58,8 @@ export function ensurePostgresLocation(
 }
 
 /** Makes the account the owner of a file or folder. Does nothing without an account. */
-export function changeOwner(folder: string, account: SystemUser | undefined): void {
-  if (account) chownSync(folder, account.uid, account.gid);
+export function changeOwner(path: string, account: SystemUser | undefined): void {
+  if (account) chownSync(path, account.uid, account.gid);
 }
 
 /**
@@ -68,12 +68,12 @@ export function changeOwner(folder: string, account: SystemUser | undefined): vo
  *
  * @throws StartError if another user owns the data.
  */
-function accountFor(home: string): SystemUser | undefined {
+function chooseAccount(home: string): SystemUser | undefined {
   const data = join(home, 'data');
   const owner = existsSync(data) ? statSync(data) : undefined;
   const self = process.getuid?.();
   if (self === 0)
-    return owner && owner.uid !== 0 ? { uid: owner.uid, gid: owner.gid } : nobodyUser();
+    return owner && owner.uid !== 0 ? { uid: owner.uid, gid: owner.gid } : findNobody();
   if (owner && owner.uid !== self)
     throw new StartError(
       `${data} belongs to another user (uid ${owner.uid}); start as that user or as root.`,
@@ -81,10 +81,10 @@ function accountFor(home: string): SystemUser | undefined {
   return undefined;
 }
 
-function nobodyUser(): SystemUser {
-  const id = (flag: string) =>
+function findNobody(): SystemUser {
+  const readId = (flag: string) =>
     Number(spawnSync('id', [flag, 'nobody'], { encoding: 'utf8' }).stdout) | 0;
-  const account = { uid: id('-u'), gid: id('-g') };
+  const account = { uid: readId('-u'), gid: readId('-g') };
   if (account.uid === 0)
     throw new StartError(
       "Postgres can't run as root and the user `nobody` does not exist: start as another user.",

@@ -22,7 +22,7 @@ interface PostgresOptions extends ServerOptions {
   readonly database?: string;
 }
 
-const ownerName = 'postgres';
+const ownerLogin = 'postgres';
 
 /**
  * Starts an embedded Postgres on 127.0.0.1, from the programs of the npm package. The first start
@@ -39,44 +39,49 @@ export async function startPostgres(options: PostgresOptions): Promise<EmbeddedS
   if (!existsSync(data)) await initializeDataDirectory(data, location, binaries, password, durable);
   requireSameVersion(data, binaries);
 
-  const startOn = async (port: number): Promise<EmbeddedServer> => {
+  const startOnPort = async (port: number): Promise<EmbeddedServer> => {
     const program: ServerProgram = {
-      ...postgresIdentity(data),
+      ...buildPostgresIdentity(data),
       command: binaries.postgres,
-      args: ['-D', data, ...postgresSettings(port, durable).flatMap((setting) => ['-c', setting])],
+      args: [
+        '-D',
+        data,
+        ...buildPostgresSettings(port, durable).flatMap((setting) => ['-c', setting]),
+      ],
       account: location.account,
-      env: postgresEnvironment(),
+      env: buildPostgresEnvironment(),
       logFile: join(directory, 'postgres.log'),
     };
     if (await stopOrphan(program))
       reportProgress('stopped a Postgres that an earlier start had left behind');
-    const urlOf = (name: string) => `postgres://${ownerName}:${password}@127.0.0.1:${port}/${name}`;
+    const buildUrl = (name: string) =>
+      `postgres://${ownerLogin}:${password}@127.0.0.1:${port}/${name}`;
     const server = await ServerProcess.start(
       program,
-      () => ensureDatabase(urlOf('postgres'), database),
+      () => ensureDatabase(buildUrl('postgres'), database),
       options.stopped,
     );
     return {
-      url: urlOf(database),
+      url: buildUrl(database),
       port,
       pid: server.pid,
       exited: server.exited,
       stop: () => server.stop(),
     };
   };
-  return options.port === undefined ? startOnFreePort(startOn) : startOn(options.port);
+  return options.port === undefined ? startOnFreePort(startOnPort) : startOnPort(options.port);
 }
 
 /** Stops a server that still runs on a directory of {@link startPostgres}, and removes its data. */
 export async function removePostgres(directory: string): Promise<void> {
   const { home } = ensurePostgresLocation(directory, () => {});
   const data = join(realpathSync(home), 'data');
-  await stopOrphan(postgresIdentity(data));
+  await stopOrphan(buildPostgresIdentity(data));
   for (const folder of [home, directory]) rmSync(folder, { recursive: true, force: true });
 }
 
 /** Returns the values that identify the Postgres of a data directory, and its stop signals. */
-function postgresIdentity(data: string) {
+function buildPostgresIdentity(data: string) {
   return {
     name: 'Postgres',
     data,
@@ -84,12 +89,12 @@ function postgresIdentity(data: string) {
     // Postgres' "fast" and "immediate" shutdown. SIGTERM would wait until all clients disconnect.
     stopSignal: 'SIGINT',
     forceSignal: 'SIGQUIT',
-    // cannot_connect_now: Postgres recovers its data after a crash.
+    // The SQLSTATE cannot_connect_now: Postgres starts, or recovers its data after a crash.
     isStarting: (error: unknown) => (error as { code?: string }).code === '57P03',
   } as const;
 }
 
-/** Creates a data directory under another name, and then renames it: `data` is never incomplete. */
+/** Creates a data directory under another name, then renames it. `data` is never incomplete. */
 async function initializeDataDirectory(
   data: string,
   { account, home }: PostgresLocation,
@@ -97,17 +102,17 @@ async function initializeDataDirectory(
   password: string,
   durable: boolean,
 ): Promise<void> {
-  const unfinished = `${data}.new`;
+  const unfinishedData = `${data}.new`;
   const passwordFile = join(home, 'password.new');
-  rmSync(unfinished, { recursive: true, force: true });
+  rmSync(unfinishedData, { recursive: true, force: true });
   rmSync(passwordFile, { force: true });
-  mkdirSync(unfinished, { mode: 0o700 });
+  mkdirSync(unfinishedData, { mode: 0o700 });
   writeFileSync(passwordFile, password, { mode: 0o600 });
-  changeOwner(unfinished, account);
+  changeOwner(unfinishedData, account);
   changeOwner(passwordFile, account);
   const args = [
-    `--pgdata=${unfinished}`,
-    `--username=${ownerName}`,
+    `--pgdata=${unfinishedData}`,
+    `--username=${ownerLogin}`,
     `--pwfile=${passwordFile}`,
     '--auth=scram-sha-256',
     '--encoding=UTF8',
@@ -118,23 +123,28 @@ async function initializeDataDirectory(
     ...(durable ? [] : ['--no-sync']),
   ];
   try {
-    await runProgram(initdb, args, { ...account, cwd: unfinished, env: postgresEnvironment() });
+    await runInitdb(initdb, args, {
+      ...account,
+      cwd: unfinishedData,
+      env: buildPostgresEnvironment(),
+    });
   } finally {
     rmSync(passwordFile, { force: true });
   }
-  renameSync(unfinished, data);
+  renameSync(unfinishedData, data);
 }
 
 function requireSameVersion(data: string, { major }: PostgresBinaries): void {
-  const found = readFileSync(join(data, 'PG_VERSION'), 'utf8').trim();
-  if (found !== major)
+  const dataVersion = readFileSync(join(data, 'PG_VERSION'), 'utf8').trim();
+  if (dataVersion !== major)
     throw new StartError(
-      `The data in ${data} was written by Postgres ${found}, and this is Postgres ${major}. ` +
-        `Migrate it with pg_dump of Postgres ${found}, or remove the folder to start with no data.`,
+      `The data in ${data} was written by Postgres ${dataVersion}, ` +
+        `and this is Postgres ${major}. Migrate it with pg_dump of Postgres ${dataVersion}, ` +
+        'or remove the folder to start with no data.',
     );
 }
 
-function postgresSettings(port: number, durable: boolean): string[] {
+function buildPostgresSettings(port: number, durable: boolean): string[] {
   return [
     `port=${port}`,
     'listen_addresses=127.0.0.1',
@@ -143,17 +153,17 @@ function postgresSettings(port: number, durable: boolean): string[] {
     'max_connections=300',
     // Errors are logged tersely, because details would quote values of users' rows.
     'log_error_verbosity=terse',
-    // JIT compilation is off: all statements are short, and compiling one takes longer.
+    // JIT compilation is off, because it would take longer than each of the short statements.
     'jit=off',
-    // Connections keep query plans for empty tables until ANALYZE runs. Autovacuum runs ANALYZE for
-    // tables that grew, by default a minute later.
+    // In seconds. Connections keep query plans for empty tables until autovacuum runs ANALYZE, by
+    // default once a minute.
     'autovacuum_naptime=15',
     ...(durable ? [] : ['fsync=off', 'synchronous_commit=off', 'full_page_writes=off']),
   ];
 }
 
-/** Returns the environment without Postgres' own variables (PGDATA, PGPORT, …) of the starter. */
-function postgresEnvironment(): NodeJS.ProcessEnv {
+/** Returns this process's environment without Postgres' variables (PGDATA, PGPORT, …). */
+function buildPostgresEnvironment(): NodeJS.ProcessEnv {
   const inherited = Object.entries(process.env).filter(([name]) => !name.startsWith('PG'));
   return { ...Object.fromEntries(inherited), LC_ALL: 'C' };
 }
@@ -173,20 +183,22 @@ async function ensureDatabase(url: string, database: string): Promise<void> {
   }
 }
 
-function runProgram(
+function runInitdb(
   command: string,
   args: readonly string[],
   options: { uid?: number; gid?: number; cwd: string; env: NodeJS.ProcessEnv },
 ): Promise<void> {
   return new Promise((resolve, reject) => {
     const child = spawn(command, args, { ...options, stdio: ['ignore', 'ignore', 'pipe'] });
-    let problems = '';
-    child.stderr.on('data', (chunk: Buffer) => (problems += chunk.toString()));
+    let errorOutput = '';
+    child.stderr.on('data', (chunk: Buffer) => (errorOutput += chunk.toString()));
     child.once('error', reject);
     child.once('close', (code) =>
       code === 0
         ? resolve()
-        : reject(new StartError(`initdb could not create the data directory.\n${problems.trim()}`)),
+        : reject(
+            new StartError(`initdb could not create the data directory.\n${errorOutput.trim()}`),
+          ),
     );
   });
 }

@@ -13,15 +13,15 @@ export function isRunning(pid: number): boolean {
 
 /**
  * Returns true if a process runs in a directory, or has the directory's path among its arguments.
- * Both are checked: in a container even root cannot read the working directory of another user's
- * process, and a directory can have been moved.
+ * Checks both: in a container even root cannot read the working directory of another user's
+ * process, and after a move of the directory the arguments contain its old path.
  */
 export function usesDirectory(pid: number, directory: string): boolean {
   if (!isRunning(pid)) return false;
-  const real = realpathSync(directory);
-  if (commandLine(pid).includes(real)) return true;
+  const realPath = realpathSync(directory);
+  if (commandLine(pid).includes(realPath)) return true;
   try {
-    return readlinkSync(`/proc/${pid}/cwd`) === real;
+    return readlinkSync(`/proc/${pid}/cwd`) === realPath;
   } catch {
     return false;
   }

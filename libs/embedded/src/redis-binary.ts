@@ -21,12 +21,12 @@ export async function findOrFetchRedis(
   programs: string,
   reportProgress: (line: string) => void,
 ): Promise<Program> {
-  const installed = serverNames.map((command) => ({ command, env: process.env }));
-  const found = installed.find((program) => isUsable(program));
-  if (found) return found;
+  const candidates = serverNames.map((command) => ({ command, env: process.env }));
+  const usableProgram = candidates.find((program) => isUsable(program));
+  if (usableProgram) return usableProgram;
   for (const server of serverNames) {
-    const fetched = await fetchDebianProgram(server, programs, isUsable, reportProgress);
-    if (fetched) return fetched;
+    const downloaded = await fetchDebianProgram(server, programs, isUsable, reportProgress);
+    if (downloaded) return downloaded;
   }
   throw new StartError(
     `Redis ${minimumVersion.join('.')} or newer is required and was not found. Either:\n` +
@@ -36,7 +36,7 @@ export async function findOrFetchRedis(
   );
 }
 
-/** Returns true if a program runs and its version is sufficient: `Redis server v=7.0.15 ...`. */
+/** Returns true if a program runs and prints a supported version: `Redis server v=7.0.15 …`. */
 function isUsable({ command, env }: Program): boolean {
   const { stdout } = spawnSync(command, ['--version'], { env, encoding: 'utf8' });
   const [, major, minor] = /\bv=(\d+)\.(\d+)/.exec(stdout ?? '') ?? [];

@@ -8,15 +8,16 @@ import { readOrCreateSecret, writePrivateFile } from './secret-file.js';
 import { ServerProcess, stopOrphan, type ServerProgram } from './server-process.js';
 
 export interface RedisOptions extends ServerOptions {
-  /** Folder for downloaded programs. Default: `programs` in the directory. */
+  /** Folder for downloaded programs. Default: `programs` in `directory`. */
   readonly programs?: string;
-  /** True to sync each write to disk before its reply. By default, within about two seconds. */
+  /** True to sync each write to disk before its reply. False (default): within two seconds. */
   readonly fsyncEachWrite?: boolean;
 }
 
 /**
  * Starts an embedded Redis on 127.0.0.1: the `redis-server` or `valkey-server` on PATH, or a
- * downloaded one. It requires a random password from a file of mode 0600, and never evicts data.
+ * downloaded one. The server requires a random password from a file of mode 0600. It never evicts
+ * data.
  *
  * @throws StartError with a message for the operator.
  */
@@ -31,7 +32,7 @@ export async function startRedis(options: RedisOptions): Promise<EmbeddedServer>
   const password = readOrCreateSecret(join(data, 'password'));
   const configuration = join(data, 'redis.conf');
   const program: ServerProgram = {
-    ...redisIdentity(data),
+    ...buildRedisIdentity(data),
     command,
     args: [configuration],
     env,
@@ -39,11 +40,11 @@ export async function startRedis(options: RedisOptions): Promise<EmbeddedServer>
   };
   if (await stopOrphan(program))
     reportProgress('stopped a Redis that an earlier start had left behind');
-  const startOn = async (port: number): Promise<EmbeddedServer> => {
+  const startOnPort = async (port: number): Promise<EmbeddedServer> => {
     // The password is in a file, because every user of the machine can read arguments.
     writePrivateFile(
       configuration,
-      redisSettings(program, port, password, durable, fsyncEachWrite),
+      buildRedisSettings(program, port, password, durable, fsyncEachWrite),
     );
     const server = await ServerProcess.start(
       program,
@@ -58,17 +59,17 @@ export async function startRedis(options: RedisOptions): Promise<EmbeddedServer>
       stop: () => server.stop(),
     };
   };
-  return options.port === undefined ? startOnFreePort(startOn) : startOn(options.port);
+  return options.port === undefined ? startOnFreePort(startOnPort) : startOnPort(options.port);
 }
 
 /** Stops a server that still runs on a directory of {@link startRedis}, and removes its data. */
 export async function removeRedis(directory: string): Promise<void> {
-  if (existsSync(directory)) await stopOrphan(redisIdentity(realpathSync(directory)));
+  if (existsSync(directory)) await stopOrphan(buildRedisIdentity(realpathSync(directory)));
   rmSync(directory, { recursive: true, force: true });
 }
 
 /** Returns how to find the Redis process of a data directory, and the signals that stop it. */
-function redisIdentity(data: string) {
+function buildRedisIdentity(data: string) {
   return {
     name: 'Redis',
     data,
@@ -78,7 +79,7 @@ function redisIdentity(data: string) {
   } as const;
 }
 
-function redisSettings(
+function buildRedisSettings(
   { data, pidFile }: ServerProgram,
   port: number,
   password: string,
@@ -91,15 +92,15 @@ function redisSettings(
     `requirepass ${password}`,
     `dir "${data}"`,
     `pidfile "${pidFile}"`,
-    // The process title must keep the path of the configuration: `usesDirectory` finds an orphan by
-    // its arguments.
+    // The process title must contain the path of the configuration, because `usesDirectory` finds
+    // an orphan by its arguments.
     'set-proc-title no',
     'maxmemory-policy noeviction',
     // Redis runs its background tasks twice instead of ten times a second, because they only expire
     // keys and sync the last write to disk.
     'hz 2',
-    // Redis buffers several of the largest replies for one gateway. With the default limit, Redis
-    // would disconnect the gateway.
+    // With the default limit, Redis would disconnect a gateway for which it buffers several of the
+    // largest replies.
     'client-output-buffer-limit pubsub 64mb 32mb 10',
     // Snapshots are off, because the append-only file holds all data.
     'save ""',

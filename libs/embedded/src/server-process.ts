@@ -20,30 +20,31 @@ export interface ServerProgram {
   readonly account?: SystemUser;
   /** The directory of the server's data, as an absolute path. */
   readonly data: string;
-  /** The file to whose first line the server writes its process id. */
+  /** The file whose first line is the process id of the server. The server writes the file. */
   readonly pidFile: string;
   /** The file for the server's output, emptied at each start. */
   readonly logFile: string;
   readonly stopSignal: NodeJS.Signals;
   /** The signal to stop the server without a clean shutdown. The next start recovers the data. */
   readonly forceSignal: NodeJS.Signals;
-  /** Returns true for the error of a server that works on its start, such as on recovery. */
+  /** Returns true for the error of a server that is still starting, such as during recovery. */
   readonly isStarting?: (error: unknown) => boolean;
 }
 
-/** Maximum milliseconds until a server accepts requests, from its last sign that it is starting. */
+/** Maximum milliseconds until a server is ready, from its last error for which `isStarting`. */
 const startLimitMs = 60_000;
-/** Milliseconds between the signals of a stop. A shutdown of Postgres writes all changed pages. */
+/** Milliseconds between the signals of a stop. Postgres needs time to write changed pages. */
 export const stopLimitMs = 40_000;
 
 /**
  * A running server in a separate process.
- * - It leads a process group: Ctrl-C in a terminal reaches the starter and not the server, which
- *   stops after its clients.
- * - It survives a killed starter; {@link stopOrphan} finds it by its pid and data directory.
+ * - The server has its own process group. Ctrl-C in a terminal does not reach the server, which has
+ *   to stop after its clients.
+ * - The server keeps running if the process that started it is killed. {@link stopOrphan} finds the
+ *   server by its pid and data directory.
  */
 export class ServerProcess {
-  /** Resolves after the end of the server: `exit code 1`, `signal SIGKILL`. */
+  /** Resolves after the end of the server, to `exit code 1` or `signal SIGKILL`. */
   readonly exited: Promise<string>;
   private exitReason: string | undefined;
 
@@ -52,27 +53,28 @@ export class ServerProcess {
     private readonly child: ChildProcess,
   ) {
     this.exited = new Promise((resolve) => {
-      const settle = (how: string) => {
-        this.exitReason = how;
-        resolve(how);
+      const settle = (reason: string) => {
+        this.exitReason = reason;
+        resolve(reason);
       };
       child.once('error', (error) => settle(error.message));
       child.once('exit', (code, signal) =>
         settle(signal ? `signal ${signal}` : `exit code ${code}`),
       );
     });
-    // A running server must not keep its starter alive.
+    // A running server must not keep this process alive.
     child.unref();
   }
 
   /**
-   * Starts a server and waits until it accepts requests. An abort of `stopped` stops it.
+   * Starts a server and waits until it is ready. An abort of `stopped` during the wait stops it.
    *
+   * @param checkReady rejects until the server accepts requests.
    * @throws StartError with the last lines of the server's output.
    */
   static async start(
     program: ServerProgram,
-    serves: () => Promise<unknown>,
+    checkReady: () => Promise<unknown>,
     stopped?: AbortSignal,
   ): Promise<ServerProcess> {
     stopped?.throwIfAborted();
@@ -87,7 +89,7 @@ export class ServerProcess {
     });
     closeSync(log);
     const server = new ServerProcess(program, child);
-    await server.waitUntilServing(serves, stopped);
+    await server.waitUntilReady(checkReady, stopped);
     return server;
   }
 
@@ -101,41 +103,42 @@ export class ServerProcess {
     await stopProcess(this.program, this.pid, () => this.exitReason === undefined);
   }
 
-  private async waitUntilServing(
-    serves: () => Promise<unknown>,
+  private async waitUntilReady(
+    checkReady: () => Promise<unknown>,
     stopped: AbortSignal = new AbortController().signal,
   ): Promise<void> {
     let deadline = performance.now() + startLimitMs;
-    let problem: unknown;
-    // Both also end the wait for an answer: another program on the port may never answer.
+    let lastError: unknown;
+    // These events also end the wait for an answer: another program on the port may never answer.
     const interrupted = Promise.race([this.exited, once(stopped, 'abort')]).then(() => false);
     while (this.exitReason === undefined && !stopped.aborted && performance.now() < deadline) {
       try {
-        if (await Promise.race([serves().then(() => true), interrupted])) return;
+        if (await Promise.race([checkReady().then(() => true), interrupted])) return;
       } catch (error) {
-        problem = error;
+        lastError = error;
         // A recovery can take any time, and an interrupted one starts from the beginning.
         if (this.program.isStarting?.(error)) deadline = performance.now() + startLimitMs;
         await delay(20);
       }
     }
-    const how =
+    const failure =
       this.exitReason === undefined
-        ? `doesn't answer (${String(problem)})`
+        ? `doesn't answer (${String(lastError)})`
         : `ended with ${this.exitReason}`;
     await this.stop();
     stopped.throwIfAborted();
     throw new StartError(
-      `${this.program.name} could not be started: it ${how}.\n${lastLines(this.program.logFile)}`,
+      `${this.program.name} could not be started: it ${failure}.\n` +
+        readLastLines(this.program.logFile),
     );
   }
 }
 
 /**
- * Stops the server that a killed starter left on a data directory. Removes a stale pid file: after
- * a reboot or a restart of the container its pid can belong to any process.
+ * Stops the server that a killed process left on a data directory. Removes a stale pid file: after
+ * a reboot or a restart of the container, the pid in the file can belong to any process.
  *
- * @returns true if it stopped a server.
+ * @returns true if a server was stopped.
  */
 export async function stopOrphan(
   program: Pick<ServerProgram, 'name' | 'data' | 'pidFile' | 'stopSignal' | 'forceSignal'>,
@@ -153,7 +156,7 @@ export async function stopOrphan(
 async function stopProcess(
   program: Pick<ServerProgram, 'name' | 'stopSignal' | 'forceSignal'>,
   pid: number,
-  running: () => boolean,
+  isStillRunning: () => boolean,
 ): Promise<void> {
   for (const signal of [program.stopSignal, program.forceSignal, 'SIGKILL'] as const) {
     try {
@@ -166,12 +169,12 @@ async function stopProcess(
     }
     const deadline = performance.now() + stopLimitMs;
     while (performance.now() < deadline) {
-      if (!running()) return;
+      if (!isStillRunning()) return;
       await delay(20);
     }
   }
 }
 
-function lastLines(file: string): string {
+function readLastLines(file: string): string {
   return readFileSync(file, 'utf8').trim().split('\n').slice(-8).join('\n');
 }

@@ -16,33 +16,33 @@ export const accountsEnvironment = {
 type AccountsVerb = AccountsCommand['verb'];
 
 /**
- * Returns a command of the account app.
+ * Creates a command for accounts.
  *
- * @param takes `name` for an argument with the account's name; one option as flags, description and
- *   default.
+ * @param parameters `name` adds the argument with the account's name. `option` has the flags, the
+ *   description and the default of one option.
  */
-function accountsCommand(
+function createAccountsCommand(
   verb: AccountsVerb,
   summary: string,
-  takes: { readonly name?: true; readonly option?: readonly [string, string, string?] } = {},
+  parameters: { readonly name?: true; readonly option?: readonly [string, string, string?] } = {},
 ): CommandDefinition<AccountsCommand> {
   return {
     ...accountsEnvironment,
     name: verb,
     summary,
-    examples: [`accounts ${verb}${takes.name ? ' ann' : ''}`],
+    examples: [`accounts ${verb}${parameters.name ? ' ann' : ''}`],
     declare: (declared) => {
-      if (takes.name) declared.argument('<NAME>', 'the name of the account');
-      if (takes.option) declared.option(...takes.option);
+      if (parameters.name) declared.argument('<NAME>', 'the name of the account');
+      if (parameters.option) declared.option(...parameters.option);
     },
     read: (options, [name]) =>
-      ({ verb, ...options, ...(takes.name && { name }) }) as AccountsCommand,
+      ({ verb, ...options, ...(parameters.name && { name }) }) as AccountsCommand,
     run: async (input, { io }) =>
       (await import('../../../account/src/operator/accounts.command.js')).runAccounts(input, io),
   };
 }
 
-/** The command takes the name of an account as its argument. */
+/** True for a command that has the name of an account as its argument. */
 const name = true;
 const jsonOption = ['--json', 'prints JSON'] as const;
 const labelOption = [
@@ -55,36 +55,44 @@ export const accounts: CommandGroup = {
   name: 'accounts',
   summary: "manages people's accounts",
   commands: [
-    accountsCommand('list', 'lists the accounts', { option: jsonOption }),
-    accountsCommand(
+    createAccountsCommand('list', 'lists the accounts', { option: jsonOption }),
+    createAccountsCommand(
       'create',
       'creates an account, and prints a link to choose its password (valid for 7 days, once)',
       {
         name,
       },
     ),
-    accountsCommand(
+    createAccountsCommand(
       'invite',
       'prints a link to create an account with any name (valid for 7 days, once)',
     ),
-    accountsCommand(
+    createAccountsCommand(
       'first-link',
       'prints a link to create the first account, or nothing if one exists',
     ),
-    accountsCommand('reset', 'prints a link to choose a new password (valid for 1 hour, once)', {
-      name,
-    }),
-    accountsCommand(
+    createAccountsCommand(
+      'reset',
+      'prints a link to choose a new password (valid for 1 hour, once)',
+      {
+        name,
+      },
+    ),
+    createAccountsCommand(
       'disable',
       'blocks sign-in and access to data until the account is enabled; keeps all data',
       { name },
     ),
-    accountsCommand('enable', 'enables a disabled account', { name }),
-    accountsCommand('appoint', 'lets the person manage the accounts of others on the pages', {
+    createAccountsCommand('enable', 'enables a disabled account', { name }),
+    createAccountsCommand('appoint', 'lets the person manage the accounts of others on the pages', {
       name,
     }),
-    accountsCommand('dismiss', 'takes this right away; not from the last administrator', { name }),
-    accountsCommand('erase', 'erases the account and all data of its user, permanently', { name }),
+    createAccountsCommand('dismiss', 'takes this right away; not from the last administrator', {
+      name,
+    }),
+    createAccountsCommand('erase', 'erases the account and all data of its user, permanently', {
+      name,
+    }),
   ],
 };
 

@@ -26,11 +26,11 @@ export const backup: CommandDefinition<BackupInput> = {
       ),
   read: ({ secrets }: { secrets?: string }, [file = '']) => ({ file, secrets }),
   run: async ({ file, secrets }, { io, data }) => {
-    const isOfData = io.env['DATABASE_URL_FILE'] === join(data, ownerUrlFile);
+    const usesDataDirectory = io.env['DATABASE_URL_FILE'] === join(data, ownerUrlFile);
     const keys =
       secrets !== undefined
         ? ({ layout: 'secrets', path: secrets } as const)
-        : isOfData
+        : usesDataDirectory
           ? ({ layout: 'data', path: data } as const)
           : undefined;
     return (await import('../../../dump/src/backup/backup.js')).backup({ file, keys }, io);

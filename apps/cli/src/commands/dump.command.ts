@@ -32,8 +32,10 @@ export const dump: CommandDefinition<DumpOptions> = {
 };
 
 function parsePartition(text: string): UserPartition {
-  const [, number, of] = (/^(\d{1,6})\/(\d{1,6})$/.exec(text) ?? []).map(Number);
-  if (!number || !of || number > of)
+  const [, partitionNumber, partitionCount] = (/^(\d{1,6})\/(\d{1,6})$/.exec(text) ?? []).map(
+    Number,
+  );
+  if (!partitionNumber || !partitionCount || partitionNumber > partitionCount)
     throw new InvalidArgumentError('Expected I/N, with I from 1 to N.');
-  return { index: number - 1, of };
+  return { index: partitionNumber - 1, of: partitionCount };
 }

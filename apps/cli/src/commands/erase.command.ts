@@ -25,12 +25,12 @@ export const erase: CommandDefinition<EraseCommand> = {
         'NDJSON file: one {"issuer","subject"} or {"id"} per line (docs/reference/data.md)',
       ),
   read: async ({ issuer, subject, user: id, users: file }: EraseOptions) => {
-    const ways = [
+    const usedSelectors = [
       id !== undefined,
       file !== undefined,
       issuer !== undefined || subject !== undefined,
     ];
-    if (ways.filter(Boolean).length !== 1)
+    if (usedSelectors.filter(Boolean).length !== 1)
       throw new UsageError('use exactly one of: --issuer and --subject; --user; --users');
     if (file !== undefined) return { file };
     const { dataUserSchema } = await import('#contracts');

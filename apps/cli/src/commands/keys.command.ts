@@ -1,7 +1,7 @@
 import { join } from 'node:path';
 import type { CommandDefinition, CommandGroup } from '../command.js';
 
-/** Rejects a data directory without a signing key, because reading it would create one. */
+/** Rejects a data directory without a signing key, because listing the keys would create one. */
 const dataWithKeys = { required: join('keys', 'account', 'signing-key.json') };
 
 const listKeysCommand: CommandDefinition = {

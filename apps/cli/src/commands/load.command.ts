@@ -2,7 +2,7 @@ import { type CommandDefinition, UsageError } from '../command.js';
 import { integerBetween } from '../operands.js';
 import type { LoadOptions } from '../../../load/src/load-options.js';
 
-/** Users loaded at the same time. In measurements, more users only waited for Postgres. */
+/** Number of users to load concurrently. In measurements, more users only waited for Postgres. */
 const defaultParallelUsers = 2;
 
 export const load: CommandDefinition<LoadOptions> = {

@@ -21,22 +21,22 @@ export const restore: CommandDefinition<RestoreInput> = {
       .option('--secrets <DIR>', 'write the keys to DIR, in the layout of podcast-sync secrets'),
   read: ({ secrets }: { secrets?: string }, [file = '']) => ({ file, secrets }),
   run: async ({ file, secrets }, { io, data }) => {
-    const [{ runMigrate }, { restore: run }] = await Promise.all([
+    const [{ runMigrate }, { restore: restoreBackup }] = await Promise.all([
       import('../../../migrate/src/migrate-program.js'),
       import('../../../dump/src/backup/restore.js'),
     ]);
-    const restoreTo = async (env: NodeJS.ProcessEnv, ofData?: string) => {
+    const restoreTo = async (env: NodeJS.ProcessEnv, dataDirectory?: string) => {
       const { stdin, stdout, stderr } = io;
-      const own = { env: { LOG_LEVEL: 'warn', ...env }, stdin, stdout, stderr };
-      if ((await runMigrate(own)) !== 0)
+      const restoreIo = { env: { LOG_LEVEL: 'warn', ...env }, stdin, stdout, stderr };
+      if ((await runMigrate(restoreIo)) !== 0)
         throw new Error('migration failed (see above): nothing was restored');
       const keyTarget =
         secrets !== undefined
           ? ({ layout: 'secrets', path: secrets } as const)
-          : ofData !== undefined
-            ? ({ layout: 'data', path: ofData } as const)
+          : dataDirectory !== undefined
+            ? ({ layout: 'data', path: dataDirectory } as const)
             : undefined;
-      await run({ file, keys: keyTarget }, own);
+      await restoreBackup({ file, keys: keyTarget }, restoreIo);
     };
     if (io.env['DATABASE_URL'] || io.env['DATABASE_URL_FILE']) return restoreTo(io.env);
     const { withStoppedDatabase } = await import('../../../standalone/src/stopped-database.js');

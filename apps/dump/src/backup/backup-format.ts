@@ -1,8 +1,8 @@
 import { z } from 'zod';
 
-// A backup is gzip of lines: a head, then for each table a line with its name and the rows in the
-// text format of COPY up to a line `\.`, then sequences and keys, then a last line. A file without
-// its last line is incomplete.
+// A backup is a gzip file of lines. The first line is the head. For each table follow a line with
+// its name, its rows in the text format of COPY, and a line `\.`. Then come the sequences, the keys
+// and the last line, `complete`. A file without the last line is incomplete.
 
 export const headSchema = z.object({
   podcast_sync_backup: z.object({
@@ -14,7 +14,7 @@ export const headSchema = z.object({
 });
 export type BackupHead = z.output<typeof headSchema>['podcast_sync_backup'];
 
-/** The lines after the head, in their order. */
+/** A line after the head that is not a row. The kinds of lines are in the order of a file. */
 export const partSchema = z.union([
   z.object({ table: z.string(), columns: z.string() }),
   z.object({ sequence: z.string(), value: z.number().int() }),
@@ -23,13 +23,13 @@ export const partSchema = z.union([
 ]);
 export type BackupPart = z.output<typeof partSchema>;
 
-/** Line after the rows of a table. COPY escapes every backslash, so no row is equal to it. */
+/** Line after the rows of a table. No row equals this line, because COPY escapes backslashes. */
 export const endOfRows = '\\.';
 
-/** Schemas to back up. The rows of `feed` can be fetched again. */
-const schemas = ['sync', 'subscription', 'episode', 'deletion', 'account'];
+/** Schemas to back up. `feed` is left out, because its rows can be fetched again. */
+const backedUpSchemas = ['sync', 'subscription', 'episode', 'deletion', 'account'];
 
-/** Selects the tables, each with the tables that it references; not migrations. $1 schemas. */
+/** Selects all tables except `migrations`, with the tables that each references. $1 schemas. */
 export const selectTables = {
   text: `
     SELECT t.oid::regclass::text AS name,
@@ -41,7 +41,7 @@ export const selectTables = {
     WHERE n.nspname = ANY ($1) AND t.relkind IN ('r', 'p') AND NOT t.relispartition
       AND t.relname <> 'migrations'
     ORDER BY 1`,
-  values: [schemas],
+  values: [backedUpSchemas],
 };
 
 /** Selects the sequences with their last values. $1 schemas. */
@@ -49,30 +49,30 @@ export const selectSequences = {
   text: `
     SELECT format('%I.%I', schemaname, sequencename) AS name, last_value::float8 AS value
     FROM pg_sequences WHERE schemaname = ANY ($1) AND last_value IS NOT NULL ORDER BY 1`,
-  values: [schemas],
+  values: [backedUpSchemas],
 };
 
 /** Selects the names of the applied migrations. */
 export const selectMigrations = 'SELECT name FROM sync.migrations ORDER BY id';
 
-/** A table of the schema. */
+/** A table to back up. `columns` is a list for SQL, without generated columns. */
 export interface Table {
   readonly name: string;
   readonly columns: string;
   readonly references: readonly string[];
 }
 
-/** Returns tables in an order in which referenced tables come first. @throws Error for a cycle. */
-export function inOrderOfReferences(all: readonly Table[]): Table[] {
-  const ordered: Table[] = [];
-  const left = new Map(all.map((table) => [table.name, table]));
-  while (left.size > 0) {
+/** Sorts tables: each comes after the tables that it references. @throws Error for a cycle. */
+export function inOrderOfReferences(tables: readonly Table[]): Table[] {
+  const sorted: Table[] = [];
+  const unsorted = new Map(tables.map((table) => [table.name, table]));
+  while (unsorted.size > 0) {
     const next = [...left.values()].find(
-      (table) => !table.references.some((name) => left.has(name)),
+      (table) => !table.references.some((name) => unsorted.has(name)),
     );
     if (!next) throw new Error(`tables reference each other: ${[...left.keys()].join(', ')}`);
-    left.delete(next.name);
-    ordered.push(next);
+    unsorted.delete(next.name);
+    sorted.push(next);
   }
-  return ordered;
+  return sorted;
 }

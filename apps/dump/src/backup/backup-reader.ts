@@ -9,7 +9,7 @@ import {
 
 const newLine = '\n'.charCodeAt(0);
 const endLine = Buffer.from(`${endOfRows}\n`);
-/** Maximum length of a line other than a row: a key set has less than 1 kB. */
+/** Maximum length of a line that is not a row. A longer line is rejected as damaged. */
 const maxLineBytes = 1_048_576;
 
 /** Reads the lines and rows of a backup. Streams the rows, in constant memory. */
@@ -21,7 +21,7 @@ export class BackupReader {
     this.chunks = chunks[Symbol.asyncIterator]();
   }
 
-  /** Returns the first line. @throws Error if the file is not a backup. */
+  /** Returns the content of the first line. @throws Error if the file is not a backup. */
   async readHead(): Promise<BackupHead> {
     const parsed = headSchema.safeParse(await this.readJsonLine());
     if (!parsed.success) throw new Error('the file is not a backup of Podcast Sync');
@@ -29,7 +29,7 @@ export class BackupReader {
   }
 
   /**
-   * Returns the next line, which must not be a table row.
+   * Returns the content of the next line, which must not be a row of a table.
    *
    * @throws Error if the file is damaged or incomplete.
    */
@@ -41,8 +41,8 @@ export class BackupReader {
 
   /** Yields the rows of a table, up to the line that ends them. */
   async *readRows(): AsyncGenerator<Buffer> {
-    // The buffer always starts with a line, as only whole lines are yielded.
-    for (let end = this.endOfRows(); ; end = this.endOfRows()) {
+    // The buffer always starts at the start of a line, because only whole lines are removed.
+    for (let end = this.findEndOfRows(); ; end = this.findEndOfRows()) {
       const length = end ?? this.buffer.lastIndexOf(newLine) + 1;
       if (length > 0) yield this.buffer.subarray(0, length);
       this.buffer = this.buffer.subarray(length + (end === undefined ? 0 : endLine.length));
@@ -51,20 +51,21 @@ export class BackupReader {
     }
   }
 
-  private endOfRows(): number | undefined {
+  /** Returns the offset of the line after the rows; undefined if it is not in the buffer. */
+  private findEndOfRows(): number | undefined {
     if (this.buffer.subarray(0, endLine.length).equals(endLine)) return 0;
-    const at = this.buffer.indexOf(`\n${endOfRows}\n`);
-    return at === -1 ? undefined : at + 1;
+    const offset = this.buffer.indexOf(`\n${endOfRows}\n`);
+    return offset === -1 ? undefined : offset + 1;
   }
 
   private async readJsonLine(): Promise<unknown> {
-    let at: number;
-    while ((at = this.buffer.indexOf(newLine)) === -1) {
+    let lineLength: number;
+    while ((lineLength = this.buffer.indexOf(newLine)) === -1) {
       if (this.buffer.length > maxLineBytes) return undefined;
       await this.readChunk();
     }
-    const line = this.buffer.subarray(0, at).toString('utf8');
-    this.buffer = this.buffer.subarray(at + 1);
+    const line = this.buffer.subarray(0, lineLength).toString('utf8');
+    this.buffer = this.buffer.subarray(lineLength + 1);
     return parseJson(line);
   }
 

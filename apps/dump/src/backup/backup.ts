@@ -28,17 +28,17 @@ import { type KeyDirectory, readKeys } from './key-files.js';
 
 /** Options of `podcast-sync backup`. */
 export interface BackupOptions {
-  /** New file, or `-` for the standard output. */
+  /** Path of a new file, or `-` for the standard output. */
   readonly file: string;
-  /** Directory of the keys. Without it the backup has no keys. */
+  /** Directory of the keys. If undefined, the backup has no keys. */
   readonly keys: KeyDirectory | undefined;
 }
 
 /**
  * Writes a snapshot of all schemas except `feed`, and the keys. The system can keep running.
  *
- * @throws ConfigurationError, or Error with the reason, such as SIGINT or SIGTERM; then the
- *   incomplete file is removed.
+ * @throws ConfigurationError, or Error with the reason, such as SIGINT or SIGTERM. The incomplete
+ *   file is then removed.
  */
 export async function backup(options: BackupOptions, io: ProgramIo): Promise<void> {
   const { DATABASE_URL } = loadConfig(backupConfig, io.env);
@@ -46,15 +46,19 @@ export async function backup(options: BackupOptions, io: ProgramIo): Promise<voi
   const client = dumpClient(DATABASE_URL, 'backup');
   const writer = new BackupWriter(client, keys);
   const isFile = options.file !== '-';
-  const handle = isFile ? await open(options.file, 'wx', 0o600) : undefined;
-  const out: Writable = handle?.createWriteStream({ flush: true }) ?? io.stdout;
-  const progress = new ProgressLine(io.stderr, 'backup', () => `${formatCount(writer.rows)} rows`);
+  const fileHandle = isFile ? await open(options.file, 'wx', 0o600) : undefined;
+  const output: Writable = fileHandle?.createWriteStream({ flush: true }) ?? io.stdout;
+  const progress = new ProgressLine(
+    io.stderr,
+    'backup',
+    () => `${formatCount(writer.writtenRows)} rows`,
+  );
   try {
     await withStopSignal(async (signal) => {
       await client.connect();
-      const text = Readable.from(writer.lines(), { objectMode: false });
+      const lineStream = Readable.from(writer.lines(), { objectMode: false });
       const gzip = createGzip({ level: constants.Z_BEST_SPEED });
-      await pipeline(text, gzip, out, { end: isFile, signal });
+      await pipeline(lineStream, gzip, output, { end: isFile, signal });
     });
   } catch (error) {
     if (isFile) await rm(options.file);
@@ -63,14 +67,15 @@ export async function backup(options: BackupOptions, io: ProgramIo): Promise<voi
     progress.end();
     await client.end();
   }
-  const has = keys.size > 0 ? 'with the keys: store it like a password' : 'without keys';
+  const keysNote = keys.size > 0 ? 'with the keys: store it like a password' : 'without keys';
   io.stderr.write(
-    `Complete: ${formatCount(writer.rows)} rows in ${formatDuration(progress.seconds)}, ${has}.\n`,
+    `Complete: ${formatCount(writer.writtenRows)} rows ` +
+      `in ${formatDuration(progress.seconds)}, ${keysNote}.\n`,
   );
 }
 
 class BackupWriter {
-  rows = 0;
+  writtenRows = 0;
 
   constructor(
     private readonly client: pg.Client,
@@ -79,28 +84,28 @@ class BackupWriter {
 
   async *lines(): AsyncGenerator<Buffer | string> {
     await this.client.query('BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY');
-    const applied = await this.client.query<{ name: string }>(selectMigrations);
+    const migrations = await this.client.query<{ name: string }>(selectMigrations);
     const head: BackupHead = {
       format: 1,
       created: new Date().toISOString(),
-      migrations: applied.rows.map(({ name }) => name),
+      migrations: migrations.rows.map(({ name }) => name),
     };
     yield `${JSON.stringify({ podcast_sync_backup: head })}\n`;
-    const all = await this.client.query<Table>(selectTables);
-    for (const { name, columns } of inOrderOfReferences(all.rows)) {
+    const tables = await this.client.query<Table>(selectTables);
+    for (const { name, columns } of inOrderOfReferences(tables.rows)) {
       yield serializePart({ table: name, columns });
       const copy = this.client.query(copyTo(`COPY ${name} (${columns}) TO STDOUT`));
-      // After a stop, the closed connection causes an error that nothing else receives.
+      // After a stop, the closed connection causes this error. Unhandled, it would end the process.
       copy.on('error', () => undefined);
       yield* copy as AsyncIterable<Buffer>;
-      this.rows += copy.rowCount;
+      this.writtenRows += copy.rowCount;
       yield `${endOfRows}\n`;
     }
-    const numbers = await this.client.query<{ name: string; value: number }>(selectSequences);
-    for (const { name, value } of numbers.rows) yield serializePart({ sequence: name, value });
+    const sequences = await this.client.query<{ name: string; value: number }>(selectSequences);
+    for (const { name, value } of sequences.rows) yield serializePart({ sequence: name, value });
     await this.client.query('COMMIT');
     for (const [key, content] of this.keys) yield serializePart({ key, content });
-    yield serializePart({ complete: { rows: this.rows } });
+    yield serializePart({ complete: { rows: this.writtenRows } });
   }
 }
 

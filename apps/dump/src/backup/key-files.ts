@@ -2,7 +2,7 @@ import { chmodSync, existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { writePrivateFile } from '#embedded';
 
-/** Paths of the keys by their names in a backup. */
+/** Paths of the key files by layout, and by the name of the key in a backup. */
 const layouts = {
   /** In the data directory of `podcast-sync start`. */
   data: {
@@ -30,14 +30,17 @@ export interface KeyDirectory {
 export function readKeys({ layout, path }: KeyDirectory): Map<string, string> {
   const keys = new Map<string, string>();
   for (const [name, file] of Object.entries(layouts[layout])) {
-    const full = join(path, file);
-    if (!existsSync(full)) throw new Error(`the key file ${full} is missing`);
-    keys.set(name, readFileSync(full, 'utf8'));
+    const fullPath = join(path, file);
+    if (!existsSync(fullPath)) throw new Error(`the key file ${fullPath} is missing`);
+    keys.set(name, readFileSync(fullPath, 'utf8'));
   }
   return keys;
 }
 
-/** Replaces the keys of a directory. In the layout `secrets` they are readable for every user. */
+/**
+ * Writes keys to the files of a directory. Files of other keys stay unchanged. In the layout
+ * `secrets`, every user can read the files.
+ */
 export function writeKeys({ layout, path }: KeyDirectory, keys: ReadonlyMap<string, string>): void {
   for (const [name, file] of Object.entries(layouts[layout])) {
     const content = keys.get(name);

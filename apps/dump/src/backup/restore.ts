@@ -14,29 +14,29 @@ import { type KeyDirectory, writeKeys } from './key-files.js';
 
 /** Options of `podcast-sync restore`. */
 export interface RestoreOptions {
-  /** A backup, or `-` for the standard input. */
+  /** Path of a backup, or `-` for the standard input. */
   readonly file: string;
-  /** Directory whose keys are replaced. Without it the keys of the backup are ignored. */
+  /** Directory whose keys are replaced. If undefined, the keys of the backup are ignored. */
   readonly keys: KeyDirectory | undefined;
 }
 
-/** Ids that each sequence skips, because clients can have ids from after the backup. */
-const skippedIds = 1_000_000;
+/** Number of ids that each sequence skips: clients can have ids assigned after the backup. */
+const skippedIdCount = 1_000_000;
 
-/** Errors of gunzip for a file that is not gzip, damaged or truncated. */
-const gzipErrors: ReadonlySet<string> = new Set(['Z_DATA_ERROR', 'Z_BUF_ERROR']);
+/** Error codes of gunzip for a file that is not gzip, damaged or truncated. */
+const gzipErrorCodes: ReadonlySet<string> = new Set(['Z_DATA_ERROR', 'Z_BUF_ERROR']);
 
 /** Prevents concurrent creation of users and accounts. */
-const lockEmpty = `
+const lockUsersAndAccounts = `
   LOCK TABLE sync.user_clock, account.accounts IN ACCESS EXCLUSIVE MODE`;
-/** Selects whether the database has users or accounts. */
-const hasData = `
+/** Selects true if the database has users or accounts, else false. */
+const selectHasData = `
   SELECT EXISTS (SELECT FROM sync.user_clock) OR EXISTS (SELECT FROM account.accounts)
     AS "hasData"`;
 
 /**
  * Writes a backup to an empty database with the schema of this release, in one transaction. Then
- * writes its keys.
+ * writes the keys of the backup if `options.keys` is set.
  *
  * @throws ConfigurationError, or Error with the reason. The database is then unchanged, unless only
  *   the keys could not be written.
@@ -47,32 +47,33 @@ export async function restore(options: RestoreOptions, io: ProgramIo): Promise<v
   const source = options.file === '-' ? io.stdin : createReadStream(options.file);
   const gunzip = createGunzip();
   const unpacked = pipeline(source, gunzip);
-  // The reader of the unpacked text fails with the same error. It can start after the error, while
-  // the database is slow: an error event without a listener would end the process.
+  // Ignores errors of the pipeline, because the reader of `gunzip` fails with the same error.
+  // Without these handlers, an error before the start of the reader would end the process.
   unpacked.catch(() => undefined);
   gunzip.on('error', () => undefined);
   const restorer = new BackupRestorer(client, new BackupReader(gunzip as AsyncIterable<Buffer>));
   const progress = new ProgressLine(
     io.stderr,
     'restore',
-    () => `${formatCount(restorer.rows)} rows`,
+    () => `${formatCount(restorer.restoredRows)} rows`,
   );
   try {
     await client.connect();
     const { head, keys } = await restorer.restore();
     if (options.keys) writeKeys(options.keys, keys);
-    const restored =
+    const keysOutcome =
       keys.size === 0
         ? 'not in the backup'
         : options.keys
           ? 'restored'
           : 'not restored (use --secrets DIR)';
     io.stderr.write(
-      `Restored ${formatCount(restorer.rows)} rows in ${formatDuration(progress.seconds)} ` +
-        `from the backup of ${head.created}; keys: ${restored}.\n`,
+      `Restored ${formatCount(restorer.restoredRows)} rows ` +
+        `in ${formatDuration(progress.seconds)} ` +
+        `from the backup of ${head.created}; keys: ${keysOutcome}.\n`,
     );
   } catch (error) {
-    throw gzipErrors.has((error as NodeJS.ErrnoException).code ?? '')
+    throw gzipErrorCodes.has((error as NodeJS.ErrnoException).code ?? '')
       ? new Error('the file is damaged or not a backup of Podcast Sync', { cause: error })
       : error;
   } finally {
@@ -83,7 +84,7 @@ export async function restore(options: RestoreOptions, io: ProgramIo): Promise<v
 }
 
 class BackupRestorer {
-  rows = 0;
+  restoredRows = 0;
 
   constructor(
     private readonly client: pg.Client,
@@ -93,15 +94,15 @@ class BackupRestorer {
   async restore(): Promise<{ head: BackupHead; keys: Map<string, string> }> {
     const head = await this.reader.readHead();
     const { rows } = await this.client.query<{ name: string }>(selectMigrations);
-    compareSchemas(
+    requireSameSchema(
       head,
       rows.map(({ name }) => name),
     );
     await this.client.query('BEGIN');
     try {
-      await this.client.query(lockEmpty);
-      const found = await this.client.query<{ hasData: boolean }>(hasData);
-      if (found.rows[0]?.hasData)
+      await this.client.query(lockUsersAndAccounts);
+      const dataCheck = await this.client.query<{ hasData: boolean }>(selectHasData);
+      if (dataCheck.rows[0]?.hasData)
         throw new Error('the database has data of users or accounts: restore to an empty database');
       const keys = await this.restoreParts();
       await this.client.query('COMMIT');
@@ -120,21 +121,21 @@ class BackupRestorer {
     for (;;) {
       const part = await this.reader.readPart();
       if ('table' in part) {
-        // The names are inserted into SQL.
+        // The check also prevents SQL injection, because the names are inserted into SQL.
         if (columns.get(part.table) !== part.columns)
           throw new Error('the backup is damaged: it has an unknown table or other columns');
         await this.restoreTable(part.table, part.columns);
       } else if ('sequence' in part)
         await this.client.query('SELECT setval($1::regclass, $2)', [
           part.sequence,
-          part.value + skippedIds,
+          part.value + skippedIdCount,
         ]);
       else if ('key' in part) keys.set(part.key, part.content);
       else {
-        if (part.complete.rows !== this.rows)
+        if (part.complete.rows !== this.restoredRows)
           throw new Error(
-            `the backup is damaged: it has ${formatCount(this.rows)} rows; its last line counts ` +
-              formatCount(part.complete.rows),
+            `the backup is damaged: it has ${formatCount(this.restoredRows)} rows; ` +
+              `its last line counts ${formatCount(part.complete.rows)}`,
           );
         return keys;
       }
@@ -142,16 +143,16 @@ class BackupRestorer {
   }
 
   private async restoreTable(name: string, columns: string): Promise<void> {
-    // Migrations have inserted rows, which the backup also contains.
+    // Deletes rows that migrations inserted, because the backup contains them too.
     await this.client.query(`DELETE FROM ${name}`);
     const copyStream = this.client.query(copyFrom(`COPY ${name} (${columns}) FROM STDIN`));
     await pipeline(Readable.from(this.reader.readRows()), copyStream);
-    this.rows += copyStream.rowCount;
+    this.restoredRows += copyStream.rowCount;
   }
 }
 
-function compareSchemas(head: BackupHead, applied: readonly string[]): void {
-  if (JSON.stringify(head.migrations) === JSON.stringify(applied)) return;
+function requireSameSchema(head: BackupHead, databaseMigrations: readonly string[]): void {
+  if (JSON.stringify(head.migrations) === JSON.stringify(databaseMigrations)) return;
   throw new Error(
     areBeforeFirstRelease(head.migrations)
       ? `the backup of ${head.created} is of a version before 0.2.0, which cannot be upgraded: ` +
