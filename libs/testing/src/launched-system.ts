@@ -128,7 +128,7 @@ export function isRunning(pid: number): boolean {
 
 /** Returns the pids of all processes of this machine whose command line contains a text. */
 export function processesWith(text: string): number[] {
-  return [...parentsByPid().keys()].filter(
+  return [...readParentsByPid().keys()].filter(
     (pid) => pid !== process.pid && commandLine(pid).includes(text),
   );
 }
