@@ -103,7 +103,7 @@ function forkApp(
   receiveOutput?: (text: string) => void,
 ): ChildProcess {
   const child = fork(script, args, {
-    env: { ...inheritedVariables(), ...environment },
+    env: { ...readInheritedVariables(), ...environment },
     // Passes on no Node options of the supervisor, such as its debugger port.
     execArgv: [],
     detached: true,

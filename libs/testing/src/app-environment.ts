@@ -16,11 +16,11 @@ export interface StackServers {
 /** Returns the environment variables that connect an app to these servers. */
 export function appEnvironment(app: App, servers: StackServers): Record<string, string> {
   const { urls, redisUrl, queueRedisUrl, keys, keySetFile } = servers;
-  const redis = { REDIS_URL: redisUrl };
+  const redisVariables = { REDIS_URL: redisUrl };
   switch (app) {
     case 'gateway':
       return {
-        ...redis,
+        ...redisVariables,
         PORT: '0',
         AUTH_ISSUER: TokenIssuer.issuer,
         AUTH_OWN_ISSUER: TokenIssuer.issuer,
@@ -31,14 +31,14 @@ export function appEnvironment(app: App, servers: StackServers): Record<string, 
     case 'subscription':
     case 'episode':
     case 'feed':
-      return { ...redis, DATABASE_URL: urls[app] };
+      return { ...redisVariables, DATABASE_URL: urls[app] };
     case 'deletion-worker':
-      return { ...redis, DATABASE_URL: urls.deletion, QUEUE_REDIS_URL: queueRedisUrl };
+      return { ...redisVariables, DATABASE_URL: urls.deletion, QUEUE_REDIS_URL: queueRedisUrl };
     case 'gpodder':
-      return { ...redis, PORT: '0', SESSION_KEY: 'a-key-of-tests-that-is-long-enough' };
+      return { ...redisVariables, PORT: '0', SESSION_KEY: 'a-key-of-tests-that-is-long-enough' };
     case 'account':
       return {
-        ...redis,
+        ...redisVariables,
         DATABASE_URL: urls.account,
         PORT: '0',
         PUBLIC_URL: 'http://127.0.0.1:3002',

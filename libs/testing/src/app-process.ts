@@ -32,7 +32,7 @@ export class AppProcess {
   }
 
   /**
-   * Starts an app with exactly this configuration, and waits until it is ready.
+   * Starts an app with only PATH and these variables, and waits until the app is ready.
    *
    * @param root the folder of the built repository.
    */
@@ -41,26 +41,27 @@ export class AppProcess {
     environment: Readonly<Record<string, string>>,
     root: string = repository,
   ): Promise<AppProcess> {
-    const main = join(root, 'dist', 'programs', `${app}.js`);
-    if (!existsSync(main)) throw new Error('The tests run the built apps: "npm run build" first.');
-    const child = fork(main, [], {
+    const mainProgram = join(root, 'dist', 'programs', `${app}.js`);
+    if (!existsSync(mainProgram))
+      throw new Error('The tests run the built apps: "npm run build" first.');
+    const child = fork(mainProgram, [], {
       cwd: root,
       env: { PATH: process.env.PATH, ...environment },
       execArgv: [],
       stdio: ['ignore', 'pipe', 'pipe', 'ipc'],
     });
-    const started = new AppProcess(app, child);
+    const appProcess = new AppProcess(app, child);
     const ready = new Promise<boolean>((resolve) => {
       child.once('message', (message: { facts: Record<string, unknown> }) => {
-        started.facts = message.facts;
+        appProcess.facts = message.facts;
         resolve(true);
       });
-      void started.ended.then(() => resolve(false));
+      void appProcess.ended.then(() => resolve(false));
       AbortSignal.timeout(startLimitMs).addEventListener('abort', () => resolve(false));
     });
-    if (await ready) return started.reportUnexpectedEnd();
-    await started.kill();
-    throw new Error(`${app} did not start.\n${started.output}`);
+    if (await ready) return appProcess.reportUnexpectedEnd();
+    await appProcess.kill();
+    throw new Error(`${app} did not start.\n${appProcess.output}`);
   }
 
   /** Prints the reason of an unexpected end, because the failing test does not show it. */

@@ -25,7 +25,7 @@ export interface StackOptions {
   readonly durablePostgres?: boolean;
   /** True for a Redis that keeps its data after a restart. */
   readonly durableRedis?: boolean;
-  /** Environment variables of every app, which override those that name the servers. */
+  /** Environment variables of every app. They override the variables that name the servers. */
   readonly environment?: Readonly<Record<string, string>>;
 }
 
@@ -49,16 +49,16 @@ abstract class Stack {
 
   /**
    * Starts apps with additional variables, and waits until they are ready. Services start before
-   * gateway and gpodder, which would else answer 503 until their next poll.
+   * gateway and gpodder, because those would answer 503 until their next poll.
    *
-   * @param root the folder of their built repository. Default: this one.
+   * @param root the folder of the built repository of the apps. Default: this repository.
    */
   async start(
     apps: readonly App[],
     environment: Readonly<Record<string, string>> = {},
     root?: string,
   ): Promise<AppProcess[]> {
-    const started: AppProcess[] = [];
+    const startedProcesses: AppProcess[] = [];
     const startApp = async (app: App, index: number) => {
       const variables = {
         LOG_LEVEL: 'info',
@@ -66,15 +66,15 @@ abstract class Stack {
         ...this.environment,
         ...environment,
       };
-      started[index] = await AppProcess.start(app, variables, root);
-      this.processes.push(started[index]);
+      startedProcesses[index] = await AppProcess.start(app, variables, root);
+      this.processes.push(startedProcesses[index]);
     };
     const isEdge = (app: App) => app === 'gateway' || app === 'gpodder';
-    for (const edges of [false, true])
+    for (const startsEdges of [false, true])
       await Promise.all(
-        apps.map((app, index) => (isEdge(app) === edges ? startApp(app, index) : undefined)),
+        apps.map((app, index) => (isEdge(app) === startsEdges ? startApp(app, index) : undefined)),
       );
-    return started;
+    return startedProcesses;
   }
 
   /** Returns the environment variables that connect an app to the servers of this stack. */
@@ -82,6 +82,7 @@ abstract class Stack {
     return appEnvironment(app, this.servers);
   }
 
+  /** Returns a client of the gateway with a new token. */
   async device(
     gateway: Pick<AppProcess, 'facts'>,
     user = freshUser(),
@@ -112,7 +113,7 @@ abstract class Stack {
   }
 
   /** Kills all processes that {@link start} started. */
-  protected async end(): Promise<void> {
+  protected async killProcesses(): Promise<void> {
     await Promise.all(this.processes.map((process) => process.kill()));
   }
 
@@ -129,15 +130,16 @@ export class AppStack extends Stack {
     readonly redis: TestServer,
     /** Redis of the queue; by default the same as `redis`. */
     readonly queueRedis: TestServer,
+    /** Folder with the token signing keys. */
     private readonly keys: string,
     issuer: TokenIssuer,
     environment: Readonly<Record<string, string>>,
   ) {
     const { urls } = database;
-    const urlsOfRedis = { redisUrl: redis.url, queueRedisUrl: queueRedis.url };
+    const redisUrls = { redisUrl: redis.url, queueRedisUrl: queueRedis.url };
     super(
       database,
-      { urls, ...urlsOfRedis, keys, keySetFile: issuer.keySetFile },
+      { urls, ...redisUrls, keys, keySetFile: issuer.keySetFile },
       issuer,
       environment,
     );
@@ -169,7 +171,7 @@ export class AppStack extends Stack {
   }
 
   async close(): Promise<void> {
-    await this.end();
+    await this.killProcesses();
     await Promise.all(
       [this.database, ...new Set([this.redis, this.queueRedis])].map((server) => server.dispose()),
     );
@@ -218,7 +220,7 @@ export class SharedStack extends Stack {
   }
 
   override async close(): Promise<void> {
-    await this.end();
+    await this.killProcesses();
   }
 }
 

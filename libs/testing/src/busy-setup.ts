@@ -10,7 +10,7 @@ const burn = () => {
 };
 burn();`;
 
-/** With `BUSY=1`, starts two busy loops for the run: tests must also pass on a busy machine. */
+/** With `BUSY=1`, starts two busy loops for the run. Tests must also pass on a busy machine. */
 export default function setup(): (() => void) | undefined {
   if (!process.env.BUSY) return undefined;
   // Starts the loops only in the first call, because each tier calls this function.
@@ -18,5 +18,5 @@ export default function setup(): (() => void) | undefined {
   const loops = [1, 2].map(() =>
     spawn(process.execPath, ['-e', busyLoop], { stdio: ['ignore', 'ignore', 'ignore', 'ipc'] }),
   );
-  return () => loops.forEach((each) => void each.kill());
+  return () => loops.forEach((loop) => void loop.kill());
 }

@@ -7,7 +7,7 @@ export interface DeviceAnswer<Body = Record<string, unknown>> {
   readonly tookMs: number;
 }
 
-/** An HTTP client of one user. It does not check answers. */
+/** An HTTP client of one user. It does not check the status of answers. */
 export class Device {
   constructor(
     private readonly baseUrl: string,

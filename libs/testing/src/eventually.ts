@@ -1,8 +1,8 @@
 import { setTimeout as delay } from 'node:timers/promises';
 
 /**
- * Runs a check until it succeeds, and returns its result. It replaces sleeps in tests of
- * asynchronous effects.
+ * Repeats a check every `interval` milliseconds until it succeeds, and returns its result. Replaces
+ * sleeps in tests of asynchronous effects.
  *
  * @throws the last error of the check after `timeout` milliseconds.
  */
@@ -10,12 +10,12 @@ export async function eventually<T>(
   check: () => T | Promise<T>,
   { timeout = 20_000, interval = 25 }: { timeout?: number; interval?: number } = {},
 ): Promise<T> {
-  const limit = performance.now() + timeout;
+  const deadlineMs = performance.now() + timeout;
   for (;;) {
     try {
       return await check();
     } catch (error) {
-      if (performance.now() >= limit) throw error;
+      if (performance.now() >= deadlineMs) throw error;
       await delay(interval);
     }
   }

@@ -10,7 +10,7 @@ import { eventually } from './eventually.js';
 import { createDatabase, type TestDatabase } from './test-database.js';
 import { startRedisServer, type TestServer } from './test-server.js';
 
-/** The database of a test file, with a connection like that of a service. */
+/** The database of a test file, with the connections of a service and of the owner. */
 export interface FixtureDatabase extends Pick<TestDatabase, 'name' | 'ownerUrl' | 'urls'> {
   readonly database: Database;
   /** Connection of the owner, to prepare and inspect rows. */
@@ -31,9 +31,9 @@ export interface ServedApp {
 }
 
 /**
- * Builds the parts of an integration test: databases, Redis servers and the real module of an app.
- * Build in `beforeAll`, close in `afterAll`. {@link close} releases everything in reverse order,
- * also after a failed start.
+ * Builds the resources of an integration test: databases, Redis servers and the real module of an
+ * app. Build in `beforeAll`, close in `afterAll`. {@link close} releases everything in reverse
+ * order, also after a failed start.
  */
 export class Fixture {
   private readonly releases: (() => Promise<unknown> | void)[] = [];
@@ -70,7 +70,7 @@ export class Fixture {
   /**
    * Compiles and initializes the real modules of an app, wired as in production.
    *
-   * @param override replaces only configuration or time.
+   * @param override replaces providers, but only those of configuration or time.
    */
   async module(
     imports: NonNullable<ModuleMetadata['imports']>,
@@ -92,9 +92,9 @@ export class Fixture {
   async httpApp(
     open: () => Promise<readonly [app: HttpApp, options: ServeOptions]>,
   ): Promise<ServedApp> {
-    // Empties the registry of metrics: a process has one, and each app expects it to be empty.
+    // Empties the registry of metrics of the process, because each app expects an empty one.
     register.clear();
-    const [served, options] = await open();
+    const [app, options] = await open();
     const create = async ({ module, adapter }: HttpApp) => {
       const compiled = await Test.createTestingModule({ imports: [module] }).compile();
       return compiled.createNestApplication<NestFastifyApplication>(adapter, {
@@ -102,15 +102,15 @@ export class Fixture {
         bodyParser: false,
       });
     };
-    const { facts = {}, ...running } = await serveHttp(served, { ...options, create });
+    const { facts = {}, ...running } = await serveHttp(app, { ...options, create });
     this.onClose(() => stop());
     const registry = new Registry();
     for (const metric of register.getMetricsAsArray()) {
-      const own = register.getSingleMetric(metric.name);
-      if (own) registry.registerMetric(own);
+      const registeredMetric = register.getSingleMetric(metric.name);
+      if (registeredMetric) registry.registerMetric(registeredMetric);
     }
-    let stopped: Promise<void> | undefined;
-    const stop = () => (stopped ??= running.stop());
+    let stopPromise: Promise<void> | undefined;
+    const stop = () => (stopPromise ??= running.stop());
     await eventually(async () => {
       const missing = (await running.missing?.()) ?? [];
       if (missing.length > 0) throw new Error(missing.join('; '));
@@ -131,13 +131,14 @@ export class Fixture {
 
 /** Returns a function that returns how many statements Postgres has answered to a pool. */
 function countStatements(pool: Pool): () => number {
-  let answered = 0;
-  const counted = new WeakSet<EventEmitter>();
+  let answeredCount = 0;
+  const countedConnections = new WeakSet<EventEmitter>();
   pool.on('acquire', (client) => {
     // Counts `commandComplete`, the last message of Postgres about each statement.
     const { connection } = client as unknown as { connection: EventEmitter };
-    if (!counted.has(connection)) connection.on('commandComplete', () => (answered += 1));
-    counted.add(connection);
+    if (!countedConnections.has(connection))
+      connection.on('commandComplete', () => (answeredCount += 1));
+    countedConnections.add(connection);
   });
-  return () => answered;
+  return () => answeredCount;
 }

@@ -3,8 +3,8 @@ import type { JsonText } from '#contracts';
 import type { z } from 'zod';
 
 /**
- * Returns the content of a JSON text, and asserts that it matches its contract exactly: no process
- * validates it on the way to the client.
+ * Returns the content of a JSON text. Asserts that the content matches its contract exactly: no
+ * process validates the text on its way to the client.
  */
 export function contentOf<Content extends z.ZodType>(
   text: JsonText<z.output<Content>>,

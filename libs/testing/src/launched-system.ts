@@ -12,7 +12,7 @@ export interface LaunchOptions {
   readonly replicas?: number;
   /** Port of the edge, which serves all HTTP apps. Default: any free port. */
   readonly port?: number;
-  /** User of the operating system that runs the system; only as root. */
+  /** User of the operating system that runs the system; only if root runs the tests. */
   readonly account?: { readonly uid: number; readonly gid: number };
   /** Variables in addition to those of this process. */
   readonly environment?: Readonly<Record<string, string>>;
@@ -23,12 +23,12 @@ export interface LaunchOptions {
 /** The folder of this repository. */
 export const repository = fileURLToPath(new URL('../../..', import.meta.url));
 
-/** Maximum time in ms until the system is ready: less than that of a test, to show the output. */
+/** Maximum time in ms until the system is ready. A test allows more time to see the output. */
 const startLimitMs = 100_000;
 
 /** The whole built system, started by one process that ends with its parent. */
 export class LaunchedSystem {
-  /** URL of the gateway; empty until the system is ready. */
+  /** URL of the edge for clients; empty until the system is ready. */
   baseUrl = '';
   /** Link to create the first account; empty if an account exists. */
   firstLink = '';
@@ -55,14 +55,16 @@ export class LaunchedSystem {
     const programs = join(root, 'dist', 'programs');
     if (!existsSync(programs))
       throw new Error('The tests run the built apps: "npm run build" first.');
-    // Uses the separate program that earlier releases have, with fewer options.
-    const earlier = join(programs, 'standalone.js');
-    const main = existsSync(earlier) ? earlier : join(programs, 'podcast-sync.js');
+    // Earlier releases have a separate program for `start`.
+    const earlierProgram = join(programs, 'standalone.js');
+    const mainProgram = existsSync(earlierProgram)
+      ? earlierProgram
+      : join(programs, 'podcast-sync.js');
     const args = ['--replicas', String(replicas), '--port', String(port), '--data', data];
-    if (main !== earlier) args.unshift('start');
+    if (mainProgram !== earlierProgram) args.unshift('start');
     shareFetchedPrograms(data, account);
     return new LaunchedSystem(
-      fork(main, args, {
+      fork(mainProgram, args, {
         ...account,
         cwd: root,
         env: { ...process.env, ...environment },
@@ -78,13 +80,13 @@ export class LaunchedSystem {
     const ready = once(system.child, 'message', {
       signal: AbortSignal.timeout(startLimitMs),
     }) as Promise<[{ facts: { baseUrl: string; firstLink?: string } }]>;
-    const since = performance.now();
+    const startMs = performance.now();
     const message = await Promise.race([
       ready,
       system.ended.then((code) => `ended with ${code}`),
     ]).catch(() => 'was not ready');
     if (typeof message === 'string') {
-      const seconds = ((performance.now() - since) / 1000).toFixed(1);
+      const seconds = ((performance.now() - startMs) / 1000).toFixed(1);
       await system.stop();
       throw new Error(
         `The system did not start: it ${message} after ${seconds} s.\n${system.output}`,
@@ -111,36 +113,36 @@ export class LaunchedSystem {
 
   /** Returns the pids of all running processes of the system. */
   processes(): number[] {
-    const parents = parentsByPid();
-    const found = [this.pid];
-    for (const pid of found)
-      for (const [child, parent] of parents) if (parent === pid) found.push(child);
-    return found;
+    const parents = readParentsByPid();
+    const pids = [this.pid];
+    for (const pid of pids)
+      for (const [child, parent] of parents) if (parent === pid) pids.push(child);
+    return pids;
   }
 }
 
 /** Returns true if a process is running; false for a zombie. */
 export function isRunning(pid: number): boolean {
-  return parentsByPid().has(pid);
+  return readParentsByPid().has(pid);
 }
 
 /** Returns the pids of all processes of this machine whose command line contains a text. */
 export function processesWith(text: string): number[] {
-  return [...parentsByPid().keys()].filter(
+  return [...readParentsByPid().keys()].filter(
     (pid) => pid !== process.pid && commandLine(pid).includes(text),
   );
 }
 
 /** Links a data folder to the shared programs, so that tests download Redis only once. */
 export function shareFetchedPrograms(data: string, account?: LaunchOptions['account']): void {
-  const shared = join(repository, '.data', 'programs');
-  for (const folder of [shared, data]) mkdirSync(folder, { recursive: true });
+  const sharedPrograms = join(repository, '.data', 'programs');
+  for (const folder of [sharedPrograms, data]) mkdirSync(folder, { recursive: true });
   if (account) chownSync(data, account.uid, account.gid);
-  if (!existsSync(join(data, 'programs'))) symlinkSync(shared, join(data, 'programs'));
+  if (!existsSync(join(data, 'programs'))) symlinkSync(sharedPrograms, join(data, 'programs'));
 }
 
 /** Returns the pid of the parent of each running process of this machine. */
-function parentsByPid(): Map<number, number> {
+function readParentsByPid(): Map<number, number> {
   if (process.platform !== 'linux') {
     const { stdout } = spawnSync('ps', ['-A', '-o', 'pid=,ppid='], { encoding: 'utf8' });
     return new Map(

@@ -18,29 +18,29 @@ export interface RoleUrls {
 
 /** Returns the URLs of all roles for a database. In tests all roles have the owner's password. */
 export function roleUrls(ownerUrl: string): RoleUrls {
-  const urlOf = (role: string) =>
+  const buildUrl = (role: string) =>
     Object.assign(new URL(ownerUrl), { username: `podcast_sync_${role}` }).href;
   const [subscription, episode, deletion] = [
-    urlOf('subscription'),
-    urlOf('episode'),
-    urlOf('deletion'),
+    buildUrl('subscription'),
+    buildUrl('episode'),
+    buildUrl('deletion'),
   ];
   return {
     subscription,
     episode,
     deletion,
-    dump: urlOf('dump'),
-    account: urlOf('account'),
-    feed: urlOf('feed'),
+    dump: buildUrl('dump'),
+    account: buildUrl('account'),
+    feed: buildUrl('feed'),
   };
 }
 
 /** Migrates a database and creates its roles, by the built program. */
 export async function migrate(ownerUrl: string): Promise<void> {
-  const app = fileURLToPath(new URL('../../../dist/programs/podcast-sync.js', import.meta.url));
-  if (!existsSync(app)) throw new Error('The tests run the built apps: "npm run build" first.');
+  const program = fileURLToPath(new URL('../../../dist/programs/podcast-sync.js', import.meta.url));
+  if (!existsSync(program)) throw new Error('The tests run the built apps: "npm run build" first.');
   const urls = roleUrls(ownerUrl);
-  await promisify(execFile)(process.execPath, [app, 'migrate'], {
+  await promisify(execFile)(process.execPath, [program, 'migrate'], {
     env: {
       PATH: process.env.PATH,
       LOG_LEVEL: 'warn',

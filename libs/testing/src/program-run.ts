@@ -24,14 +24,14 @@ export async function callProgram(
     stdout: new PassThrough(),
     stderr: new PassThrough(),
   };
-  const written = Promise.all([text(io.stdout), text(io.stderr)]);
+  const output = Promise.all([text(io.stdout), text(io.stderr)]);
   const code = await run(args, io);
   for (const stream of [io.stdout, io.stderr]) stream.end();
-  const [stdout, stderr] = await written;
+  const [stdout, stderr] = await output;
   return { code, stdout, stderr };
 }
 
-/** Runs a built command-line program with exactly these variables, and waits for its end. */
+/** Runs a built command-line program with only PATH and `env`, and waits for its end. */
 export function startProgram(
   program: string,
   args: readonly string[],

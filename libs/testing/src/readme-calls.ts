@@ -8,7 +8,7 @@ export interface ReadmeCall {
   readonly output: string;
 }
 
-/** Returns the commands in the console sessions of the README: three definitions, and calls. */
+/** Returns the commands in the README. The first three define variables, the others are calls. */
 export function readmeCalls(): {
   base: string;
   token: string;
@@ -22,9 +22,11 @@ export function readmeCalls(): {
     session
       .split(/^\$ /m)
       .filter(Boolean)
-      .map((part) => {
-        const lines = part.trimEnd().split('\n');
-        const end = lines.findIndex((_, at) => isComplete(lines.slice(0, at + 1).join('\n'))) + 1;
+      .map((commandAndOutput) => {
+        const lines = commandAndOutput.trimEnd().split('\n');
+        const end =
+          lines.findIndex((_, index) => isCompleteCommand(lines.slice(0, index + 1).join('\n'))) +
+          1;
         return { command: lines.slice(0, end).join('\n'), output: lines.slice(end).join('\n') };
       }),
   );
@@ -37,7 +39,8 @@ export function readmeCalls(): {
 }
 
 /** Returns false for a command that continues: it has an open quote or ends with a backslash. */
-const isComplete = (text: string) => !text.endsWith('\\') && text.split("'").length % 2 === 1;
+const isCompleteCommand = (text: string) =>
+  !text.endsWith('\\') && text.split("'").length % 2 === 1;
 
 /** Matches the stamp in an answer of a call. */
 const stampPattern = /(?<="subscription_changed":")[^"]*/g;

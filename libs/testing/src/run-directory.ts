@@ -3,7 +3,7 @@ import { tmpdir, userInfo } from 'node:os';
 import { join } from 'node:path';
 import { removePostgres, removeRedis } from '#embedded';
 
-/** Folder of all test runs of this user: each has a folder `<pid of the run>-<tier>` in it. */
+/** Folder of all test runs of this user. A run has a subfolder `<pid>-<tier>` for each tier. */
 const runsFolder = join(tmpdir(), `podcast-sync-tests-${userInfo().uid}`);
 
 /**
@@ -14,7 +14,7 @@ export async function openRunDirectory(tier: string): Promise<string> {
   mkdirSync(runsFolder, { recursive: true });
   for (const name of readdirSync(runsFolder)) {
     const pid = Number.parseInt(name, 10);
-    // Leaves the folder of the other tier, whose servers run in the same process at the same time.
+    // Keeps the folders of other tiers of this run, because their servers are running.
     if (name === `${process.pid}-${tier}` || !isAlive(pid))
       await removeRunDirectory(join(runsFolder, name));
   }

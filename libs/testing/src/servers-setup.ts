@@ -10,11 +10,11 @@ import { openRunDirectory, removeRunDirectory } from './run-directory.js';
 
 /** Values that the `int` tier provides to its tests. */
 interface Servers {
-  /** URL of the migrated template database, of which tests create copies; as owner. */
+  /** URL of the migrated template database, with the login of the owner. Tests copy it. */
   templateUrl: string;
-  /** Folder of a stopped, migrated Postgres, of which tests create copies. */
+  /** Data folder of a stopped, migrated Postgres. Tests copy it. */
   postgresFolder: string;
-  /** URL of a database without tables; as owner. */
+  /** URL of a database without tables, with the login of the owner. */
   adminUrl: string;
   /** A Redis that all test files share. */
   redisUrl: string;
@@ -36,14 +36,14 @@ const programs = fileURLToPath(new URL('../../../.data/programs', import.meta.ur
 
 /**
  * Starts a Postgres with a migrated template, and a Redis, for each project of a run that needs
- * servers. Both are removed at its end.
+ * servers. Removes both at the end of the project.
  */
 export default async function setup(project: TestProject): Promise<() => Promise<void>> {
   const directory = await openRunDirectory(project.name);
   try {
     const reportProgress = console.log;
     const [{ postgres, postgresFolder }, redis] = await Promise.all([
-      startMigrated(join(directory, 'postgres')),
+      startMigratedPostgres(join(directory, 'postgres')),
       startRedis({ directory: join(directory, 'redis'), programs, durable: false, reportProgress }),
     ]);
     const adminUrl = await closeTemplate(postgres.url);
@@ -70,15 +70,15 @@ export default async function setup(project: TestProject): Promise<() => Promise
   }
 }
 
-/** Starts a Postgres with a migrated database. Also returns a stopped copy, to copy again. */
-async function startMigrated(directory: string) {
-  const start = () =>
+/** Starts a Postgres with a migrated database. Also returns the folder of a stopped copy. */
+async function startMigratedPostgres(directory: string) {
+  const startServer = () =>
     startPostgres({ directory, database, durable: false, reportProgress: console.log });
-  const first = await start();
-  await migrate(first.url);
-  await first.stop();
+  const server = await startServer();
+  await migrate(server.url);
+  await server.stop();
   const postgresFolder = `${directory}-template`;
-  // Copies with `cp -a` to keep the owner of the files, which is not root.
+  // `cp -a` keeps the owner of the files. If root runs the tests, the owner is another user.
   execFileSync('cp', ['-a', directory, postgresFolder]);
-  return { postgres: await start(), postgresFolder };
+  return { postgres: await startServer(), postgresFolder };
 }

@@ -17,8 +17,8 @@ export interface SharedSystem {
   readonly facts: Readonly<Record<App, Readonly<Record<string, unknown>>>>;
 }
 
-const services = ['subscription', 'episode', 'deletion-worker', 'account', 'feed'] as const;
-const edges = ['gateway', 'gpodder'] as const;
+const serviceApps = ['subscription', 'episode', 'deletion-worker', 'account', 'feed'] as const;
+const edgeApps = ['gateway', 'gpodder'] as const;
 
 /**
  * Starts one process of each app, with the usual settings, on a separate database and Redis. Each
@@ -45,7 +45,7 @@ export async function startSharedSystem(options: {
     keySetFile,
   };
   const processes: AppProcess[] = [];
-  const start = async (app: App) =>
+  const startApp = async (app: App) =>
     void processes.push(
       await AppProcess.start(app, {
         LOG_LEVEL: 'info',
@@ -55,17 +55,17 @@ export async function startSharedSystem(options: {
       }),
     );
   const stop = async () => {
-    await Promise.all(processes.map((each) => each.kill()));
+    await Promise.all(processes.map((process) => process.kill()));
     await redis.stop();
   };
   try {
-    for (const group of [services, edges]) await Promise.all(group.map(start));
+    for (const group of [serviceApps, edgeApps]) await Promise.all(group.map(startApp));
   } catch (error) {
     await stop();
     throw error;
   }
   const facts = Object.fromEntries(
-    processes.map(({ app, facts: own }) => [app, own]),
+    processes.map(({ app, facts: appFacts }) => [app, appFacts]),
   ) as SharedSystem['facts'];
   return { system: { databaseUrl, redisUrl: redis.url, keys, facts }, stop };
 }

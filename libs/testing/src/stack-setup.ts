@@ -24,8 +24,8 @@ declare module 'vitest' {
   }
 }
 
-/** Web origin that the system under test allows; a system at `BASE_URL` must allow it, too. */
-const origin = 'https://app.example';
+/** Web origin that the system under test allows. A system at `BASE_URL` must allow it too. */
+const allowedOrigin = 'https://app.example';
 
 const replicas = 2;
 
@@ -43,7 +43,7 @@ export default async function setup(
     KEYS: keys = join(repository, '.data', 'keys', 'account'),
     ISSUER: issuer,
   } = process.env;
-  // Ignores `/`, to which Vite sets this variable if it is unset.
+  // Ignores `/`, because Vite sets an unset `BASE_URL` to `/`.
   if (baseUrl?.startsWith('http')) {
     if (!existsSync(keys))
       throw new Error(`KEYS: no directory ${keys} with the keys to sign the tests' tokens with.`);
@@ -59,12 +59,12 @@ export default async function setup(
   const system = await LaunchedSystem.start({
     data: directory,
     replicas,
-    environment: { CORS_ORIGINS: origin },
+    environment: { CORS_ORIGINS: allowedOrigin },
   });
   const database = readFileSync(join(directory, 'deletions-database-url'), 'utf8').trim();
   const { baseUrl: url } = system;
-  const own = { keys: join(directory, 'keys', 'account'), issuer: url };
-  project.vitest.provide('stack', { baseUrl: url, ...own, launched: true, database });
+  const tokenKeys = { keys: join(directory, 'keys', 'account'), issuer: url };
+  project.vitest.provide('stack', { baseUrl: url, ...tokenKeys, launched: true, database });
   return async () => {
     await system.stop();
     await removeRunDirectory(directory);

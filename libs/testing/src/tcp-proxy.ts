@@ -20,19 +20,19 @@ export class TcpProxy {
     const url = new URL(target);
     url.port = String((server.address() as AddressInfo).port);
     const proxy = new TcpProxy(server, url.href);
-    server.on('connection', (inward) => {
-      if (proxy.isRefusing) inward.on('error', () => {}).destroy();
-      else proxy.join(inward, connect(Number(port), hostname));
+    server.on('connection', (clientSocket) => {
+      if (proxy.isRefusing) clientSocket.on('error', () => {}).destroy();
+      else proxy.forward(clientSocket, connect(Number(port), hostname));
     });
     return proxy;
   }
 
-  /** Local ports of the proxy's connections to the server. */
+  /** Local ports of the proxy's connections, both to clients and to the server. */
   get ports(): number[] {
     return [...this.sockets].flatMap(({ localPort }) => localPort ?? []);
   }
 
-  /** Holds all data in both directions. */
+  /** Holds the data of all current connections, in both directions, until {@link release}. */
   hold(): void {
     for (const socket of this.sockets) socket.pause();
   }
@@ -46,7 +46,7 @@ export class TcpProxy {
     for (const socket of this.sockets) socket.destroy();
   }
 
-  /** Cuts all connections; also new ones until {@link accept} is called. */
+  /** Cuts all connections, and each new connection until {@link accept} is called. */
   refuse(): void {
     this.isRefusing = true;
     this.cut();
@@ -61,10 +61,10 @@ export class TcpProxy {
     this.server.close();
   }
 
-  private join(inward: Socket, outward: Socket): void {
+  private forward(clientSocket: Socket, serverSocket: Socket): void {
     for (const [from, to] of [
-      [inward, outward],
-      [outward, inward],
+      [clientSocket, serverSocket],
+      [serverSocket, clientSocket],
     ] as const) {
       this.sockets.add(from);
       from.on('data', (chunk) => to.write(chunk));

@@ -6,9 +6,9 @@ import { roleUrls, type RoleUrls } from './migrated-database.js';
 /** A database that belongs to one test file. */
 export interface TestDatabase {
   readonly name: string;
-  /** URL with the role of the owner, which has all rights. */
+  /** URL with the login of the owner, who has all rights. */
   readonly ownerUrl: string;
-  /** URLs with the roles of the apps, which have the rights of the apps. */
+  /** URLs with the login of each app, which has only the rights of that app. */
   readonly urls: RoleUrls;
   /** Removes the database and closes its connections. */
   drop(): Promise<void>;
@@ -16,7 +16,7 @@ export interface TestDatabase {
 
 /**
  * Creates a database with the current schema and no rows, as a copy of the migrated template. Call
- * it in `beforeAll`; only in the `int` tier.
+ * this function in `beforeAll`, only in the `int` tier.
  */
 export async function createDatabase(): Promise<TestDatabase> {
   const { templateUrl } = inject('servers');
@@ -26,15 +26,22 @@ export async function createDatabase(): Promise<TestDatabase> {
     name,
     ownerUrl,
     urls: roleUrls(ownerUrl),
-    drop: () => run(urlOf(templateUrl, 'postgres'), `DROP DATABASE IF EXISTS ${name} WITH (FORCE)`),
+    drop: () =>
+      runStatement(
+        buildUrl(templateUrl, 'postgres'),
+        `DROP DATABASE IF EXISTS ${name} WITH (FORCE)`,
+      ),
   };
 }
 
 /** Copies the migrated template to a new database. @returns the URL of the copy, as owner. */
 export async function copyDatabase(templateUrl: string, name: string): Promise<string> {
   const template = new URL(templateUrl).pathname.slice(1);
-  await run(urlOf(templateUrl, 'postgres'), `CREATE DATABASE ${name} TEMPLATE ${template}`);
-  return urlOf(templateUrl, name);
+  await runStatement(
+    buildUrl(templateUrl, 'postgres'),
+    `CREATE DATABASE ${name} TEMPLATE ${template}`,
+  );
+  return buildUrl(templateUrl, name);
 }
 
 /**
@@ -43,17 +50,17 @@ export async function copyDatabase(templateUrl: string, name: string): Promise<s
  * @returns the URL of another database of the server, as owner, for tests that need no tables.
  */
 export async function closeTemplate(templateUrl: string): Promise<string> {
-  const adminUrl = urlOf(templateUrl, 'postgres');
+  const adminUrl = buildUrl(templateUrl, 'postgres');
   const template = new URL(templateUrl).pathname.slice(1);
-  await run(adminUrl, `ALTER DATABASE ${template} ALLOW_CONNECTIONS false`);
+  await runStatement(adminUrl, `ALTER DATABASE ${template} ALLOW_CONNECTIONS false`);
   return adminUrl;
 }
 
-function urlOf(serverUrl: string, database: string): string {
+function buildUrl(serverUrl: string, database: string): string {
   return Object.assign(new URL(serverUrl), { pathname: `/${database}` }).href;
 }
 
-async function run(url: string, statement: string): Promise<void> {
+async function runStatement(url: string, statement: string): Promise<void> {
   const client = new pg.Client({ connectionString: url });
   await client.connect();
   try {

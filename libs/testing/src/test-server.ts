@@ -78,9 +78,9 @@ export async function startRedisServer({
 } = {}): Promise<TestServer> {
   const { programs } = inject('servers');
   const directory = mkdtempSync(join(tmpdir(), 'podcast-sync-redis-'));
-  const start = (port?: number) =>
+  const startServer = (port?: number) =>
     startRedis({ directory, port, programs, durable, fsyncEachWrite });
-  return new TestServer(await start(), start, () => removeRedis(directory));
+  return new TestServer(await startServer(), startServer, () => removeRedis(directory));
 }
 
 /**
@@ -95,8 +95,8 @@ export async function startPostgresServer({ durable = false } = {}): Promise<
   chmodSync(root, 0o711);
   const directory = join(root, 'postgres');
   execFileSync('cp', ['-a', inject('servers').postgresFolder, directory]);
-  const start = (port?: number) => startPostgres({ directory, port, durable, database });
-  const server = new TestServer(await start(), start, async () => {
+  const startServer = (port?: number) => startPostgres({ directory, port, durable, database });
+  const server = new TestServer(await startServer(), startServer, async () => {
     await removePostgres(directory);
     rmSync(root, { recursive: true, force: true });
   });

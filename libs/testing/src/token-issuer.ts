@@ -5,7 +5,7 @@ import { importJWK, SignJWT } from 'jose';
 export interface TokenTerms {
   /** Scopes, separated by spaces. Default: no claim `scope`, which allows everything. */
   readonly scope?: string;
-  /** Time until the token expires, such as `90s` or `12h`. */
+  /** Time until the token expires, such as `90s` or `12h`. Default: 30 days. */
   readonly expires?: string;
 }
 
@@ -22,8 +22,8 @@ export class TokenIssuer {
   /**
    * Opens the keys of a directory, and creates missing ones.
    *
-   * @param issuer `iss` of the tokens. For a whole system it is the origin, and the directory has
-   *   the keys of the account app.
+   * @param issuer `iss` of the tokens. A whole system accepts only its origin as `iss`, and only
+   *   the keys of its account app.
    */
   static async open(directory: string, issuer = TokenIssuer.issuer): Promise<TokenIssuer> {
     return new TokenIssuer(await KeyFiles.open(directory), issuer);

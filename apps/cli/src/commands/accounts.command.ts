@@ -97,7 +97,7 @@ export const accounts: CommandGroup = {
 };
 
 export const appPassword: CommandDefinition<AccountsCommand> = {
-  ...accountsCommand(
+  ...createAccountsCommand(
     'app-password',
     'creates an app password of an account, and prints only that',
     {

@@ -67,10 +67,10 @@ export function inOrderOfReferences(tables: readonly Table[]): Table[] {
   const sorted: Table[] = [];
   const unsorted = new Map(tables.map((table) => [table.name, table]));
   while (unsorted.size > 0) {
-    const next = [...left.values()].find(
+    const next = [...unsorted.values()].find(
       (table) => !table.references.some((name) => unsorted.has(name)),
     );
-    if (!next) throw new Error(`tables reference each other: ${[...left.keys()].join(', ')}`);
+    if (!next) throw new Error(`tables reference each other: ${[...unsorted.keys()].join(', ')}`);
     unsorted.delete(next.name);
     sorted.push(next);
   }
