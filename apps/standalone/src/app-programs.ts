@@ -83,7 +83,7 @@ export function appPrograms(
     log: new AppLog(name, join(data, 'logs', `${name}.log`), options.printLine, options.outages),
   });
   const services = serviceRoles.filter(({ app }) => options.feeds !== 'off' || app !== 'feed');
-  const serviceUrls = services.map(({ role }) => buildRoleUrl(options, role));
+  const urls = services.map(({ role }) => buildRoleUrl(options, role));
   const dumpUrl = buildRoleUrl(options, 'dump');
   writePrivateFile(join(data, 'deletions-database-url'), `${buildRoleUrl(options, 'deletion')}\n`);
   writePrivateFile(join(data, 'dump-database-url'), `${dumpUrl}\n`);
@@ -101,10 +101,7 @@ export function appPrograms(
         DATABASE_URL: postgresUrl,
         MIGRATE_GROUPS: options.canCreateRoles ? 'on' : 'none',
         ...Object.fromEntries(
-          services.map(({ role }, i) => [
-            `${role.toUpperCase()}_DATABASE_URL`,
-            serviceUrls[i] ?? '',
-          ]),
+          services.map(({ role }, i) => [`${role.toUpperCase()}_DATABASE_URL`, urls[i] ?? '']),
         ),
         DUMP_DATABASE_URL: dumpUrl,
         ACCOUNT_DATABASE_URL: accountUrl,
@@ -114,7 +111,7 @@ export function appPrograms(
     services: services.flatMap(({ app }, i) =>
       Array.from({ length: replicas }, (_, replica) =>
         createProgram(app, replicas === 1 ? app : `${app}-${replica + 1}`, {
-          DATABASE_URL: serviceUrls[i] ?? '',
+          DATABASE_URL: urls[i] ?? '',
           REDIS_URL: redisUrl,
           ...buildPoolEnvironment(options),
           // Publishers of feeds see this URL in requests. An empty value counts as not set.
