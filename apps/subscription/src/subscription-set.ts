@@ -260,8 +260,9 @@ export class SubscriptionSet {
   }
 
   /**
-   * Records that a URL moves from one row to another. If `from` was ever subscribed, a subscribed
-   * `from` and an unsubscribed `into` get a stamp, so that gpodder clients receive both again.
+   * Records that a URL moves from one row to another, and marks `from` if this was its current URL.
+   * If `from` was ever subscribed, gpodder clients can have the URL. Therefore `from` gets a stamp
+   * if it is subscribed, and `into` gets one if it is not: these clients receive the rows again.
    */
   private transferUrl(feedUrl: string, from: SubscriptionRow, into: SubscriptionRow): void {
     if (this.byCurrentUrl(feedUrl)) {

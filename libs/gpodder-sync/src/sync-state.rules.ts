@@ -150,7 +150,7 @@ export function answerRead(
     };
   }
   let clock = sealSecond(state.clock);
-  let newRead = lastReadAfter(reader, read, clock.answeredSecond);
+  let newRead = computeLastRead(reader, read, clock.answeredSecond);
   // If this answer's timestamp equaled `since`, the client would repeat that `since`. The server
   // would then assume a lost answer, and send the same rows in each sync. So this seals another
   // second. Exceptions:
@@ -167,7 +167,7 @@ export function answerRead(
     !isClockAhead
   ) {
     clock = sealAt(clock, since + 1);
-    newRead = lastReadAfter(reader, read, clock.answeredSecond);
+    newRead = computeLastRead(reader, read, clock.answeredSecond);
   }
   return {
     answer: toAnswer(clock, newRead, since),
@@ -204,8 +204,8 @@ function toAnswer(
   return { timestamp: answeredSecond, since: from, initial, unchanged };
 }
 
-/** Returns K after a read is answered with the timestamp `answeredSecond`. */
-function lastReadAfter(
+/** Returns the new K after a read that was answered with the timestamp `answeredSecond`. */
+function computeLastRead(
   reader: LastRead | undefined,
   { since, receivedAt }: ListRead,
   answeredSecond: number,

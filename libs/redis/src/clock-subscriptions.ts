@@ -161,7 +161,7 @@ export class ClockSubscriptions {
     this.hasUnreportedLoss = false;
     this.log.info(
       { outage: 'Redis' },
-      'change notifications received again, those sent meanwhile are lost: Redis available',
+      'change notifications received again: open change streams end, so that clients reconnect',
     );
     this.events.onReconnected();
   }
@@ -172,8 +172,8 @@ export class ClockSubscriptions {
       if (!this.hasUnreportedLoss)
         this.log.warn(
           { outage: 'Redis' },
-          'Redis disconnected or heartbeat lost: change streams send nothing until change ' +
-            'notifications are received again',
+          'change notifications lost, Redis disconnected or slow: open change streams send no ' +
+            'changes, and new ones are refused, until Redis is available',
         );
       this.hasUnreportedLoss = true;
     }

@@ -79,9 +79,9 @@ export class AofCleaner implements OnApplicationShutdown {
     this.hasWarned = true;
     this.log.warn(
       { reason },
-      'append-only file of Redis not rewritten, it contains requests of erased users until its ' +
-        'next rewrite: allow the Redis user INFO, BGREWRITEAOF and TIME, or set appendonly no if ' +
-        'the queue and the events have another Redis',
+      'append-only file of Redis not rewritten: it keeps requests of erased users until its next ' +
+        'rewrite. Grant INFO, BGREWRITEAOF and TIME to the user of Redis. Or, only if the queue ' +
+        'and the events use another Redis, set "appendonly no"',
     );
   }
 }

@@ -60,8 +60,11 @@ export class RedisClock {
 /** Idle time in ms after which a dead replica's consumer is deleted if it has no requests. */
 const deadConsumerMs = 60_000;
 
-/** Validity in ms of the heartbeat of a replica that does not serve. It is expired when written. */
-const expiredTtlMs = -1;
+/**
+ * Validity in ms of the heartbeat of a replica that does not serve: it is expired when it is
+ * written. It is not a TTL of Redis.
+ */
+const notServingValidityMs = -1;
 
 /** A replica's membership of its consumer group, and its heartbeats. These sample Redis' time. */
 export class Membership {
@@ -114,7 +117,7 @@ export class Membership {
     const { requests, heartbeats } = this.keys;
     const { heartbeatTtlMs, abandonedMs } = this.timings;
     const validMs = heartbeatTtlMs + (isIdle ? abandonedMs : 0);
-    const ttlMs = this.shouldServe ? validMs : expiredTtlMs;
+    const ttlMs = this.shouldServe ? validMs : notServingValidityMs;
     const { redis } = this.link;
     const write = () =>
       redis.rpcHeartbeat(requests, heartbeats, consumerGroup, this.replica, ttlMs, abandonedMs);

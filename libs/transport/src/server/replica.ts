@@ -185,7 +185,7 @@ export class Replica {
       { pending, running },
       pending || running > 0
         ? 'replica stopped with unanswered requests: other replicas run them again'
-        : 'replica stopped without leaving its group: Redis unavailable; other replicas notice it',
+        : 'replica stopped without leaving its group, its heartbeat expires: Redis unavailable',
     );
   }
 
