@@ -72,6 +72,14 @@ describe('accounts create', () => {
   });
 });
 
+describe('token', () => {
+  it('creates an account once, also for concurrent commands', async () => {
+    const results = await Promise.all(Array.from({ length: 4 }, () => call(['token', name])));
+    expect(results.map(({ code, stderr }) => [code, stderr])).toEqual(Array(4).fill([0, '']));
+    expect(new Set(results.map(({ stdout }) => stdout)).size).toBe(4);
+  });
+});
+
 describe('accounts', () => {
   it('prints links for an invitation and a new password', async () => {
     await accounts('create', name);

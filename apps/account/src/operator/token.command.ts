@@ -1,5 +1,6 @@
 import { scopes as allScopes } from '#contracts';
 import type { ProgramIo } from '#runtime';
+import type { Account, Accounts } from '../people/accounts.js';
 import { withOperatorContext } from './operator-context.js';
 
 /** Options of the command `token`, which creates an app password of an account. */
@@ -24,10 +25,23 @@ export async function runToken(
   const expiresAt = new Date(Date.now() + parseLifetime(expires) * 1_000);
   const scopes = scope?.split(' ') ?? allScopes;
   const { secret } = await withOperatorContext(async ({ accounts, appPasswords }) => {
-    const { id } = (await accounts.findByName(user)) ?? (await accounts.create({ name: user }));
+    const { id } = await findOrCreateAccount(accounts, user);
     return appPasswords.create(id, { label: 'podcast-sync token', scopes, expiresAt });
   }, env);
   stdout.write(`${secret}\n`);
+}
+
+async function findOrCreateAccount(accounts: Accounts, name: string): Promise<Account> {
+  const existing = await accounts.findByName(name);
+  if (existing) return existing;
+  try {
+    return await accounts.create({ name });
+  } catch (error) {
+    // A concurrent command can have created the account.
+    const created = await accounts.findByName(name);
+    if (!created) throw error;
+    return created;
+  }
 }
 
 const secondsByUnit: Readonly<Record<string, number>> = { s: 1, m: 60, h: 3_600, d: 86_400 };
