@@ -6,7 +6,7 @@ import { roleUrls, type RoleUrls } from './migrated-database.js';
 /** A database that belongs to one test file. */
 export interface TestDatabase {
   readonly name: string;
-  /** URL with the login of the owner, who has all rights. */
+  /** URL with the login of the owner, which has all privileges. */
   readonly ownerUrl: string;
   /** URLs with the login of each app, which has only the rights of that app. */
   readonly urls: RoleUrls;
